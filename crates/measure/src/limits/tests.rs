@@ -29,7 +29,7 @@ fn judge(model: Model, intervals: &[Interval]) -> LimitedBy {
 }
 
 fn respond(interval: &mut Interval, median: u64) {
-    // All slots of the closed model.
+    // All 10 slots of the closed model are always in use.
     interval.stats.in_flight_nanos = 10 * interval.end.nanos_since(interval.start);
     let kind = interval.stats.kind_mut(OpKind::Get);
     kind.service.record(100_000);
@@ -54,7 +54,7 @@ const SATURATED: ClientLoad = ClientLoad {
     cpu_nanos: 0,
 };
 
-/// Returns the limit of a run of ten seconds in which only the client's load shows anything.
+/// Returns the limit of a run of ten seconds in which nothing but the load of the client gives a hint.
 fn loaded(client: ClientLoad) -> LimitedBy {
     judge(CLOSED, &seconds(10, client, |interval| respond(interval, 110_000)))
 }
@@ -71,7 +71,7 @@ fn a_busy_thread_is_the_limit_only_while_responses_wait() {
     assert_eq!(
         judge(CLOSED, &seconds(10, prompt, sends)),
         LimitedBy::ClientCpu,
-        "uploads have no responses to wait for"
+        "the CPU time of uploads counts although no responses wait"
     );
 }
 
@@ -107,7 +107,7 @@ fn the_measured_impact_of_the_client_takes_precedence() {
     assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
 }
 
-/// Marks `of_100` of 100 operations per second as affected by a stall.
+/// Records 100 operations per second, `of_100` of which are delayed by a stall.
 fn affected(of_100: u64) -> impl Fn(&mut Interval) {
     move |interval: &mut Interval| {
         let kind = interval.stats.kind_mut(OpKind::Get);
@@ -134,7 +134,7 @@ fn stalls_limit_an_open_run_when_they_change_its_percentiles() {
 
 #[test]
 fn stalls_limit_a_closed_run_for_the_time_that_they_add() {
-    // 5 of 100 operations took 1.3 of 21 ms in all, or of 45 ms.
+    // One of 100 operations is delayed by 5 ms. This is a fifth of the 25 ms that all of them take.
     let judged = |of_100| judge(CLOSED, &seconds(5, ClientLoad::default(), affected(of_100)));
     assert_eq!((judged(0), judged(1)), (LimitedBy::Concurrency, LimitedBy::SharedHost));
 }
@@ -152,7 +152,11 @@ fn data_that_waits_on_the_way_is_the_limit_of_the_link() {
         judge(CLOSED, &run)
     };
     assert_eq!(limit(100_000, ClientLoad::default()), LimitedBy::Link);
-    assert_eq!(limit(100_000, SATURATED), LimitedBy::ClientCpu, "unread responses fill the window, not the link");
+    assert_eq!(
+        limit(100_000, SATURATED),
+        LimitedBy::ClientCpu,
+        "a slow reader is the limit, although its unread responses make data wait"
+    );
     assert_ne!(limit(1000, ClientLoad::default()), LimitedBy::Link);
 }
 
@@ -169,7 +173,7 @@ fn open_runs_are_limited_by_missing_operations_not_by_slot_waits() {
     };
     assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
     assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| respond(i, 200_000))), LimitedBy::Rate);
-    // Half of the offered operations were started, which took 60 % of a thread. The other half would not have fitted.
+    // Half of the offered operations were started, which took 60 % of a core. The other half would not have fitted.
     let half_started = |interval: &mut Interval| {
         waiting(interval);
         interval.stats.measured.started = 50;
@@ -182,7 +186,7 @@ fn open_runs_are_limited_by_missing_operations_not_by_slot_waits() {
     assert_eq!(
         judge(OPEN, &seconds(5, crowded, waiting)),
         LimitedBy::Target,
-        "the slots were full, and the host had cores to spare"
+        "the target is the limit if all slots were full, even if threads waited for a core"
     );
 }
 
@@ -207,7 +211,7 @@ fn a_cpu_quota_counts_as_client_cpu() {
     let throttled = ClientLoad { busy: 0.2, run_delay: 0.8, throttled: 0.8, unread: 0.9, ..ClientLoad::default() };
     assert_eq!(loaded(throttled), LimitedBy::ClientCpu);
     assert_eq!(loaded(ClientLoad { throttled: 0.0, ..throttled }), LimitedBy::SharedHost);
-    // Nothing came back, and the client never had the time to look.
+    // No operation ended, and the client hardly ran.
     let nothing = |interval: &mut Interval| {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 100);
         interval.stats.kind_mut(OpKind::Get).slot_wait.record(1_000_000);
@@ -215,7 +219,7 @@ fn a_cpu_quota_counts_as_client_cpu() {
     let stopped = ClientLoad { busy: 0.04, throttled: 0.96, ..ClientLoad::default() };
     assert_eq!(judge(OPEN, &seconds(3, stopped, nothing)), LimitedBy::ClientCpu);
     assert_eq!(judge(OPEN, &seconds(3, ClientLoad::default(), nothing)), LimitedBy::Target);
-    // All operations were started, and timed out while the client did not look.
+    // All operations were started, and timed out while the client was not running.
     let timed_out = |interval: &mut Interval| {
         let tally = &mut interval.stats.measured;
         (tally.scheduled, tally.started, tally.failed) = (100, 100, 100);
@@ -238,8 +242,8 @@ fn many_failures_are_the_limit_of_the_target() {
 
 #[test]
 fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
-    // Of 10,000 operations offered per second, `started` were started, in the share `busy` of a core. Others had the
-    // rest of it.
+    // 10,000 operations are offered per second, of which `started` are started. This takes a share of `busy` of a core,
+    // and other processes use the rest of the core.
     let judged = |started: u64, busy: f64| {
         let client = ClientLoad { busy, unread: 0.4, run_delay: 1.0 - busy, steal: 0.1, ..ClientLoad::default() };
         let run = seconds(5, client, |interval| {
@@ -250,13 +254,14 @@ fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
         let summary = Summary::of(&OPEN, &run);
         (limited_by(&summary, &OPEN), summary.limits.cpu, summary.limits.host)
     };
-    // Twice the ceiling: 174 µs per operation, and 100 µs of a core's time for each.
+    // One core can start about half of what is offered: an operation costs 174 µs, but only 100 µs are available for
+    // each.
     assert_eq!(judged(5_000, 0.87), (LimitedBy::ClientCpu, 5.0, 5.0));
     assert_eq!(judged(500, 0.30), (LimitedBy::ClientCpu, 5.0, 5.0));
-    // 67 µs per operation: with the core to itself, the client would have made them all.
+    // An operation costs 67 µs, so with the core to itself the client would have started all of them.
     assert_eq!(judged(9_000, 0.60), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(5_000, 0.50), (LimitedBy::SharedHost, 0.0, 5.0));
-    // The cost of waking up is not a cost of operations, and without an operation the cost is unknown.
+    // With very few operations, the CPU time is mostly the cost of waking up; without any, the cost of one is unknown.
     assert_eq!(judged(1, 0.04), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(0, 0.90), (LimitedBy::SharedHost, 0.0, 5.0));
 }
@@ -264,13 +269,17 @@ fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
 #[test]
 fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
     let full = ClientLoad { ports: 0.97, ..ClientLoad::default() };
-    assert_eq!(judge(OPEN, &seconds(5, full, |i| respond(i, 110_000))), LimitedBy::Rate, "nothing was refused");
+    assert_eq!(
+        judge(OPEN, &seconds(5, full, |i| respond(i, 110_000))),
+        LimitedBy::Rate,
+        "full descriptors are not the limit if no operation was refused"
+    );
     let dropped = |interval: &mut Interval| {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
     };
     assert_eq!(judge(OPEN, &seconds(5, full, dropped)), LimitedBy::ClientResources);
-    // All 100 slots are taken: at 1,000/s, by a target that takes 100 ms for each operation, and by one that takes 10
-    // ms for one at a time.
+    // All 100 slots are taken at 1,000/s, either by a target that takes 100 ms for each operation, or by one that serves
+    // one operation at a time in 10 ms.
     let few = ClientLoad { descriptors: 1.0, ..ClientLoad::default() };
     let slots = |service_ms: u64, first_ms: u64| {
         let run = seconds(5, few, |interval| {
@@ -300,7 +309,7 @@ fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
     assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), refused)), LimitedBy::ClientResources);
 }
 
-/// The slots pause for 5 s of 6, after 20 refused connections.
+/// The slots pause for 5 of 6 seconds, after 20 refused connections.
 #[test]
 fn slots_that_pause_after_failures_do_not_wait_for_more_concurrency() {
     let mut run = seconds(6, ClientLoad::default(), |_| ());
@@ -313,8 +322,8 @@ fn slots_that_pause_after_failures_do_not_wait_for_more_concurrency() {
     assert_eq!(judge(CLOSED, &run), LimitedBy::Target);
 }
 
-/// Ten slots pause for 1 s between operations of 10 ms, and one runs into a timeout of 30 s. The end of the run cuts
-/// off downloads.
+/// Nine of ten slots pause for 1 s between operations of 10 ms, and one waits for a timeout of 30 s. The end of the run
+/// interrupts downloads.
 #[test]
 fn failures_are_counted_on_the_time_of_all_slots() {
     let mut run = seconds(60, ClientLoad::default(), |interval| respond(interval, 10_000_000));
@@ -323,12 +332,16 @@ fn failures_are_counted_on_the_time_of_all_slots() {
     let share = |run: &[Interval]| failing_share(&Summary::of(&CLOSED, run), &CLOSED);
     assert_eq!((share(&run) * 1000.0).round(), 50.0);
     run[59].stats.kind_mut(OpKind::Get).unfinished_wait.record_many(15_000_000, 8);
-    assert_eq!((share(&run) * 1000.0).round(), 50.0, "cut off while healthy");
+    assert_eq!(
+        (share(&run) * 1000.0).round(),
+        50.0,
+        "operations interrupted by the end of the run do not count as failing"
+    );
     run[59].stats.kind_mut(OpKind::Get).unfinished_wait.record_many(30_000_000_000, 2);
     assert_eq!((share(&run) * 1000.0).round(), 150.0, "overdue");
 }
 
-/// The target refuses everything at once, which keeps its client busy.
+/// The target refuses all requests immediately, which keeps the client busy.
 #[test]
 fn targets_that_serve_nothing_are_the_limit() {
     let run = seconds(5, SATURATED, |interval| {
@@ -374,7 +387,7 @@ fn time_taken_by_a_quota_is_not_blamed_on_others() {
     assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
 }
 
-/// Responses do not wait unread, because the server waits for the same cores.
+/// Client and server wait for the same cores. Responses do not wait unread, because the server is late as well.
 #[test]
 fn a_client_that_waits_for_cores_most_of_the_time_shares_its_host() {
     let crowded = ClientLoad { busy: 0.2, run_delay: 0.7, unread: 0.1, ..ClientLoad::default() };

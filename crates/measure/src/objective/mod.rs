@@ -1,7 +1,7 @@
 //! Objectives: bounds on a metric that a run must meet.
 //!
-//! Users write an objective as `response p99 <= 500ms`, and it is saved as that text. Failed and dropped operations are
-//! +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
+//! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped operations
+//! count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
 
 mod judge;
 mod text;
@@ -23,24 +23,25 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     metric: Metric,
-    /// Kind of operations that it applies to; `None` for all, including dropped ones, which have no kind.
+    /// Kind of operations to which the objective applies; `None` for all operations, including dropped ones, which have
+    /// no kind.
     kind: Option<OpKind>,
-    /// Bound: a share of 1, nanoseconds, operations per second or bytes per second.
+    /// Bound: a share in 0..=1, nanoseconds, operations per second, or bytes per second.
     bound: f64,
 }
 
 /// Metric of an objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
-    /// Share of operations that succeed ([`Summary::success`]); at least.
+    /// Minimum share of operations that succeed ([`Summary::success`]).
     Success,
-    /// Quantile of a time; at most.
+    /// Maximum of a quantile of a time.
     Time(Timed, f64),
-    /// Operations per second that succeed; at least.
+    /// Minimum number of operations that succeed per second.
     Rate,
-    /// Goodput in body bytes per second ([`Summary::goodput`]); at least.
+    /// Minimum goodput in body bytes per second ([`Summary::goodput`]).
     Goodput,
-    /// Quantile of the speed of operations that succeed, counted from the slowest; at least.
+    /// Minimum of a quantile of the speed of operations that succeed, counted from the slowest.
     Speed(f64),
 }
 
@@ -48,17 +49,17 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveOutcome {
-    /// The objective is met, whatever the client did to the numbers.
+    /// The objective is met, whether or not operations disturbed by the client are counted.
     Met,
-    /// The objective is missed, whatever the client did to the numbers.
+    /// The objective is missed, whether or not operations disturbed by the client are counted.
     Missed,
-    /// Too few operations ended to decide it.
+    /// Too few operations ended to decide whether the objective is met.
     NotEnoughData,
-    /// The outcome depends on what the client did to the numbers, so the run cannot decide it.
+    /// The outcome depends on how far the client changed the measured values, so the run cannot decide it.
     ClientLimited,
 }
 
-/// Description of why a text is not an objective, with examples of objectives.
+/// Why a text could not be parsed as an objective, with examples of valid objectives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectiveError(String);
 
@@ -80,19 +81,19 @@ impl Objective {
         Self { metric: Metric::Success, kind: None, bound: share.clamp(0.0, 1.0) }
     }
 
-    /// Returns whether it bounds the share of all operations that succeed.
+    /// Returns whether the objective bounds the share of all operations that succeed.
     #[must_use]
     pub fn is_on_success(&self) -> bool {
         self.metric == Metric::Success && self.kind.is_none()
     }
 
-    /// Returns the kind of operations that it applies to; `None` for all.
+    /// Returns the kind of operations to which the objective applies; `None` for all.
     #[must_use]
     pub fn kind(&self) -> Option<OpKind> {
         self.kind
     }
 
-    /// Returns the operations of a run that it applies to, and how many more of them were dropped.
+    /// Returns the operations of a run to which the objective applies, and how many more were dropped.
     fn of<'s>(&self, summary: &'s Summary) -> (Cow<'s, KindStats>, u64) {
         match self.kind {
             None => (Cow::Borrowed(&summary.all), summary.stats.measured.dropped),
@@ -103,19 +104,19 @@ impl Objective {
         }
     }
 
-    /// Returns the metric that it bounds.
+    /// Returns the metric that the objective bounds.
     #[must_use]
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// Returns the bound: a share of 1, nanoseconds, operations per second or bytes per second.
+    /// Returns the bound: a share in 0..=1, nanoseconds, operations per second, or bytes per second.
     #[must_use]
     pub fn bound(&self) -> f64 {
         self.bound
     }
 
-    /// Returns the measured value of a run, in the unit of the bound; `None` if no operation has the metric, or the
+    /// Returns the measured value of a run, in the unit of the bound; `None` if no operation has the metric, or if the
     /// quantile of a time falls among operations that failed or never ended.
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
@@ -136,7 +137,7 @@ impl Objective {
         }
     }
 
-    /// Returns the share of operations that may exceed the bound; `None` for rates, which do not bound single
+    /// Returns the maximum share of operations that may exceed the bound; `None` for rates, which do not bound single
     /// operations.
     #[must_use]
     pub fn tolerated(&self) -> Option<f64> {
@@ -148,8 +149,8 @@ impl Objective {
         }
     }
 
-    /// Returns the number of operations of an interval that exceed the bound, and the number that count: "p99 <= x" is
-    /// met if at most 1 % exceed x. Zero for rates.
+    /// Returns two numbers of an interval: operations that exceed the bound, and operations to which it applies. For
+    /// example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
@@ -171,8 +172,7 @@ impl Objective {
         }
     }
 
-    /// Returns the time since its intended start after which an operation that has not ended certainly exceeds the
-    /// bound.
+    /// Returns how long after its intended start an operation that has not ended certainly exceeds the bound.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {
@@ -181,8 +181,8 @@ impl Objective {
         }
     }
 
-    /// Returns a quantile of the times of all operations. Failed and dropped ones exceed every time, except that those
-    /// whose first byte arrived have their TTFB.
+    /// Returns a quantile of a time over all operations. Failed and dropped operations count as +∞, except that a failed
+    /// one whose first byte arrived has its TTFB.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
         let values = own.timed(timed).0;

@@ -16,10 +16,11 @@ const EXAMPLES: &str = "for example 'success >= 99.9%', 'response p99 <= 500ms',
 const CONDITION_EXAMPLES: &str = "for example 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
 
 impl Objective {
-    /// Returns the objective that a run misses when the condition holds: `success >= 50%` for `success < 50%`.
+    /// Returns the objective that a run misses if the condition is true. For example, `success < 50%` gives `success >=
+    /// 50%`.
     ///
     /// # Errors
-    /// If the text is not a condition, or is one on a rate, which is not known before a run is over.
+    /// If the text is not a condition, or if it is a condition on a rate, which is only known at the end of a run.
     pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
         let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}; {CONDITION_EXAMPLES}"));
         let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;
@@ -54,7 +55,7 @@ impl FromStr for Objective {
     }
 }
 
-/// Parses metric and value of a bound. A metric may start with a kind of operations.
+/// Parses the metric and the value of a bound. The metric may be preceded by a kind of operations.
 fn bounded(text: &str, value: &str) -> Result<Objective, String> {
     let text = &text.to_ascii_lowercase();
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -79,7 +80,7 @@ fn parts(text: &str) -> Option<(&str, char, &str)> {
 }
 
 impl Metric {
-    /// Returns the sign of a bound on it, `<` for at most or `>` for at least.
+    /// Returns the sign of a bound on this metric: `<` for at most, `>` for at least.
     fn sign(self) -> char {
         match self {
             Self::Time(..) => '<',
@@ -103,14 +104,14 @@ fn metric_of(text: &str) -> Result<Metric, String> {
     })
 }
 
-/// Parses `p99.9` or `max`.
+/// Parses a quantile, such as `p99.9` or `max`.
 fn quantile_of(text: &str) -> Result<f64, String> {
     if text == "max" {
         return Ok(1.0);
     }
     let percent: Option<f64> = text.strip_prefix('p').and_then(|number| number.parse().ok());
     let percent = percent.ok_or_else(|| format!("`{text}` is not a percentile"))?;
-    // No operation is below p0, so a bound on it is meaningless.
+    // p0 is not a useful bound, because no operation is below it.
     if percent > 0.0 && percent <= 100.0 {
         Ok(percent / 100.0)
     } else {
@@ -154,12 +155,13 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
     }
 }
 
-/// Returns whether a number has no unit. Tools disagree about the default unit, so an objective must state it.
+/// Returns whether a text ends in a number without a unit. Tools disagree about the default unit, so an objective must
+/// state it.
 fn is_bare(text: &str) -> bool {
     text.ends_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Writes the part before the sign of an objective.
+/// Writes the part of an objective before the sign.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantile = |q: f64| if q >= 1.0 { "max".to_owned() } else { format!("p{}", tidy(q * 100.0)) };
@@ -173,7 +175,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// Writes the form that parses to the same objective.
+/// Writes a text that parses to the same objective.
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (metric, bound) = (self.metric, self.bound);
@@ -189,7 +191,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Rounds away the digits that a division by 100 and back leaves.
+/// Removes the rounding error of a division by 100 that is then reversed.
 fn tidy(percent: f64) -> f64 {
     (percent * 1e9).round() / 1e9
 }
@@ -200,7 +202,7 @@ impl Serialize for Objective {
     }
 }
 
-/// Reads the text, or `{"success_at_least": 0.99}`, the form of earlier versions.
+/// Reads the text form, or `{"success_at_least": 0.99}`, the form in records of earlier versions.
 impl<'de> Deserialize<'de> for Objective {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

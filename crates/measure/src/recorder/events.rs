@@ -10,7 +10,7 @@ use crate::time::{Instant, Stage};
 use std::time::Duration;
 
 impl Recorder {
-    /// Notes that a slot of a closed run pauses from `now` to `until` because the target could not be reached.
+    /// Counts the pause of a slot of a closed run from `now` to `until`, because the target could not be reached.
     #[cold]
     pub fn backed_off(&mut self, now: Instant, until: Instant) {
         if self.current.stage == Stage::Measured {
@@ -31,13 +31,13 @@ impl Recorder {
         self.hosts.value(host)
     }
 
-    /// Returns the host of a label.
+    /// Returns the name of the host that has a label.
     #[must_use]
     pub fn host_name(&self, label: LabelId) -> &Label {
         self.hosts.get(label)
     }
 
-    /// Returns the label of a header value, or of a response without one, for [`OpSample::header`].
+    /// Returns the label of a header value, or of responses without this header, for [`OpSample::header`].
     pub fn header_label(&mut self, value: Option<&str>) -> LabelId {
         match value {
             Some(value) => self.headers.value(value),
@@ -63,41 +63,42 @@ impl Recorder {
         self.tally(intended).started += 1;
     }
 
-    /// Counts an operation that was scheduled and will never start. `by_client` means that it did not wait for a slot:
-    /// this client did not start it in time.
+    /// Counts an operation that was scheduled but will never start. `by_client` means that it did not wait for a slot:
+    /// the client itself failed to start it in time.
     pub fn dropped(&mut self, intended: Instant, by_client: bool) {
         let tally = self.tally(intended);
         tally.dropped += 1;
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of a response's wait, with its service time. `exact` means that the response fitted one segment.
+    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that the
+    /// response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
             self.current.stats.unread_responses.add(sample, service_nanos, exact);
         }
     }
 
-    /// Counts bytes that arrived.
+    /// Counts received bytes.
     #[inline]
     pub fn received(&mut self, body: u64, overhead: u64) {
         self.current.stats.traffic.body += body;
         self.current.stats.traffic.overhead += overhead;
     }
 
-    /// Counts body bytes of redirects and of attempts that were repeated, which arrived inside the window.
+    /// Counts body bytes of redirects and repeated attempts that were moved inside the measured window.
     pub fn wasted(&mut self, moved: BodyBytes) {
         self.current.stats.traffic.wasted += moved.received;
         self.current.stats.traffic.wasted_sent += moved.sent;
     }
 
-    /// Counts bytes that the kernel accepted.
+    /// Counts bytes that the kernel accepted for sending.
     #[inline]
     pub fn sent(&mut self, bytes: u64) {
         self.current.stats.traffic.sent += bytes;
     }
 
-    /// Counts request body bytes that the kernel accepted.
+    /// Counts request body bytes that the kernel accepted for sending.
     #[inline]
     pub fn uploaded(&mut self, bytes: u64) {
         self.current.stats.traffic.sent_body += bytes;
@@ -158,20 +159,20 @@ impl Recorder {
         tally.sent_body += sample.sent_body;
     }
 
-    /// Notes that the connection of an earlier attempt stayed open: it was used again, or the run is over.
-    /// `op_intended` is the intended start of that attempt's operation.
+    /// Counts an attempt whose connection stayed open, because it was used again or the run is over. `op_intended` is the
+    /// intended start of the attempt's operation.
     #[inline]
     pub fn kept_alive(&mut self, op_intended: Instant) {
         self.tally(op_intended).flags.add(Flag::KeptAlive);
     }
 
-    /// Returns whether there is no example of this cause yet.
+    /// Returns whether there is no example of a failure with this cause yet.
     #[must_use]
     pub fn wants_example(&self, cause: Cause) -> bool {
         !self.seen_causes.contains(&cause)
     }
 
-    /// Keeps an example unless there is already one of its cause.
+    /// Keeps an example of a failure, unless there is already one with the same cause.
     pub fn example(&mut self, example: Example) {
         if self.wants_example(example.cause()) {
             self.seen_causes.push(example.cause());
@@ -210,7 +211,8 @@ impl Recorder {
         }
     }
 
-    /// Counts a redirected operation that has just ended: its requests in order, and the attempts that they took.
+    /// Counts a redirected operation that has just ended. `hops` contains its requests in order, and `attempts` is the
+    /// number of attempts that they took.
     #[cold]
     pub fn chain(&mut self, sample: &OpSample, attempts: u64, hops: &[HopSample]) {
         if self.timeline.measures(sample.intended) {

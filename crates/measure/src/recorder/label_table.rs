@@ -1,22 +1,22 @@
-//! Labels of one thread, and its results for each label in the current interval.
+//! The labels that one thread has seen, with its results for each label in the current interval.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{LabelId, OpSample};
 use crate::stats::label::{Label, VALUE_BYTES_MAX, VALUES_OF_A_THREAD};
 use crate::stats::{Dimension, Group, GroupStats};
 
-/// Labels of one dimension. A label keeps its index for the whole run.
+/// Labels of one dimension (host, size or header). A label keeps its index for the whole run.
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     labels: Vec<Label>,
-    /// Number of labels that are values.
+    /// Number of labels that stand for values, and not for special groups such as [`Label::Other`].
     values: usize,
-    /// Results of the current interval, by index of the label.
+    /// Results of the current interval, indexed by label.
     stats: Vec<Option<Box<GroupStats>>>,
 }
 
 impl LabelTable {
-    /// Returns the index of a value, or of [`Label::Other`] if there are too many values.
+    /// Returns the label of a value, or [`Label::Other`] if there are too many values.
     pub fn value(&mut self, text: &str) -> LabelId {
         let text = &text[..text.floor_char_boundary(VALUE_BYTES_MAX)];
         match self.labels.iter().position(|label| label.value() == Some(text)) {
@@ -29,7 +29,7 @@ impl LabelTable {
         }
     }
 
-    /// Returns the index of [`Label::Absent`].
+    /// Returns the label of responses without a value ([`Label::Absent`]).
     pub fn absent(&mut self) -> LabelId {
         self.special(Label::Absent)
     }
@@ -47,7 +47,7 @@ impl LabelTable {
         LabelId((self.labels.len() - 1) as u16)
     }
 
-    /// Returns all labels by index.
+    /// Returns all labels, sorted by index.
     pub fn all(&self) -> &[Label] {
         &self.labels
     }
@@ -70,7 +70,7 @@ impl LabelTable {
         }
     }
 
-    /// Takes the results of the interval, as groups of `dimension`.
+    /// Takes the results of the current interval as groups of `dimension`.
     pub fn take(&mut self, dimension: Dimension) -> impl Iterator<Item = Group> + '_ {
         let labelled = self.labels.iter().zip(&mut self.stats);
         labelled.filter_map(move |(label, stats)| {
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             (absent, table.labels.len()),
             (table.absent(), VALUES_OF_A_THREAD + 2),
-            "operations without a value have a row of their own"
+            "operations without a value get a label of their own"
         );
         let mut table = LabelTable::default();
         table.value(&"ä".repeat(500));

@@ -1,9 +1,10 @@
 //! Recorder of one thread.
 //!
-//! The run loop reports each event as it happens. The recorder counts and times it in the interval that it belongs to,
-//! and hands out intervals that are complete. Each thread has a recorder of its own, so there is no lock. The recorder
-//! integrates the number of operations in flight from starts and ends alone, independently of the samples, so that
-//! Little's law can be checked at the end (docs/measurement.md).
+//! The run loop reports each event as it happens. The recorder counts and times the event in the current interval, and
+//! hands out intervals that are complete. Each thread has its own recorder, so no lock is needed.
+//!
+//! The recorder also integrates the number of operations in flight over time, from starts and ends alone. The samples of
+//! operations give the same integral in another way, so Little's law can be checked at the end (docs/measurement.md).
 
 mod events;
 mod label_table;
@@ -21,7 +22,7 @@ use label_table::LabelTable;
 use redirect_table::RedirectTable;
 
 enumerated! {
-    /// Pacing of a run, which determines whether lateness is meaningful.
+    /// How a run starts its operations. This determines whether lateness is meaningful.
     pub enum Pacing {
         Scheduled => "scheduled", "operations have a planned start: open model, or think time";
         Immediate => "immediate", "an operation starts when its slot is free";
@@ -46,20 +47,20 @@ pub struct Recorder {
     /// End of the current interval.
     boundary: Instant,
     in_flight: u64,
-    /// Instant up to which the number in flight is integrated.
+    /// Instant up to which the number of operations in flight has been integrated.
     gauged: Instant,
-    /// Just after the last intended start that was reported.
+    /// Instant just after the last intended start that was reported.
     scheduled_until: Instant,
     hosts: LabelTable,
     sizes: LabelTable,
     headers: LabelTable,
-    /// Connections opened in the current interval, by index of their host.
+    /// Connections opened in the current interval, indexed by host label.
     opened: Vec<u64>,
     /// Redirected operations of the current interval.
     chains: Option<Box<RedirectTable>>,
     seen_causes: Vec<Cause>,
     finished: Vec<Interval>,
-    /// Start and end of the last time for which the thread was kept from running.
+    /// Start and end of the last period in which the thread was kept from running.
     frozen: (Instant, Instant),
     evidence: Collector,
 }
@@ -94,14 +95,14 @@ impl Recorder {
         }
     }
 
-    /// Declares that operations belong to slots, not to a schedule.
+    /// Declares that slots start the operations, not a schedule.
     #[must_use]
     pub fn of_slots(mut self) -> Self {
         self.evidence.of_slots();
         self
     }
 
-    /// Notes that the slots have no more operations to start because a budget is used up.
+    /// Notes that the slots have no more operations to start because a budget (of operations or bytes) is used up.
     pub fn exhausted(&mut self, now: Instant) {
         self.evidence.exhausted(now);
     }
@@ -117,8 +118,8 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Moves the end of the window forward to `at`, or to just after the last scheduled operation, so that every
-    /// operation counted in the window stays in it.
+    /// Moves the end of the measured window forward to `at`, or to just after the last scheduled operation. Every
+    /// operation counted in the window thus stays in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -130,7 +131,7 @@ impl Recorder {
         self.boundary
     }
 
-    /// Closes the intervals that have ended at `now`, and returns whether there was one. Call it with each new instant,
+    /// Closes the intervals that have ended by `now`, and returns whether there were any. Call it with each new instant,
     /// before reporting events.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
@@ -141,7 +142,7 @@ impl Recorder {
         closes
     }
 
-    /// Closes the current interval at `now`, at the end of the thread.
+    /// Closes the current interval at `now`, when the thread ends.
     pub fn finish(&mut self, now: Instant) {
         self.advance(now);
         if now > self.current.start || !self.is_blank() {
@@ -149,13 +150,13 @@ impl Recorder {
         }
     }
 
-    /// Notes that this thread was kept from running between `from` and `to`. Call it before the intervals in between
+    /// Notes that this thread was kept from running between `from` and `to`. Call it before the intervals between them
     /// are closed.
     pub fn frozen(&mut self, from: Instant, to: Instant) {
         self.frozen = (from, to);
     }
 
-    /// Returns the current interval, for values that the run loop adds at its end.
+    /// Returns the current interval, to which the run loop adds further values at its end.
     pub fn current_mut(&mut self) -> &mut Interval {
         &mut self.current
     }
@@ -187,7 +188,7 @@ impl Recorder {
         self.current.end = self.boundary;
     }
 
-    /// Adds the results by host to `stats`, with the names of the hosts.
+    /// Adds results that are grouped by host to `stats`, with the names of the hosts.
     fn close_hosts(&mut self, stats: &mut Stats) {
         let counted = self.hosts.all().iter().zip(&mut self.opened).filter(|(_, opened)| **opened > 0);
         counted.for_each(|(host, opened)| stats.connections.add_host(host, std::mem::take(opened)));

@@ -5,11 +5,11 @@ use crate::sample::{HopSample, LabelId, OpSample};
 use crate::stats::label::Label;
 use crate::stats::redirect_chains::{HopStats, POSITIONS, RedirectChains};
 
-/// Results of redirected operations, with indices in place of the hosts' names.
+/// Results of redirected operations. Hosts are stored as labels instead of names.
 #[derive(Debug, Default)]
 pub(super) struct RedirectTable {
     all: RedirectChains,
-    /// Rows by position and host.
+    /// Results by position in the chain of requests and by host.
     rows: Vec<(u8, LabelId, HopStats)>,
 }
 
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn runs_saved_without_redirects_are_read() {
         let mut old = serde_json::to_value(Stats::default()).unwrap();
-        assert_eq!(old.get("redirect_chains"), None, "written only if there were redirects");
+        assert_eq!(old.get("redirect_chains"), None, "redirects must be left out of records without any");
         old["connections"].as_object_mut().unwrap().remove("hosts").unwrap();
         let read: Stats = serde_json::from_value(old).unwrap();
         assert!(read.redirect_chains.is_none() && read.connections.hosts.is_empty());

@@ -1,4 +1,4 @@
-//! Counts and times of recorded events.
+//! Tests of the counts and times of recorded events.
 
 use super::*;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome, Phase};
@@ -35,7 +35,7 @@ fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -
 }
 
 proptest! {
-    /// The integral and the samples are two ways to the same area, whatever the order of starts and ends.
+    /// The integral over time and the sum over samples must agree, whatever the order of starts and ends.
     #[test]
     fn littles_law_holds_exactly(ops in prop::collection::vec((0_u64..4000, 0_u64..3000), 1..60)) {
         let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(700), Some(Duration::from_millis(2500)));

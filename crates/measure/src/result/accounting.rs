@@ -1,8 +1,9 @@
 //! Accounting: the identities that the counters of a run must satisfy.
 //!
-//! Each identity compares two numbers that were counted independently: what the run loop started with what the recorder
-//! saw end, bytes by arrival with bytes by attempt, the gauge of operations in flight with the time that each operation was
-//! in flight. A violation means that a number of the run is wrong, which makes the run UNUSABLE.
+//! Each identity compares two numbers that were counted independently: operations that the run loop started with
+//! operations that the recorder saw end, bytes counted on arrival with bytes counted by attempt, the integral of the
+//! number of operations in flight with the sum of the times that they were in flight. A violation means that a number of
+//! the run is wrong, which makes the run UNUSABLE.
 
 use crate::enumerated;
 use crate::stats::redirect_chains::{HopStats, RedirectChains};
@@ -61,13 +62,13 @@ impl Accounting {
     }
 }
 
-/// Number of operations from which Little's law is checked.
+/// Minimum number of operations for a check of Little's law.
 const OPERATIONS_MIN: u64 = 20;
-/// Relative difference that clock reads at the edges of the window may cause.
+/// Relative difference that reading the clock at the edges of the measured window may cause.
 const LITTLES_LAW_SLACK: f64 = 1e-3;
 
-/// Checks all identities. `whole` tells whether the run came to its own end: the records of a run that was cut off contain
-/// operations without an end, so only identities among finished operations are checked.
+/// Checks all identities. `whole` is whether the run reached its regular end. The records of a run that was cut off
+/// contain operations without an end, so only identities among finished operations are checked.
 #[must_use]
 pub fn audit(summary: &Summary, whole: bool) -> Accounting {
     let mut accounting = Accounting::default();
@@ -109,7 +110,8 @@ fn operation_identities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     ]
 }
 
-/// Returns counts and times of redirected operations, paired with those of their requests.
+/// Returns pairs of numbers that must be equal: counts and times of redirected operations, and the sums over their
+/// requests.
 fn redirect_identities(chains: &RedirectChains, hops: u64, whole: bool) -> impl Iterator<Item = (u64, u64)> {
     let nanos = chains.rows.iter().map(HopStats::nanos).fold(0, u128::saturating_add);
     let low = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);
@@ -119,7 +121,7 @@ fn redirect_identities(chains: &RedirectChains, hops: u64, whole: bool) -> impl 
     [attempts, times].into_iter().chain(whole.then_some(hops))
 }
 
-/// Compares bytes by arrival with bytes by attempt.
+/// Compares bytes counted on arrival with bytes counted by attempt.
 fn check_traffic(accounting: &mut Accounting, summary: &Summary) {
     let (traffic, measured, outside) = (&summary.stats.traffic, &summary.stats.measured, &summary.stats.outside);
     accounting.check_equal(Identity::Bytes, traffic.body, sum([measured.body_bytes, outside.body_bytes]));

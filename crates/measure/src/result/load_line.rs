@@ -12,8 +12,9 @@ enumerated! {
 }
 
 impl LoadUnit {
-    /// Returns the number of steps in one operation in flight, or in one operation per second. Levels of a search are
-    /// whole numbers of steps. To find a line at 5/s to a few percent, steps must be smaller than one per second.
+    /// Returns the number of steps in one unit (one operation in flight, or one operation per second). Levels of a search
+    /// are whole numbers of steps. Rates need steps smaller than one per second, so that a line at 5/s can be found to a
+    /// few percent.
     #[must_use]
     pub fn steps(self) -> u64 {
         match self {
@@ -31,19 +32,19 @@ pub enum Outcome {
     Passed,
     /// The level missed an objective, or its backlog grew.
     Failed {
-        /// First objective missed, or the growth of the backlog.
+        /// Description of the first objective missed, or of the growing backlog.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
-    /// The time of the level was too short to decide it.
+    /// The level was too short to decide whether it passes.
     NotDecided {
-        /// Undecided objective, or the undecided backlog.
+        /// Description of the undecided objective or backlog.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
-    /// The level did not pass, because of this client or its host.
+    /// The level did not pass because of this client or its host.
     ClientLimited {
-        /// Limit of the client.
+        /// Description of the client's limit.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
     },
@@ -56,7 +57,7 @@ impl Outcome {
         matches!(self, Self::Passed)
     }
 
-    /// Returns why the level did not pass.
+    /// Returns why the level did not pass; `None` if it passed.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
@@ -66,7 +67,7 @@ impl Outcome {
     }
 }
 
-/// Result of a search for the load line. Levels are in steps of the unit, [`LoadUnit::steps`].
+/// Result of a search for the load line. Levels are counted in steps ([`LoadUnit::steps`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "found")]
 pub enum Found {
@@ -77,22 +78,22 @@ pub enum Found {
         /// Lowest level above it that failed.
         failed: u64,
     },
-    /// No level failed: the line is at this level or above.
+    /// No level failed, so the line is at this level or above.
     AtLeast {
         /// Highest level tested.
         passed: u64,
     },
-    /// The lowest level failed.
+    /// Even the lowest level failed, so the line is below it.
     Below {
         /// Lowest level.
         failed: u64,
     },
-    /// Levels that had passed failed when they were repeated, however far the line was lowered.
+    /// Levels that had passed failed when they were repeated, even after the line was lowered several times.
     Unsteady {
         /// Lowest level that passed once and failed later.
         failed: u64,
     },
-    /// After a failed level, the target did not become as fast again as before the first level.
+    /// After a failed level, the target did not become as fast again as it was before the first level.
     NotRecovered {
         /// Highest level that had passed by then.
         passed: Option<u64>,
@@ -117,7 +118,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// Returns the number of the signal by which the user interrupted the search.
+    /// Returns the number of the signal that interrupted the search; `None` if there was none.
     #[must_use]
     pub fn signal(self) -> Option<i32> {
         match self {
@@ -127,7 +128,7 @@ impl Found {
     }
 }
 
-/// Returns SIGINT, the default for searches that earlier versions saved.
+/// Returns SIGINT, the default for records of earlier versions, which do not contain the signal.
 fn sigint() -> i32 {
     2
 }

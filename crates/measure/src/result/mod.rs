@@ -1,6 +1,6 @@
 //! The result of a run: PASS, FAIL, UNUSABLE or PARTIAL, its reasons, and the exit code.
 //!
-//! Text, HTML, JSON, JUnit and the exit code are all made from one [`RunResult`], so they cannot differ.
+//! Text, HTML, JSON and JUnit reports and the exit code are all derived from one [`RunResult`], so they always agree.
 
 pub mod accounting;
 pub mod load_line;
@@ -24,16 +24,16 @@ use std::time::Duration;
 pub enum ResultWord {
     /// The numbers are usable, and all objectives are met.
     Pass,
-    /// The run was cut off, and its numbers are sound up to then.
+    /// The run was cut off, and its numbers are sound up to that point.
     Partial,
     /// The numbers must not be used.
     Unusable,
-    /// An objective was missed, there was an outage, nothing succeeded, or content was wrong.
+    /// An objective was missed, there was an outage, no operation succeeded, or content was wrong.
     Fail,
 }
 
 impl ResultWord {
-    /// Returns the word in reports.
+    /// Returns the word as reports show it.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the result of several runs together: that of the worst, in the order in which exit codes take
-    /// precedence. PASS for none.
+    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence. PASS
+    /// if there are no runs.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -61,7 +61,7 @@ impl ResultWord {
 /// Exit status of the program after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// 0: the run passed, or its numbers are sound up to where it was cut off.
+    /// 0: the run passed, or it was cut off and its numbers are sound up to that point.
     Good,
     /// 1: the run failed.
     Failed,
@@ -90,16 +90,16 @@ impl ExitStatus {
 /// Way in which a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// By itself: it did what was asked, or its objectives were decided.
+    /// The run did what was requested, or ended early because its objectives were decided.
     Completed,
-    /// By a condition that the user gave with `--abort-when`.
+    /// A condition of `--abort-when` became true.
     Aborted {
         /// Condition as written by the user.
         condition: String,
     },
-    /// Cut off before its own end.
+    /// The run was cut off before its regular end.
     CutOff(CutOff),
-    /// Without reaching the target at all.
+    /// The target could not be reached at all.
     Unreachable {
         /// Description of the failure.
         detail: String,
@@ -107,7 +107,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns whether the records contain everything that the run counted, so that every operation has an end.
+    /// Returns whether the records are complete, so that every operation has an end.
     fn is_in_good_order(&self) -> bool {
         matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
     }
@@ -116,7 +116,7 @@ impl Ending {
 /// Facts from which the result of a run follows.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFacts<'a> {
-    /// Everything counted and timed.
+    /// Counts and times of the run.
     pub summary: &'a Summary,
     /// Load model.
     pub model: Model,
@@ -135,7 +135,7 @@ pub struct RunFacts<'a> {
 pub struct RunResult {
     /// The result in one word.
     pub word: ResultWord,
-    /// Reasons why it is not PASS, the most important first; empty for PASS.
+    /// Reasons why the result is not PASS, the most important first; empty for PASS.
     pub reasons: Vec<Reason>,
     /// Result of the comparison of independent counters.
     pub accounting: Accounting,
@@ -145,10 +145,10 @@ pub struct RunResult {
     pub exit: ExitStatus,
 }
 
-/// Share of the due operations that the client may miss.
+/// Maximum share of the due operations that the client may fail to start.
 const MISSED_SHARE_MAX: f64 = 0.01;
 
-/// Causes that mean wrong or missing content.
+/// Causes of failure that mean wrong or missing content.
 const WRONG_CONTENT: [Cause; 13] = [
     Cause::ContentDiffers,
     Cause::SizeDiffers,
@@ -166,7 +166,7 @@ const WRONG_CONTENT: [Cause; 13] = [
 ];
 
 impl RunResult {
-    /// Determines the result.
+    /// Determines the result of a run.
     #[must_use]
     pub fn of(facts: &RunFacts) -> Self {
         let accounting = audit(facts.summary, facts.ending.is_in_good_order());
@@ -202,7 +202,8 @@ fn exit(ending: &Ending, word: ResultWord) -> ExitStatus {
     }
 }
 
-/// Returns the reason for wrong content anywhere, including the warm-up. It means FAIL regardless of everything else.
+/// Returns a reason if content was wrong anywhere, including in the warm-up. Wrong content means FAIL, whatever else
+/// happened.
 fn wrong_content(facts: &RunFacts) -> Vec<Reason> {
     let stats = &facts.summary.stats;
     let tallies = [&stats.measured, &stats.outside];
@@ -238,10 +239,11 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns the objectives that a longer run would decide. A run that was cut off is not at fault for being short.
+/// Returns a reason for each objective that a longer run would decide; none if the run was cut off, because that is why
+/// it is short.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
-        // Each of the merged runs has reached its end.
+        // Each of the merged runs has reached its regular end.
         Ending::CutOff(CutOff::Merged { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,
@@ -252,15 +254,15 @@ fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reas
     with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Returns whether the user asks for successes, which is not the case if every objective on success is `success >= 0%`.
+/// Returns whether any operation has to succeed. This is not the case if every objective on success is `success >= 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)
 }
 
-/// Returns the number of operations that failed because of the client: those that it did not start in time, those that
-/// it could not make for lack of descriptors or ports, and those that it had in flight, until a timeout or the end,
-/// while it hardly ran.
+/// Returns the number of operations that failed because of the client: those that it did not start in time, those that it
+/// could not send for lack of descriptors or ports, and those that were in flight, until a timeout or the end, while the
+/// client hardly ran.
 fn client_lost(facts: &RunFacts) -> u64 {
     let summary = facts.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);

@@ -1,7 +1,7 @@
-//! Outages: times in which a target that had served requests failed all of them.
+//! Outages: periods in which a target failed all requests, although it had served requests before.
 //!
-//! A closed load makes few operations while each one times out, so the share of successes hides such a time. If
-//! operations hang until the end of the run, none of them fails.
+//! The share of successes hides outages of a closed run, because the slots start few operations while each one waits for
+//! its timeout. If operations hang until the end of the run, none of them even counts as failed.
 
 use crate::values::sum;
 use std::time::Duration;
@@ -17,20 +17,22 @@ pub struct Second {
     pub longest: u64,
 }
 
-/// Time after the last sign of service: a success, or body bytes that moved.
+/// The end of the run, after the last sign of service: the last success, or the last body bytes that moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Silence {
-    /// Time from that sign to the end of the run.
+    /// Time from the last sign of service to the end of the run.
     pub time: Duration,
-    /// Operations in flight at the end that never received a byte of a response, and waited far longer than every
-    /// success took, but not longer than since that sign. An operation that had waited before is stuck on its own,
-    /// because others succeeded meanwhile.
+    /// Number of operations that hang because the target no longer serves. They were in flight at the end, had not
+    /// received a byte of a response, and had waited far longer than every successful operation took. They started after
+    /// the last sign of service: an operation that had waited since before it is stuck for a reason of its own, because
+    /// others succeeded meanwhile.
     pub hanging: u64,
-    /// Operations in flight at the end of the window.
+    /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
-    /// Time from that sign to the last failure in the window.
+    /// Time from the last sign of service to the last failure in the measured window.
     pub failing: Duration,
-    /// Operations that failed in the interval of that sign or later, for a reason other than a delay of the client.
+    /// Number of operations that failed after the last sign of service, or in the same interval, for a reason other than
+    /// a delay of the client.
     pub failed: u64,
     /// Longest time that a failed operation took.
     pub longest: Duration,
@@ -42,18 +44,18 @@ impl Second {
     }
 }
 
-/// Fewest failures in an outage, and fewest operations that would have succeeded in its time at the rate of the other
-/// seconds. A few failures in a row at one operation per second are not an outage.
+/// Minimum number of failures in an outage, and minimum number of operations that would have succeeded in its time at the
+/// rate of the other seconds. A few failures in a row at one operation per second are not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
-/// Failures per slot that make an outage, where few slots fail slowly.
+/// Minimum number of failures per slot in an outage, for runs with so few slots that [`OPERATIONS_MIN`] would be too
+/// many.
 const ROUNDS_MIN: u64 = 2;
 
-/// If at least one of this many operations in flight at the end hangs, the target no longer serves.
+/// The target no longer serves if at least one in this many of the operations in flight at the end hangs.
 const HANGING_PART: u64 = 2;
 
-/// Shortest time of failures at the end of a run that counts as an outage. In the middle of a run, an outage takes at
-/// least a whole second.
+/// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least a whole second.
 const FAILING_MIN: Duration = Duration::from_millis(500);
 
 impl Silence {
@@ -61,19 +63,19 @@ impl Silence {
     fn outage(&self, slots: Option<u64>) -> Option<Duration> {
         let all = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
         let hangs = self.hanging >= all && self.hanging.saturating_mul(HANGING_PART) >= self.in_flight;
-        // Operations that took longer started while the target still served.
+        // If failed operations took longer than half of this time, some may have started while the target still served.
         let fails = self.failed >= failures_needed(slots) && self.failing >= FAILING_MIN.max(self.longest * 2);
         let (hanging, failing) = (hangs.then_some(self.time), fails.then_some(self.failing));
         hanging.max(failing)
     }
 }
 
-/// Returns the number of failures that make an outage.
+/// Returns the minimum number of failures in an outage.
 fn failures_needed(slots: Option<u64>) -> u64 {
     slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN))
 }
 
-/// A time without a success, up to its last failure.
+/// A period without successes, up to its last failure.
 struct Failing {
     seconds: u64,
     failed: u64,
@@ -82,8 +84,8 @@ struct Failing {
 impl Failing {
     fn of(time: &[Second]) -> Option<Self> {
         let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
-        // While operations run into their timeouts, seconds pass in which none ends. The time starts with the first
-        // operation that failed, and ends with the last failure, because later silence shows nothing.
+        // While operations wait for their timeouts, none may end for seconds. The period starts with the first operation
+        // that failed. It ends with the last failure, because silence after that shows nothing.
         let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
         let (last, _) = failing().next_back()?;
         let failed = sum(time.iter().map(|second| second.failed));
@@ -91,13 +93,13 @@ impl Failing {
     }
 }
 
-/// Returns the total length of the outages: times without a success, with enough failures, and in which enough
-/// operations would have succeeded for this not to be chance. Zero if nothing succeeded at all, which is a failure of
-/// its own.
+/// Returns the total length of the outages. An outage is a period without successes that has enough failures, and in
+/// which so many operations should have succeeded that it cannot be chance. The result is zero if no operation succeeded
+/// at all, which is reported separately.
 ///
-/// `ok` operations succeeded in the whole window, including its last fraction of a second. `slots` is the number of
-/// slots of a closed run. A success takes the time `usual`, so operations are missing only after that long without one.
-/// `silence` describes the end of the run.
+/// `ok` operations succeeded in the whole measured window, including its last fraction of a second. `slots` is the number
+/// of slots of a closed run. `usual` is the time that a successful operation takes, so successes are only missed after
+/// this time. `silence` describes the end of the run.
 pub fn length(
     of: impl IntoIterator<Item = Second>,
     ok: u64,
@@ -131,7 +133,7 @@ mod tests {
         among(seconds, None)
     }
 
-    /// Returns the outage seconds, where failed operations ran for long.
+    /// Returns the outage seconds of a run in which failed operations took very long.
     fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
         whole(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }).collect(), slots, 0, NONE)
     }
@@ -145,7 +147,7 @@ mod tests {
         longest: Duration::ZERO,
     };
 
-    /// Returns the outage seconds of a run of whole seconds.
+    /// Returns the outage seconds of a run that lasts whole seconds.
     fn whole(of: Vec<Second>, slots: Option<u64>, usual: u64, silence: Silence) -> u64 {
         let ok = of.iter().map(|second| second.ok).sum();
         let length = length(of, ok, slots, Duration::from_secs(usual), silence);
@@ -153,7 +155,7 @@ mod tests {
         length.as_secs()
     }
 
-    /// The schedule or the client paused before failures that came at once.
+    /// The schedule or the client pauses, and the operations after the pause fail immediately.
     #[test]
     fn silence_before_failures_is_not_part_of_the_outage() {
         let second = |ok, failed, longest| Second { ok, failed, longest };
@@ -172,15 +174,23 @@ mod tests {
             whole([vec![second(40_000); served], vec![second(0); silent]].concat(), slots, 0, silence)
         };
         assert_eq!(run(2, 8, Some(4), hanging(4, 9)), 9);
-        assert_eq!(run(2, 8, Some(4), NONE), 0, "may just be slow");
-        assert_eq!(run(3, 0, Some(4), hanging(4, 2)), 2, "in the drain");
+        assert_eq!(run(2, 8, Some(4), NONE), 0, "without hanging operations, the target may just be slow");
+        assert_eq!(run(3, 0, Some(4), hanging(4, 2)), 2, "hanging in the drain is an outage");
         assert_eq!(run(3, 0, Some(4), hanging(4, 0)), 0);
-        assert_eq!(run(3, 0, Some(4), hanging(1, 9)), 0, "one of four");
-        assert_eq!(run(3, 0, None, hanging(4, 9)), 0, "four are too few for an open run");
-        assert_eq!(run(0, 3, Some(4), hanging(4, 9)), 0, "nothing succeeded at all");
+        assert_eq!(run(3, 0, Some(4), hanging(1, 9)), 0, "one hanging operation of four is not an outage");
+        assert_eq!(run(3, 0, None, hanging(4, 9)), 0, "four hanging operations are too few for an open run");
+        assert_eq!(run(0, 3, Some(4), hanging(4, 9)), 0, "a target that never served has no outage");
         let slow = vec![Second { ok: 1, ..Second::default() }; 5];
-        assert_eq!(whole(slow, Some(4), 0, hanging(4, 3)), 0, "one operation per second");
-        assert_eq!(length([], 20_000, Some(4), Duration::ZERO, hanging(4, 9)), secs(9), "after half a second");
+        assert_eq!(
+            whole(slow, Some(4), 0, hanging(4, 3)),
+            0,
+            "at one operation per second, three seconds show nothing"
+        );
+        assert_eq!(
+            length([], 20_000, Some(4), Duration::ZERO, hanging(4, 9)),
+            secs(9),
+            "the target stopped serving within the first second"
+        );
     }
 
     #[test]
@@ -191,12 +201,12 @@ mod tests {
             length([Second { ok: 1000, failed, longest: 0 }; 3], 3000, Some(4), Duration::ZERO, silence)
         };
         assert_eq!(of(900, 32, 160), ms(900));
-        assert_eq!(of(400, 32, 160), Duration::ZERO, "too short");
-        assert_eq!(of(900, 3, 160), Duration::ZERO, "too few");
-        assert_eq!(of(900, 32, 1000), Duration::ZERO, "they began while others succeeded");
+        assert_eq!(of(400, 32, 160), Duration::ZERO, "failures of 400 ms are too short");
+        assert_eq!(of(900, 3, 160), Duration::ZERO, "three failures are too few");
+        assert_eq!(of(900, 32, 1000), Duration::ZERO, "the failed operations started while others succeeded");
     }
 
-    /// Ten slots in step, with downloads of 30 s each.
+    /// Ten slots download in step, for 30 s each.
     #[test]
     fn operations_that_end_together_leave_no_outages_in_between() {
         let second = |ok, failed| Second { ok, failed, longest: 29 };
@@ -207,7 +217,7 @@ mod tests {
         assert!(whole(dead, Some(10), 30, NONE) >= 89);
     }
 
-    /// Few slots, each of which waits for its timeout. The seconds in between belong to the outage.
+    /// A few slots each wait for a timeout. The seconds between the failures belong to the outage.
     #[test]
     fn slow_failures_are_an_outage() {
         let dead: Vec<_> = [[(0, 0); 4].to_vec(), vec![(0, 4)]].concat().repeat(6);
@@ -228,9 +238,9 @@ mod tests {
     #[test]
     fn single_failures_at_one_operation_per_second_are_not_an_outage() {
         assert_eq!(of(&[(1, 0), (1, 0), (0, 1), (1, 0)]), 0);
-        // Five in a row are an outage.
+        // Five failures in a row are an outage.
         assert_eq!(of(&[(1, 0), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 0)]), 5);
-        // One failure between bursts of slow successes.
+        // One failure between two bursts of slow successes is not an outage.
         assert_eq!(of(&[(100, 0), (0, 0), (0, 1), (100, 0)]), 0);
     }
 

@@ -8,7 +8,7 @@ use crate::stats::Tally;
 use crate::values::sum;
 use std::time::Duration;
 
-/// Reason for which a run is not PASS.
+/// Reason why a run is not PASS.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// Responses had wrong or missing content.
@@ -16,14 +16,14 @@ pub enum Reason {
         /// Number of responses.
         responses: u64,
     },
-    /// Two counters that must agree do not, because of a defect of the program or a damaged record.
+    /// Two counters that must agree differ, because of a defect of the program or a damaged record.
     CountersDisagree(Violation),
     /// The target could not be reached from the start.
     Unreachable {
         /// Description of the failure.
         detail: String,
     },
-    /// A condition of `--abort-when` came true.
+    /// A condition of `--abort-when` became true.
     Aborted {
         /// Condition as written by the user.
         condition: String,
@@ -34,12 +34,12 @@ pub enum Reason {
         failed: u64,
         /// Operations that were never started.
         dropped: u64,
-        /// Operations that had not received a byte of a response at the end.
+        /// Number of operations that had not received any byte of a response by the end.
         hanging: u64,
         /// Most frequent failure; `None` if no cause accounts for more than half of the attempts.
         mostly: Option<MostFailures>,
     },
-    /// A target that had served requests failed all of them for a time.
+    /// The target failed all requests for a time, although it had served requests before.
     Outage {
         /// Length of the outage.
         length: Duration,
@@ -54,17 +54,17 @@ pub enum Reason {
         operations: u64,
         /// Operations that were due.
         of: u64,
-        /// `true` if descriptors or local ports allowed too few operations at once.
+        /// `true` if the client had too few descriptors or local ports for enough concurrent operations.
         lacks_resources: bool,
     },
     /// The client had too few descriptors or local ports.
     ClientResources {
-        /// Attempts that could not be made.
+        /// Number of attempts that failed for this reason.
         attempts: u64,
         /// All attempts.
         of: u64,
     },
-    /// An objective is met or missed depending on what the client did to the times.
+    /// It depends on how far the client prolonged the times whether an objective is met.
     ClientDecides(ObjectiveResult),
     /// The run was cut off before its end.
     CutOff(CutOff),
@@ -80,8 +80,8 @@ pub struct MostFailures {
 }
 
 impl MostFailures {
-    /// Returns the most frequent cause if it accounts for more than half of the failed attempts. Attempts that the end
-    /// of the run cut off did not fail.
+    /// Returns the most frequent cause of failure if it accounts for more than half of the failed attempts. Attempts that
+    /// were interrupted by the end of the run do not count as failed.
     pub(super) fn of(tally: &Tally) -> Option<Self> {
         let failures = || tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::RunEnded);
         let all = sum(failures().map(|(_, count)| count));
@@ -101,18 +101,18 @@ pub enum CutOff {
         /// Number of the signal.
         signal: i32,
     },
-    /// There is no end record: the run is still going on, or was killed.
+    /// The record has no end: the run is still going on, or was killed.
     NoEnd,
-    /// Records are damaged from some position on.
+    /// The records are damaged from some position on.
     Damaged,
-    /// The run is the common time of several merged runs.
+    /// The result combines several runs, restricted to the time that they have in common.
     Merged {
         /// Number of merged runs.
         runs: u64,
     },
     /// The disk had no space for further records.
     DiskFull,
-    /// Another failure that the run could not continue after.
+    /// The run could not continue after another failure.
     Failed {
         /// Description of the failure.
         detail: String,
@@ -120,7 +120,7 @@ pub enum CutOff {
 }
 
 impl Reason {
-    /// Returns the result that follows from this reason unless a more important reason comes first.
+    /// Returns the result that follows from this reason if no other reason is more important.
     #[must_use]
     pub fn word(&self) -> ResultWord {
         match self {
@@ -139,7 +139,7 @@ impl Reason {
         }
     }
 
-    /// Returns the name in records.
+    /// Returns the name that records use.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Results of runs with known properties, and of random runs.
+//! Tests with runs that have known properties, and with random runs.
 
 use super::*;
 use crate::sample::OpKind;
@@ -56,7 +56,7 @@ fn runs_without_a_success_fail_for_that_reason() {
     let failed = result(&run(0, 100), &Ending::Completed, 0);
     assert_eq!((failed.word, failed.exit), (ResultWord::Fail, ExitStatus::Failed));
     assert!(matches!(failed.reasons[0], Reason::NothingSucceeded { failed: 100, .. }), "{:?}", failed.reasons);
-    // Without ended operations, the default objective cannot be judged.
+    // If no operation ended, the default objective cannot be judged.
     let empty = result(&run(0, 0), &Ending::Completed, 0);
     assert!(matches!(empty.reasons[..], [Reason::NotEnoughData(_)]), "{:?}", empty.reasons);
     assert_eq!(empty.exit.code(), 1);
@@ -102,7 +102,11 @@ fn runs_that_were_cut_off_are_partial_unless_they_failed() {
     assert_eq!(of(&run(0, 10), &interrupted), (ResultWord::Fail, 130));
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::Merged { runs: 2 })), (ResultWord::Partial, 0));
     let merged = Ending::CutOff(CutOff::Merged { runs: 2 });
-    assert_eq!(of(&run(0, 0), &merged), (ResultWord::Fail, 1), "merged runs have reached their end");
+    assert_eq!(
+        of(&run(0, 0), &merged),
+        (ResultWord::Fail, 1),
+        "merged runs count as complete, so missing data is a failure"
+    );
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::NoEnd)), (ResultWord::Partial, 0));
     assert_eq!(of(&run(10, 0), &Ending::CutOff(CutOff::DiskFull)), (ResultWord::Partial, 4));
     assert_eq!(of(&run(0, 100), &Ending::Unreachable { detail: "refused".into() }), (ResultWord::Fail, 4));
@@ -119,11 +123,15 @@ fn timeouts_of_a_client_that_hardly_ran_do_not_fail_the_target() {
         let blamed = result.reasons.iter().any(|reason| matches!(reason, Reason::NothingSucceeded { .. }));
         assert_eq!((result.word, blamed), (word, word == ResultWord::Fail), "{:?}", result.reasons);
         let client = limited_by(&summary, &OPEN).is_client();
-        assert_eq!(client, word == ResultWord::Unusable, "the limit agrees with the result");
+        assert_eq!(
+            client,
+            word == ResultWord::Unusable,
+            "the client is reported as the limit exactly if the run is UNUSABLE"
+        );
     }
 }
 
-/// A few operations succeed before the quota is used up.
+/// A few operations succeed before the CPU quota is used up.
 #[test]
 fn outages_of_a_client_that_hardly_ran_do_not_fail_the_target() {
     let mut summary = run(10, 90);
@@ -147,7 +155,7 @@ fn missing_descriptors_make_a_run_unusable() {
     assert_eq!((result.word, result.exit.code()), (ResultWord::Unusable, 3));
 }
 
-/// Whatever was counted: word, reasons and exit code agree.
+/// Word, reasons and exit code must agree, whatever was counted.
 #[test]
 fn word_reasons_and_exit_code_never_contradict_each_other() {
     let mut random = Random::new(11);

@@ -5,7 +5,7 @@ use crate::time::Instant;
 use crate::values::bounded;
 use serde::{Deserialize, Serialize};
 
-/// Reason for which an attempt was made.
+/// Reason why an attempt was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptKind {
     /// First attempt of its operation.
@@ -14,7 +14,8 @@ pub enum AttemptKind {
     Hop,
     /// Next request of an operation that consists of several, such as the next page of a listing.
     Step,
-    /// The one resend after a stale kept-alive connection (docs/measurement.md).
+    /// Repetition of a request after its kept-alive connection turned out to be closed. It happens at most once
+    /// (docs/measurement.md).
     Resend,
 }
 
@@ -23,34 +24,34 @@ pub enum AttemptKind {
 pub struct AttemptSample {
     /// Intended start of the operation that the attempt belongs to.
     pub op_intended: Instant,
-    /// Reason for which it was made.
+    /// Reason why the attempt was made.
     pub kind: AttemptKind,
     /// Outcome of the attempt.
     pub outcome: AttemptOutcome,
     /// Peculiarities that do not change the outcome.
     pub flags: Flags,
-    /// Status code of its response; `None` without one.
+    /// Status code of the response; `None` without a response.
     pub status: Option<u16>,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes received of heads, framing and trailers, and of anything after the end of the response.
+    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the response.
     pub overhead_bytes: u64,
     /// Bytes that the kernel accepted for sending.
     pub sent_bytes: u64,
-    /// Request body bytes among [`Self::sent_bytes`].
+    /// Number of request body bytes in [`Self::sent_bytes`].
     pub sent_body: u64,
 }
 
-/// Longest text of an example in a record, in bytes. A URL from a redirect may be as long as a response head, and three
-/// times that when its bytes are escaped.
+/// Maximum length of a text in an example, in bytes. A URL from a redirect may be as long as a response head, and
+/// escaping its bytes makes it three times as long.
 const TEXT_BYTES: usize = 256 << 10;
 
-/// One example of a failure, kept so that a report can show what its class looked like.
+/// One example of a failure, kept so that reports can show what a class of failures looks like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// Outcome of the attempt.
     pub outcome: AttemptOutcome,
-    /// Instant at which it ended.
+    /// Instant at which the attempt ended.
     pub at: Instant,
     /// Requested URL, without secrets.
     #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
@@ -66,7 +67,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// Returns the cause that this is an example of.
+    /// Returns the cause of the failure.
     #[must_use]
     pub fn cause(&self) -> Cause {
         self.outcome.cause

@@ -1,4 +1,4 @@
-//! One operation: what it asked for, its instants, and the times that follow from them.
+//! One operation: its request, its instants, and the times computed from these instants.
 
 use super::ReadSample;
 use super::outcome::OpOutcome;
@@ -19,7 +19,7 @@ enumerated! {
     }
 }
 
-/// Label of a group, as an index into the recorder's table for its dimension.
+/// Label of a group, as an index into the recorder's table for the dimension of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelId(pub(crate) u16);
 
@@ -28,42 +28,46 @@ pub struct LabelId(pub(crate) u16);
 pub struct OpSample {
     /// Kind of operation.
     pub kind: OpKind,
-    /// Intended start: given by the schedule (open model), or the end of the slot's previous operation plus think time.
+    /// Intended start. In the open model, the schedule determines it. In the closed model, it is the end of the slot's
+    /// previous operation plus think time.
     pub intended: Instant,
-    /// Instant at which the client started it.
+    /// Instant at which the client started the operation.
     pub started: Instant,
     /// Instant at which the kernel accepted the first byte of its request; `None` if it never did.
     pub sent: Option<Instant>,
     /// Instant at which the kernel accepted the last byte of its request; `None` unless it is an upload.
     pub sent_all: Option<Instant>,
-    /// Time for which its body waited for `100 Continue`, in nanoseconds; `None` without `Expect: 100-continue`.
+    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect: 100-continue`.
     pub expect_continue_nanos: Option<u64>,
-    /// Instant at which the first byte of its final response was read.
+    /// Instant at which the client read the first byte of the final response.
     pub first_byte: Option<Instant>,
-    /// Instant at which it ended.
+    /// Instant at which the operation ended.
     pub end: Instant,
-    /// Time for which it waited for a free slot (open model at `in_flight_max`), in nanoseconds.
+    /// Time for which the operation waited for a free slot, because `in_flight_max` was reached (open model), in
+    /// nanoseconds.
     pub slot_wait_nanos: u64,
-    /// Time that opening its connections took, in nanoseconds; `None` if it used kept-alive ones only.
+    /// Time that it took to open connections for the operation, in nanoseconds; `None` if all its connections were kept
+    /// alive.
     pub connect_nanos: Option<u64>,
-    /// Time that the TLS handshakes of its connections took, in nanoseconds; `None` without handshakes.
+    /// Time that the TLS handshakes of these connections took, in nanoseconds; `None` without handshakes.
     pub handshake_nanos: Option<u64>,
     /// Outcome of the operation.
     pub outcome: OpOutcome,
-    /// Bytes of the object that it moved: the body of its final response, or of an upload's request.
+    /// Object bytes that the operation moved: the body of the final response, or the request body of an upload.
     pub body_bytes: u64,
-    /// Body bytes that its last attempt moved inside the window.
+    /// Body bytes that the last attempt moved inside the measured window.
     pub window: BodyBytes,
-    /// Host that it was addressed to.
+    /// Host to which the operation was addressed.
     pub host: LabelId,
     /// Value of the response header by which results are grouped.
     pub header: Option<LabelId>,
-    /// Most that client stalls can have added to its times after its start, in nanoseconds; `None` if no stall affected it.
+    /// Maximum time that client stalls can have added to the operation after its start, in nanoseconds; `None` if no
+    /// stall affected it.
     pub affected_by: Option<u64>,
-    /// Time from its start until the kernel accepted its request, in nanoseconds, if the client waited for nothing else in
-    /// between; 0 where that is not known.
+    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds, if the client waited
+    /// for nothing else in between; 0 if this is not known.
     pub client_send_nanos: u64,
-    /// Wait of the end of its response in the socket; `None` if it was not sampled.
+    /// How long the end of the response waited in the socket until the client read it; `None` if this was not sampled.
     pub unread: Option<ReadSample>,
 }
 
@@ -77,56 +81,57 @@ pub struct BodyBytes {
 }
 
 impl OpSample {
-    /// Returns the response time, end − intended, in nanoseconds.
+    /// Returns the response time (end − intended start), in nanoseconds.
     #[must_use]
     pub fn response_nanos(&self) -> u64 {
         self.end.nanos_since(self.intended)
     }
 
-    /// Returns the service time, end − sent, in nanoseconds; `None` if nothing was sent.
+    /// Returns the service time (end − sent), in nanoseconds; `None` if nothing was sent.
     #[must_use]
     pub fn service_nanos(&self) -> Option<u64> {
         self.sent.map(|sent| self.end.nanos_since(sent))
     }
 
-    /// Returns the TTFB, first byte − sent, in nanoseconds.
+    /// Returns the TTFB (first byte − sent), in nanoseconds; `None` if no first byte arrived.
     #[must_use]
     pub fn ttfb_nanos(&self) -> Option<u64> {
         Some(self.first_byte?.nanos_since(self.sent?))
     }
 
-    /// Returns the time that sending took, last byte of the request − first, without the wait for `100 Continue`, in
-    /// nanoseconds; `None` unless it is an upload.
+    /// Returns how long sending the request took (last byte − first byte), without the wait for `100 Continue`, in
+    /// nanoseconds; `None` unless the operation is an upload.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
         Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.expect_continue_nanos.unwrap_or(0)))
     }
 
-    /// Returns the wait for the response, end − last byte of the request, in nanoseconds; `None` unless it is an upload.
+    /// Returns how long the client waited for the response after sending (end − last byte of the request), in
+    /// nanoseconds; `None` unless the operation is an upload.
     #[must_use]
     pub fn waiting_nanos(&self) -> Option<u64> {
         self.sent_all.map(|sent_all| self.end.nanos_since(sent_all))
     }
 
-    /// Returns the transfer time, end − first byte, in nanoseconds.
+    /// Returns the transfer time (end − first byte), in nanoseconds; `None` if no first byte arrived.
     #[must_use]
     pub fn transfer_nanos(&self) -> Option<u64> {
         self.first_byte.map(|first| self.end.nanos_since(first))
     }
 
-    /// Returns the lateness, started − intended without the wait for a slot, in nanoseconds.
+    /// Returns the lateness (start − intended start, without the wait for a slot), in nanoseconds.
     #[must_use]
     pub fn lateness_nanos(&self) -> u64 {
         self.started.nanos_since(self.intended).saturating_sub(self.slot_wait_nanos)
     }
 
-    /// Returns the time that opening connections and TLS handshakes took together, in nanoseconds; `None` without handshakes.
+    /// Returns the total time of opening connections and of TLS handshakes, in nanoseconds; `None` without handshakes.
     #[must_use]
     pub fn connect_and_handshake_nanos(&self) -> Option<u64> {
         self.handshake_nanos.map(|handshake| handshake.saturating_add(self.connect_nanos.unwrap_or(0)))
     }
 
-    /// Returns the speed, body bytes / service time, in bytes per second; `None` for empty bodies.
+    /// Returns the speed (body bytes / service time), in bytes per second; `None` for empty bodies.
     #[must_use]
     pub fn speed(&self) -> Option<u64> {
         let nanos = self.service_nanos().filter(|nanos| *nanos > 0 && self.body_bytes > 0)?;

@@ -1,15 +1,15 @@
 //! Outcomes of attempts and operations.
 //!
-//! Every attempt ends in exactly one [`AttemptClass`] for exactly one [`Cause`]. An operation ends in an [`OpOutcome`].
-//! Both are closed sets, so nothing is decided by comparing text, and a report can list everything that can go wrong.
-//! Peculiarities that do not change the class are [`Flag`]s.
+//! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], every operation with an [`OpOutcome`].
+//! These are closed sets, so decisions never depend on comparing text, and a report can list everything that can go
+//! wrong. Peculiarities that do not change the class are [`Flag`]s.
 
 use crate::enumerated;
 use crate::values::Enumerated;
 use serde::{Deserialize, Serialize};
 
 enumerated! {
-    /// Part of an attempt in which it ended.
+    /// Phase of an attempt in which it ended.
     pub enum Phase {
         Resolve => "resolve", "looking up the host's addresses";
         Connect => "connect", "opening the connection";
@@ -255,14 +255,15 @@ impl AttemptOutcome {
 /// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum OpOutcome {
-    /// It succeeded.
+    /// The operation succeeded.
     Ok,
-    /// Its last attempt failed.
+    /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// It was in flight at the end of the drain: healthy, and censored at the time it had waited.
+    /// The operation was in flight at the end of the drain. It was healthy, and its time is only known to exceed the time
+    /// that it had waited.
     Unfinished,
-    /// It was in flight when the requested number of bytes had arrived, and this client ended it. It shows nothing
-    /// about the target.
+    /// The operation was in flight when the requested number of bytes had arrived, so the client ended it. It shows
+    /// nothing about the target.
     CutOff,
 }
 

@@ -3,16 +3,16 @@
 use super::LabelId;
 use crate::time::Instant;
 
-/// One request of a redirected operation, together with its resend after a stale connection, if there was one.
+/// One request of a redirected operation. If it was resent after a stale connection, the resend is included.
 #[derive(Clone, Copy, Debug)]
 pub struct HopSample {
-    /// Host that the request went to.
+    /// Host to which the request was sent.
     pub host: LabelId,
     /// Instant at which the kernel accepted the first byte of the request; `None` if it never did.
     pub sent: Option<Instant>,
     /// Instant at which the response was complete, or the request failed.
     pub end: Instant,
-    /// Attempts made: 1, or 2 with a resend.
+    /// Number of attempts: 1, or 2 with a resend.
     pub attempts: u64,
     /// `true` if the response was a redirect that the client followed.
     pub redirected: bool,

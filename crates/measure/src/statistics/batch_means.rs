@@ -1,23 +1,23 @@
-//! Confidence intervals for rates of one run, with batches of windows as observations.
+//! Confidence intervals for rates of one run. The observations are batches of windows.
 //!
-//! Rates, shares and costs are all ratios of two sums over windows (operations by seconds, successes by operations, CPU
-//! time by operations). With R the ratio of the whole run, the residuals xᵢ − R yᵢ add up to 0, and their batches give
-//! the standard error of R (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4). Batches are doubled until their
-//! correlation is small, as in the method of batch means (A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015,
-//! §9.5.3). The correlation that is left widens the interval by √((1 + ρ) / (1 − ρ)), the factor of a first-order
-//! autoregressive series.
+//! Rates, shares and costs are all ratios of two sums over windows: operations by seconds, successes by operations, CPU
+//! time by operations. Let R be the ratio over the whole run. The residuals xᵢ − R yᵢ then add up to 0, and the standard
+//! error of R follows from batches of them (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4). The size of
+//! batches is doubled until their correlation is small, as in the method of batch means (A. M. Law, "Simulation Modeling
+//! and Analysis", 5th ed. 2015, §9.5.3). The remaining correlation ρ widens the interval by √((1 + ρ) / (1 − ρ)), the
+//! factor of a first-order autoregressive series.
 
 use super::series::{autocorrelation, variance};
 use super::{CONFIDENCE, Estimate, student};
 
-/// Fewest batches for an interval.
+/// Minimum number of batches for an interval.
 pub const BATCHES_MIN: usize = 20;
-/// Correlation of neighboring batches above which batches are doubled.
+/// Correlation of neighboring batches above which their size is doubled.
 const CORRELATION_MAX: f64 = 0.2;
-/// Largest correlation that the largest batches may have.
+/// Maximum correlation of the largest possible batches.
 const CORRELATION_LAST: f64 = 0.5;
 
-/// Returns Σx / Σy of windows (x, y), with its interval; `None` below [`BATCHES_MIN`] batches, or if Σy is not above 0.
+/// Returns Σx / Σy over windows (x, y), with its interval; `None` below [`BATCHES_MIN`] batches, or if Σy is not above 0.
 #[must_use]
 pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     let (above, below) = windows.iter().fold((0.0, 0.0), |(x, y), window| (x + window.0, y + window.1));
@@ -34,8 +34,8 @@ pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     half.is_finite().then_some(Estimate { value, low: value - half, high: value + half })
 }
 
-/// Returns sums of consecutive residuals, with as many in each as leave little correlation. Residuals that do not fill
-/// a batch are left out.
+/// Returns the sums of batches of consecutive residuals. Batches are just large enough that little correlation remains.
+/// Residuals that do not fill a batch are left out.
 fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
     let mut last = None;
     let mut size = 1;
@@ -75,10 +75,11 @@ mod tests {
 
     #[test]
     fn independent_windows_give_the_interval_of_the_mean() {
-        // 20 values of which every second one is larger by 1: neighbors differ, so batches stay single.
+        // Every second of 20 values is larger by 1. Neighbors are not positively correlated, so batches contain one value
+        // each.
         let windows: Vec<(f64, f64)> = (0..20).map(|index| (f64::from(10 + index % 2), 1.0)).collect();
         let found = ratio(&windows).unwrap();
-        // s = √(20/19) / 2, t₁₉ = 2.0930: 10.5 ± 2.0930 · s / √20.
+        // With s = √(20/19) / 2 and t₁₉ = 2.0930, the interval is 10.5 ± 2.0930 · s / √20.
         let half = 2.0930 * (20.0_f64 / 19.0).sqrt() / 2.0 / 20.0_f64.sqrt();
         assert!((found.value - 10.5).abs() < 1e-12 && (found.high - 10.5 - half).abs() < 1e-4, "{found:?}");
     }

@@ -1,10 +1,9 @@
-//! Confidence intervals for percentiles of one run, by resampling whole intervals in blocks.
+//! Confidence intervals for percentiles of one run, computed by resampling blocks of whole intervals.
 //!
-//! The operations of a second are not independent of each other, and seconds not of their neighbors. The circular block
-//! bootstrap draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the
-//! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17
-//! (1989), 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data"
-//! (1992).
+//! Operations within a second depend on each other, and so do neighboring seconds. The circular block bootstrap therefore
+//! draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the sum: H. R.
+//! Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17 (1989),
+//! 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
 //!
 //! A run has at most [`crate::summary::windows::WINDOWS_MAX`] windows, so the computing time does not depend on its
 //! length.
@@ -13,19 +12,19 @@ use super::series::Dependence;
 use super::{BEYOND, CONFIDENCE, Estimate, Recorded, normal, samples_needed, student};
 use crate::values::random::Random;
 
-/// Fewest blocks for an interval.
+/// Minimum number of blocks for an interval.
 pub const BLOCKS_MIN: usize = 20;
 /// Number of resampled runs.
 const RESAMPLES: usize = 2000;
 
-/// Returns quantile `q` of everything in `windows`, with its interval. `None` if the windows form fewer than
-/// [`BLOCKS_MIN`] blocks, or hold fewer values than the percentile needs. The same seed gives the same interval.
+/// Returns quantile `q` of all values in `windows`, with its interval. `None` if the windows form fewer than
+/// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. The same seed gives the same interval.
 ///
-/// The data determine the length of the blocks. The number of values that exceed the quantile in each window is what
-/// decides about it, and the dependence of that series gives the length. The interval is that of the percentiles of the
-/// resampled quantiles, widened for the small number of blocks (Student's t and √(m / (m − 1)), as in T. Hesterberg,
-/// "What teachers should know about the bootstrap", The American Statistician 69 (2015), 371–386) and for the
-/// dependence across the ends of blocks.
+/// The length of the blocks follows from the data. The quantile depends on how many values exceed it in each window, so
+/// the dependence within the series of these numbers gives the length. The interval lies between percentiles of the
+/// resampled quantiles. It is widened because the number of blocks is small (Student's t and √(m / (m − 1)), as in T.
+/// Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015), 371–386), and
+/// because values depend on each other across the ends of blocks.
 #[must_use]
 pub fn percentile(windows: &[&Recorded], q: f64, seed: u64) -> Option<Estimate> {
     interval(windows, q, seed, RESAMPLES)
@@ -50,7 +49,7 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     let few =
         student::quantile(0.5 + CONFIDENCE / 2.0, blocks as u64 - 1) * (blocks as f64 / (blocks - 1) as f64).sqrt();
     let outside = normal::above(few * dependence.beyond_blocks);
-    // The same number of resampled values lies beyond either end.
+    // The same number of resampled values lies beyond each end.
     let beyond = ((outside * (resamples + 1) as f64) as usize).clamp(1, resamples);
     let finite = |value: u64| if value == BEYOND { f64::INFINITY } else { value as f64 };
     let (low, high) = (finite(drawn[beyond - 1]), finite(drawn[resamples - beyond]));
@@ -58,8 +57,8 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     Some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
-/// Returns how often each window is drawn: blocks of consecutive windows from anywhere on the circle, as many windows
-/// as there are.
+/// Returns how often each window is drawn. Blocks of consecutive windows start anywhere on the circle, and are drawn
+/// until there are as many windows as in the run.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;
@@ -72,8 +71,8 @@ fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     weights
 }
 
-/// For each value that can be the quantile of a resampled run, the number of values of each window that are at most
-/// that.
+/// Cumulative counts: for each value that can be the quantile of a resampled run, the number of values in each window
+/// that are not larger.
 ///
 /// The quantile of a sum lies between those of its parts, so only values between the smallest and the largest quantile
 /// of a window are needed.
@@ -104,7 +103,7 @@ impl Cumulated {
         Self { values, at_most, counts: windows.iter().map(|window| window.count() as f64).collect() }
     }
 
-    /// Returns quantile `q` of the windows, each weighted as given.
+    /// Returns quantile `q` of the windows, each multiplied by its weight.
     fn quantile(&self, weights: &[f64], q: f64) -> u64 {
         let sum = |counts: &[f64]| counts.iter().zip(weights).map(|(count, weight)| count * weight).sum::<f64>();
         let rank = (q * sum(&self.counts)).ceil().max(1.0);
@@ -123,23 +122,24 @@ mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
 
-    /// Deviations of a window's level and of a value within its window, both as logarithms.
+    /// Standard deviations of the level of windows, and of values around the level of their window. Both refer to
+    /// logarithms.
     const LEVEL: f64 = 0.2;
     const WITHIN: f64 = 0.4;
 
-    /// Returns a run of `windows` windows whose level follows an autoregressive series: response times in nanoseconds.
+    /// Returns the response times of a run, in nanoseconds. The levels of its windows follow an autoregressive series.
     fn run(random: &mut Random, windows: usize, rho: f64, each: usize) -> Vec<Recorded> {
         let levels = autoregressive(random, windows, rho);
         let mut value = |level: f64| {
             let deviation = LEVEL * level + WITHIN * normal::quantile(random.unit());
-            // Three digits, as in a histogram.
+            // Values are rounded to three digits, as in a histogram.
             (20e6 * ((1000.0 * deviation).round() / 1000.0).exp()) as u64
         };
         let mut window = |level: f64| Recorded::exactly((0..each).map(|_| value(level)).collect::<Vec<u64>>());
         levels.into_iter().map(&mut window).collect()
     }
 
-    /// Returns the true quantile of such runs. The sum of the two deviations is normal.
+    /// Returns the true quantile of runs made by [`run`]. The sum of the two deviations is normally distributed.
     fn truth(q: f64) -> f64 {
         20e6 * (normal::quantile(q) * LEVEL.hypot(WITHIN)).exp()
     }

@@ -1,14 +1,14 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is the number of operations that were scheduled and have not ended, whether in flight or still waiting
-//! in this client. If the target sustains the rate, its backlog fluctuates around a level. If it does not, the backlog
-//! grows by the difference.
+//! The backlog is the number of operations that were scheduled and have not ended, whether they are in flight or still
+//! waiting in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it
+//! grows by the difference between the offered and the sustained rate.
 //!
-//! The test leaves out the beginning, because every backlog grows until the first operations have had their response
-//! time. It compares the growth of the rest with its own fluctuation between batches: increments of consecutive
-//! batches, whose variance times their number is the variance of the sum (batch means, A. M. Law, "Simulation Modeling
-//! and Analysis", 5th ed. 2015, §9.5.3). A queue that shrinks again has increments that cancel each other, so the test
-//! errs on the side of "undecided".
+//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. It
+//! compares the growth of the rest with its random fluctuation. The fluctuation is estimated from the increments of
+//! consecutive batches: their variance times their number is the variance of the sum (batch means, A. M. Law, "Simulation
+//! Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its increments cancel each other.
+//! The estimate is then too large, so the test tends towards "undecided".
 
 use super::series::variance;
 use super::student;
@@ -23,42 +23,42 @@ Undecided => "undecided", "its growth cannot be distinguished from its fluctuati
     }
 }
 
-/// Largest growth of a steady backlog, as a share of the offered operations.
+/// Maximum growth of a steady backlog, as a share of the offered operations.
 const STEADY_MAX: f64 = 0.015;
-/// Growth, as a share of the offered operations, below which a backlog does not count as growing, however certain it
-/// is.
+/// Minimum growth of a growing backlog, as a share of the offered operations. A smaller growth does not count, even if it
+/// is certain.
 const GROWING_MIN: f64 = 0.005;
-/// Smallest ratio of the growth in the second half to that in the first half of a backlog that grows without limit. A
-/// backlog that approaches its level grows less and less.
+/// Minimum ratio of the growth in the second half to that in the first half, for a backlog that grows without limit. A
+/// backlog that approaches a constant level grows less and less.
 const STILL_GROWING: f64 = 0.6;
-/// Probability that one look is right, in one direction.
+/// Probability that a single look is right, in one direction.
 const CONFIDENCE: f64 = 0.975;
-/// Number of operations by which the moments of looking can change the growth.
+/// Number of operations by which the growth depends on the exact times of the looks.
 const ROUNDING: f64 = 2.0;
-/// Fewest and most batches from which the fluctuation is estimated.
+/// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);
-/// Slices before the first look.
+/// Number of slices before the first look.
 const SLICES_MIN: u64 = 8;
-/// Ratio of the numbers of slices at consecutive looks, so that the number of looks stays small.
+/// Ratio between the numbers of slices at consecutive looks. Growing distances keep the number of looks small.
 const NEXT_LOOK: f64 = 1.2;
-/// Length of the beginning that is left out, as a multiple of the mean time in the system.
+/// Length of the beginning that is left out, as a multiple of the mean time of an operation in the system.
 const FILL: f64 = 3.0;
-/// Most points kept; every second point is dropped when there are more.
+/// Maximum number of points kept. If there are more, every second one is dropped.
 const POINTS_MAX: usize = 1024;
 
-/// Backlog of a run, tested while it grows.
+/// Backlog of a run, which is tested for growth during the run.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// Operations offered so far, and the backlog without the youngest operation of the last slice. Whether an
-    /// operation that is due where two slices meet ends in one or the other is chance.
+    /// For each point in time: operations offered so far, and the backlog without the most recent operation. An operation
+    /// that is due exactly between two slices falls into one or the other by chance.
     points: Vec<(f64, f64)>,
-    /// Slices between two points.
+    /// Number of slices between two points.
     stride: u64,
     slices: u64,
     next_look: u64,
     offered: f64,
     ended: f64,
-    /// Slices until the first operation ended.
+    /// Number of slices until the first operation ended.
     first: Option<u64>,
     /// Result of the last look.
     last_look: Drift,
@@ -101,7 +101,8 @@ impl Backlog {
         if self.slices >= self.next_look {
             self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
             let result = self.look().unwrap_or(Drift::Undecided);
-            // Until the next look, a stall looks like a growing backlog, and chance may look like a steady one.
+            // Two looks must agree: at a single look, a stall looks like a growing backlog, and a growing one may look
+            // steady by chance.
             self.drift = if result == self.last_look { result } else { Drift::Undecided };
             self.last_look = result;
         }
@@ -113,14 +114,14 @@ impl Backlog {
         self.offered - self.ended
     }
 
-    /// Returns the result on which the last two looks agree; undecided if they differ.
+    /// Returns the result of the last two looks if they agree, else undecided.
     #[must_use]
     pub fn drift(&self) -> Drift {
         self.drift
     }
 
     fn look(&self) -> Option<Drift> {
-        // A backlog only fills until operations have ended for as long as the first one took.
+        // Every backlog grows at first. Wait until operations have been ending for as long as the first one took.
         if self.first.is_none_or(|first| self.slices < 2 * first) {
             return None;
         }
@@ -147,8 +148,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the index of the point from which the target is full: after a multiple of the mean time in the system,
-    /// by Little's law.
+    /// Returns the index of the first point that is used: after a multiple of the mean time in the system, which follows
+    /// from Little's law.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };
@@ -161,9 +162,9 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// A gate that lets operations pass at `capacity` per second, at regular or exponential intervals, after which each
-    /// takes `delay` seconds to end. Operations arrive regularly. Returns the decisions at each look over so many
-    /// seconds.
+    /// Simulates a gate that lets operations pass at `capacity` per second, at regular or exponential intervals. Each
+    /// operation ends `delay` seconds after it has passed. Operations arrive regularly for `seconds`. Returns the result,
+    /// and the time at which it was reached.
     fn drift(rate: f64, capacity: f64, random: Option<&mut Random>, delay: f64, seconds: f64) -> (Drift, f64) {
         let mut random = random;
         let slices = (seconds * 10.0) as usize;
@@ -203,7 +204,7 @@ mod tests {
                 (20.0, Drift::Growing),
             ] {
                 let (found, after) = drift(times * capacity, capacity, None, 0.001, most);
-                assert_eq!(found, expected, "{times} × {capacity}/s, after {after} s");
+                assert_eq!(found, expected, "{times} times a capacity of {capacity}/s, decided after {after} s");
             }
             let (_, after) = drift(4.0 * capacity, capacity, None, 0.001, most);
             assert!(after <= 1.5, "overload of {capacity}/s takes {after} s to show");
@@ -214,7 +215,7 @@ mod tests {
     fn long_response_times_are_not_a_drift() {
         for delay in [0.5, 1.0, 2.0] {
             let (found, after) = drift(100.0, 800.0, None, delay, 30.0);
-            assert_eq!(found, Drift::Steady, "{delay} s, after {after} s");
+            assert_eq!(found, Drift::Steady, "delay of {delay} s, decided after {after} s");
         }
     }
 
@@ -238,7 +239,7 @@ mod tests {
     fn stalls_are_not_a_drift() {
         let mut backlog = Backlog::default();
         for slice in 0..1500 {
-            // 300 ms without an end, which the target makes up for within a second.
+            // No operation ends for 300 ms. The target catches up within a second.
             let ended = match slice {
                 50..53 => 0,
                 53..63 => 13,
@@ -262,7 +263,7 @@ mod tests {
                 return;
             }
         }
-        panic!("one operation per second is undecided after 300 s: {:?}", backlog.drift());
+        panic!("a rate of one operation per second is still undecided after 300 s: {:?}", backlog.drift());
     }
 
     #[test]

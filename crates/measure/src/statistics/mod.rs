@@ -1,9 +1,9 @@
 //! Confidence intervals, tests and comparisons.
 //!
-//! The samples of a run are not independent: a slow second has many slow operations. Resampling and counting therefore
-//! treat a whole interval ([`bootstrap`], [`batch_means`]) or a whole run ([`ranks`]) as one observation, never an
-//! operation. Each formula names its source. Tests compare it with brute force, published tables, or simulated runs
-//! whose true value is known.
+//! The samples of a run are not independent: in a slow second, many operations are slow. Resampling and counting
+//! therefore use whole intervals ([`bootstrap`], [`batch_means`]) or whole runs ([`ranks`]) as observations, never single
+//! operations. Each formula names its source. Tests compare the results with brute force, published tables, or simulated
+//! runs whose true value is known.
 
 pub mod batch_means;
 pub mod bootstrap;
@@ -28,11 +28,11 @@ use distributions::student;
 /// Probability with which a confidence interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Largest probability of a false positive: two metrics reported as different although they do not differ.
+/// Maximum probability of a false positive: two metrics are reported as different although they do not differ.
 pub const ALPHA: f64 = 1.0 - CONFIDENCE;
 
-/// Value of a metric, with the interval that contains the true value with [`CONFIDENCE`]. A time is infinite if it
-/// falls among operations that failed.
+/// Value of a metric, with an interval that contains the true value with probability [`CONFIDENCE`]. A time is infinite
+/// if its percentile falls among operations that failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Estimated value.

@@ -1,22 +1,22 @@
 //! Rank tests for two sets of runs, which assume nothing about the distribution of a metric.
 //!
-//! A run is one observation, however many operations it has. Variation from run to run (a cache, a placement, a
-//! neighbor) does not show inside one run.
+//! A run is one observation, however many operations it has, because some variation only occurs between runs (in caches,
+//! in the placement of processes, by other users of the machine).
 
 use super::{ALPHA, median, normal};
 
-/// Most runs of both sides together for which p-values are exact.
+/// Maximum number of runs, both sides together, for which p-values are exact.
 const EXACT_MAX: usize = 60;
-/// Most runs per side that are compared, since all pairs are examined.
+/// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test: the probability of ranks at least as far apart if it did not
-/// matter to which set a run belongs. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test: the probability that the ranks of both sets are at least as
+/// far apart if the sets do not differ. `None` if a set is empty.
 ///
-/// For up to 60 runs it is exact, also with ties: the distribution of the rank sum over all ways to divide the runs,
-/// given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation and rank tests", Statistical
-/// Software Newsletter 12 (1986), 10–17). For more runs, it is the normal approximation with continuity and tie
-/// correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
+/// For up to 60 runs, the p-value is exact, even with ties. It uses the distribution of the rank sum over all ways to
+/// divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation
+/// and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, it is the normal approximation with
+/// continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
@@ -27,7 +27,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(if ranks.len() <= EXACT_MAX { exact(&ranks, a.len(), sum) } else { approximate(&ranks, a.len(), sum) })
 }
 
-/// Returns twice the rank of each value, first those of `a`. Equal values share the mean of their ranks.
+/// Returns twice the rank of each value, those of `a` first. Equal values share the mean of their ranks.
 fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut sorted = all.clone();
@@ -40,7 +40,7 @@ fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     all.iter().map(midrank).collect()
 }
 
-/// Returns the number of ways to choose `chosen` of these ranks, indexed by their sum.
+/// Returns in how many ways `chosen` of these ranks can be chosen, indexed by the sum of the chosen ranks.
 fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let total: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; total + 1]; chosen + 1];
@@ -57,7 +57,7 @@ fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
 
 fn exact(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let expected = chosen * ranks.iter().sum::<usize>();
-    // Sums are multiplied by the number of ranks, so that their mean is a whole number.
+    // Sums are multiplied by the number of ranks, so that the expected sum is a whole number.
     let distance = |sum: usize| (sum * ranks.len()).abs_diff(expected);
     let ways = ways(ranks, chosen);
     let far: f64 = ways.iter().enumerate().filter(|(at, _)| distance(*at) >= distance(sum)).map(|(_, ways)| ways).sum();
@@ -69,29 +69,31 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let mean = n + 1.0;
     let spread = ranks.iter().map(|rank| (*rank as f64 - mean).powi(2)).sum::<f64>();
     let variance = k * (n - k) * spread / (n * (n - 1.0));
-    // Rank sums differ by at least 1, doubled ones by 2. Half of that is the continuity correction.
+    // Rank sums differ by at least 1, doubled ones by at least 2. Half of this is the continuity correction.
     let distance = ((sum as f64 - k * mean).abs() - 1.0).max(0.0);
     if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Hodges-Lehmann estimate of a location or of a shift. Infinite if most of the differences are.
+/// Hodges-Lehmann estimate of a location or of a shift. It is infinite if most of the differences are infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     /// The estimate.
     pub value: f64,
-    /// Interval that contains it with [`super::CONFIDENCE`]; `None` below 4 runs per side, or below 6 pairs.
+    /// Interval that contains the true value with probability [`super::CONFIDENCE`]; `None` below 4 runs per side, or
+    /// below 6 pairs.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Returns `b` − `a`. Two infinite values, such as the times of two runs in which everything failed, are equal.
+/// Returns `b` − `a`. The difference of two infinite values is 0, for example if all operations of both runs failed.
 #[must_use]
 pub fn minus(b: f64, a: f64) -> f64 {
     if a == b { 0.0 } else { b - a }
 }
 
-/// Returns the Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval of the Mann-Whitney test: its
-/// ends are ordered pairwise differences (M. Hollander, D. A. Wolfe and E. Chicken, "Nonparametric Statistical
-/// Methods", 3rd ed. 2014, §4.2 and §4.3). `None` if a set is empty or has more than [`RUNS_MAX`] runs.
+/// Returns the Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval that belongs to the Mann-Whitney
+/// test. The ends of the interval are taken from the sorted pairwise differences (M. Hollander, D. A. Wolfe and E.
+/// Chicken, "Nonparametric Statistical Methods", 3rd ed. 2014, §4.2 and §4.3). `None` if a set is empty or has more than
+/// [`RUNS_MAX`] runs.
 #[must_use]
 pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     if a.len() > RUNS_MAX || b.len() > RUNS_MAX {
@@ -101,8 +103,8 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     shift(differences, interval_rank(a.len(), b.len()))
 }
 
-/// Returns the median of `values`, and the interval between their `rank`-th smallest and `rank`-th largest if `rank` is
-/// above 0.
+/// Returns the median of `values`. If `rank` is above 0, also returns the interval between the `rank`-th smallest and the
+/// `rank`-th largest value.
 fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     values.sort_by(f64::total_cmp);
     let value = median(values.clone()).filter(|value| !value.is_nan())?;
@@ -110,13 +112,13 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Returns the two-sided p-value of Wilcoxon's signed-rank test: the probability of differences of pairs at least as
-/// far to one side if both signs were equally likely for each. `None` without differences.
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test: the probability of a rank sum at least as extreme if
+/// each difference is equally likely to be positive or negative. `None` if `differences` is empty.
 ///
-/// Differences of 0 keep their ranks and count for neither side (J. W. Pratt, "Remarks on zeros and ties in the
-/// Wilcoxon signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs it is exact, also with ties: the
-/// distribution of the rank sum over all signs, given the midranks. For more pairs, it is the normal approximation with
-/// continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
+/// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon signed
+/// rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It uses the
+/// distribution of the rank sum over all combinations of signs, given the midranks. For more pairs, it is the normal
+/// approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() {
@@ -140,7 +142,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     Some((far / ways.iter().sum::<f64>()).min(1.0))
 }
 
-/// Returns the number of ways to choose any of these ranks, indexed by their sum.
+/// Returns in how many ways any number of these ranks can be chosen, indexed by the sum of the chosen ranks.
 fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     let mut ways = vec![0.0; ranks.iter().sum::<usize>() + 1];
     ways[0] = 1.0;
@@ -150,9 +152,9 @@ fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     ways
 }
 
-/// Returns the Hodges-Lehmann estimate of the center of the differences of pairs, with the interval of the signed-rank
-/// test: its ends are ordered means of two differences (Hollander, Wolfe and Chicken 2014, §3.2 and §3.3). `None`
-/// without pairs, or with more than [`RUNS_MAX`].
+/// Returns the Hodges-Lehmann estimate of the center of the differences of pairs, with the interval that belongs to the
+/// signed-rank test. The ends of the interval are taken from the sorted means of two differences (Hollander, Wolfe and
+/// Chicken 2014, §3.2 and §3.3). `None` without pairs, or with more than [`RUNS_MAX`] of them.
 #[must_use]
 pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     if differences.len() > RUNS_MAX {
@@ -163,8 +165,8 @@ pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     shift((0..differences.len()).flat_map(upwards).collect(), paired_rank(differences.len()))
 }
 
-/// Returns the largest k with P(T < k) ≤ α / 2, where T is the rank sum of this number of pairs without ties; 0 if
-/// there is none.
+/// Returns the largest k with P(T < k) ≤ α / 2, or 0 if there is none. T is the rank sum for this number of pairs without
+/// ties.
 fn paired_rank(pairs: usize) -> usize {
     let n = pairs as f64;
     if pairs > EXACT_MAX {
@@ -181,8 +183,8 @@ fn paired_rank(pairs: usize) -> usize {
     within.count()
 }
 
-/// Returns the largest k with P(U < k) ≤ α / 2, where U is the Mann-Whitney statistic of sets of these sizes without
-/// ties; 0 if there is none.
+/// Returns the largest k with P(U < k) ≤ α / 2, or 0 if there is none. U is the Mann-Whitney statistic for sets of these
+/// sizes without ties.
 fn interval_rank(a: usize, b: usize) -> usize {
     let (n, pairs) = (a + b, a * b);
     if n > EXACT_MAX {
@@ -201,8 +203,8 @@ fn interval_rank(a: usize, b: usize) -> usize {
     within.count()
 }
 
-/// Returns p-values after Holm's correction, in the order given. If no hypothesis of the family is false, any of them
-/// falls below α with a probability of at most α (S. Holm, "A simple sequentially rejective multiple test procedure",
+/// Returns p-values after Holm's correction, in the order given. If all null hypotheses are true, the probability that
+/// any corrected p-value is below α is at most α (S. Holm, "A simple sequentially rejective multiple test procedure",
 /// Scandinavian Journal of Statistics 6 (1979), 65–70).
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// Returns the p-value by its definition: over all ways to divide the values into sets of these sizes.
+    /// Computes the p-value by its definition, from all ways to divide the values into sets of these sizes.
     fn brute_force(a: &[f64], b: &[f64]) -> f64 {
         let all: Vec<f64> = a.iter().chain(b).copied().collect();
         let rank = |value: &f64| {
@@ -247,7 +249,7 @@ mod tests {
         let mut random = Random::new(41);
         for a in 1..=6 {
             for b in 1..=6 {
-                // Few different values give ties, many give none.
+                // Drawing from few different values gives ties, drawing from many gives none.
                 for values in [3, 1_000_000] {
                     let mut draw = |count: usize| (0..count).map(|_| random.below(values) as f64).collect::<Vec<_>>();
                     let (a, b) = (draw(a), draw(b));
@@ -266,7 +268,7 @@ mod tests {
         for (runs, published) in [(3, 0.1), (4, 0.028_571), (5, 0.007_937), (6, 0.002_165), (10, 1.0825e-5)] {
             assert!((apart(runs).unwrap() / published - 1.0).abs() < 1e-3, "{runs} runs: {:?}", apart(runs));
         }
-        // Hollander and Wolfe's example 4.1, permeability of membranes: one-sided P(W ≥ 30) = 0.127.
+        // Example 4.1 of Hollander and Wolfe (permeability of membranes), with a one-sided P(W ≥ 30) = 0.127.
         let term = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
         let early = [1.15, 0.88, 0.90, 0.74, 1.21];
         let p = mann_whitney(&term, &early).unwrap();
@@ -316,7 +318,8 @@ mod tests {
 
     #[test]
     fn ranks_of_intervals_agree_with_published_tables() {
-        // Critical values of U at 5 % on two sides, plus 1: 4+4: 0, 5+5: 2, 6+6: 5, 8+8: 13, 10+10: 23, 20+20: 127.
+        // Two-sided critical values of U at 5 %, for runs per side: 4+4: 0, 5+5: 2, 6+6: 5, 8+8: 13, 10+10: 23, 20+20:
+        // 127. The rank is larger by 1.
         for (n, critical) in [(4, 0), (5, 2), (6, 5), (8, 13), (10, 23), (20, 127)] {
             assert_eq!(interval_rank(n, n), critical + 1, "{n} runs per side");
         }
@@ -325,7 +328,7 @@ mod tests {
         assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
     }
 
-    /// Returns the p-value by its definition: over all signs of the differences other than 0.
+    /// Computes the p-value by its definition, from all signs of the differences other than 0.
     fn signed_brute_force(differences: &[f64]) -> f64 {
         let rank = |value: f64| {
             let below = differences.iter().filter(|other| other.abs() < value.abs()).count();
@@ -362,7 +365,8 @@ mod tests {
 
     #[test]
     fn signed_ranks_agree_with_published_values() {
-        // Hollander and Wolfe's example 3.1, depression before and after therapy, in thousandths: T⁺ = 5 of 9 pairs, one-sided p = 0.0195.
+        // Example 3.1 of Hollander and Wolfe (depression before and after therapy), in thousandths. T⁺ = 5 for 9 pairs,
+        // with a one-sided p = 0.0195.
         let before = [1830.0, 500.0, 1620.0, 2480.0, 1680.0, 1880.0, 1550.0, 3060.0, 1300.0];
         let after = [878.0, 647.0, 598.0, 2050.0, 1060.0, 1290.0, 1060.0, 3140.0, 1290.0];
         let differences: Vec<f64> = before.iter().zip(after).map(|(before, after)| after - before).collect();
@@ -372,7 +376,7 @@ mod tests {
         let (low, high) = shift.interval.unwrap();
         assert!((shift.value + 460.0).abs() < 1e-9, "{shift:?}");
         assert!((low + 786.0).abs() < 1e-9 && (high + 10.0).abs() < 1e-9, "{shift:?}");
-        // Critical values of T at 5 % on two sides, plus 1: 6 pairs: 0, 8: 3, 10: 8, 20: 52.
+        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by 1.
         for (pairs, critical) in [(6, 0), (8, 3), (10, 8), (20, 52)] {
             assert_eq!(paired_rank(pairs), critical + 1, "{pairs} pairs");
         }

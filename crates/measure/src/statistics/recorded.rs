@@ -1,29 +1,29 @@
-//! Recorded values with their counts, ascending: a histogram without its empty buckets, small enough to keep one for
-//! many intervals.
+//! Recorded values with their counts, in ascending order: a histogram without empty buckets. It is small enough to keep
+//! one for each of many intervals.
 
 use crate::values::Distribution;
 
-/// Value that is larger than any other, such as the time of an operation that failed.
+/// Stands for a value that is larger than any other, such as the time of a failed operation.
 pub const BEYOND: u64 = u64::MAX;
 
-/// Values, with how often each was recorded.
+/// Recorded values, each with the number of times that it was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded(Vec<(u64, u64)>);
 
 impl Recorded {
-    /// Returns the values of a distribution, each as the highest of its bucket.
+    /// Returns the values of a distribution. Each is represented by the upper end of its bucket.
     #[must_use]
     pub fn of(distribution: &Distribution) -> Self {
         Self(distribution.recorded().collect())
     }
 
-    /// Returns `count` values that are [`BEYOND`] all others.
+    /// Returns `count` times the value [`BEYOND`], which is larger than all others.
     #[must_use]
     pub fn beyond(count: u64) -> Self {
         if count > 0 { Self(vec![(BEYOND, count)]) } else { Self::default() }
     }
 
-    /// Returns all values of `parts` together.
+    /// Returns the values of all `parts` combined.
     #[must_use]
     pub fn sum(parts: &[&Self]) -> Self {
         let mut all: Vec<(u64, u64)> = parts.iter().flat_map(|part| part.0.iter().copied()).collect();
@@ -81,7 +81,7 @@ impl Recorded {
         self.0.iter().take_while(|(known, _)| *known <= value).fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Returns values and counts, ascending.
+    /// Returns pairs of value and count, in ascending order of values.
     #[must_use]
     pub fn values(&self) -> &[(u64, u64)] {
         &self.0
@@ -90,7 +90,7 @@ impl Recorded {
 
 #[cfg(test)]
 impl Recorded {
-    /// Returns these values exactly, without the buckets of a histogram.
+    /// Returns exactly these values, without rounding them to buckets of a histogram.
     pub(super) fn exactly(values: impl IntoIterator<Item = u64>) -> Self {
         let single: Vec<Self> = values.into_iter().map(|value| Self(vec![(value, 1)])).collect();
         Self::sum(&single.iter().collect::<Vec<_>>())
@@ -117,8 +117,7 @@ mod tests {
             prop_assert_eq!(&merged, &Recorded::sum(&[&Recorded::of(&of(&right)), &Recorded::of(&of(&left))]));
             prop_assert_eq!(merged.count(), whole.count());
             let (found, known) = (merged.quantile(q).unwrap(), whole.quantile(q).unwrap());
-            // A distribution does not report more than its largest value, but the bucket of that value may end above
-            // it.
+            // A distribution never reports more than its largest value, but the bucket of that value may end above it.
             prop_assert!(found == known || whole.max() == Some(known), "{} and {}", found, known);
             prop_assert!(merged.at_most(found) as f64 >= q * merged.count() as f64);
         }

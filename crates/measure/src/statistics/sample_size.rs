@@ -1,17 +1,17 @@
-//! Numbers of samples, runs and pairs that a statement needs.
+//! Minimum numbers of samples, runs and pairs for statistical statements.
 
-/// Largest probability that a percentile is shown although no sample lies beyond it.
+/// Maximum probability that a percentile is reported although no sample lies beyond it.
 const MISS: f64 = 0.05;
 
-/// Returns the number of samples from which the largest lies beyond quantile `q` with 95 % certainty, so that the
-/// percentile is inside the data: ⌈ln 0.05 / ln q⌉. 299 for p99, 29,956 for p99.99; 1 for the minimum and the maximum.
+/// Returns the number of samples that a percentile needs: with so many, at least one lies beyond quantile `q` with 95 %
+/// certainty. This is ⌈ln 0.05 / ln q⌉: 299 for p99, 29,956 for p99.99. It is 1 for the minimum and the maximum.
 #[must_use]
 pub fn samples_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
 }
 
-/// Returns the runs per side from which rank tests can show a difference in one of `metrics` metrics: the smallest n
-/// for which the smallest p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α / `metrics`, as Holm's
+/// Returns how many runs per side rank tests need to show a difference in one of `metrics` metrics. This is the smallest
+/// n for which the smallest possible p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α / `metrics`, as Holm's
 /// correction requires for the smallest p-value.
 #[must_use]
 pub fn runs_needed(metrics: usize) -> u64 {
@@ -25,8 +25,8 @@ pub fn runs_needed(metrics: usize) -> u64 {
     runs
 }
 
-/// Returns the pairs from which the signed-rank test can show a difference in one of `metrics` metrics: the smallest n
-/// for which its smallest p-value, 2 / 2ⁿ, is at most α / `metrics`.
+/// Returns how many pairs of runs the signed-rank test needs to show a difference in one of `metrics` metrics. This is
+/// the smallest n for which its smallest possible p-value, 2 / 2ⁿ, is at most α / `metrics`.
 #[must_use]
 pub fn pairs_needed(metrics: usize) -> u64 {
     let alpha = super::ALPHA / metrics.max(1) as f64;
@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn runs_needed_allow_a_small_enough_p_value() {
-        // The smallest two-sided p with n runs a side: 0.10, 0.029, 0.0079, 0.0022 for 3 to 6, 0.00058 for 7.
+        // The smallest possible two-sided p-values are 0.10, 0.029, 0.0079, 0.0022, 0.00058 for 3, 4, 5, 6, 7 runs per
+        // side.
         assert_eq!([0, 1, 2, 6, 7, 20, 23, 24].map(runs_needed), [4, 4, 5, 5, 6, 6, 6, 7]);
     }
 }

@@ -1,40 +1,41 @@
-//! A sequential test, which may stop at any time, of whether too many operations exceed a bound.
+//! A sequential test of whether too many operations exceed a bound. It may stop at any time.
 //!
-//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations beyond the bound less
-//! the number tolerated. S stays around 0 if the target is exactly at its bound. The test decides once S leaves a
-//! boundary that such a sum ever crosses with a probability of at most α: the normal mixture of H. Robbins,
-//! "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical Statistics 41 (1970),
-//! 1397–1409, |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))), in the form of S. R. Howard, A. Ramdas, J. McAuliffe and J.
-//! Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences", Annals of Statistics 49 (2021),
-//! 1055–1080, eq. (14). Frequent looks do not increase the error.
+//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the bound
+//! minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon as S
+//! crosses a boundary. The boundary is chosen so that S, for a target at its bound, ever crosses it with a probability of
+//! at most α. It is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated logarithm",
+//! Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))), in the form of S. R.
+//! Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+//! Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
 //!
-//! Slowness comes in spells: a compaction or a garbage collection delays everything for a while. The variance V is
-//! therefore estimated from batches: the largest that batches of 1, 2, 4 … windows show, with at least `BATCHES_MIN`
-//! batches, and never less than that of independent operations.
+//! Slowness comes in spells: a compaction or a garbage collection delays all operations for a while. The variance V is
+//! therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The largest of these
+//! estimates is used, and never less than the variance of independent operations.
 //!
-//! Batches cannot show a spell that has not come yet, so no variance protects a test that has seen none. `SPELL` does.
-//! The test decides "within" only after a time in which a target at its bound would have had `SPELLS_WITHIN` spells of
-//! that length on average, and "beyond" only when slow operations fill `SPELLS_BEYOND` of them. Before a level passes,
-//! its trend is extrapolated to the end of the level.
+//! Batches cannot show a spell that has not happened yet, so no estimate of the variance protects a test that has seen
+//! none. The constant `SPELL` does. The test decides "within" only after a time in which a target at its bound would have
+//! had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when slow operations fill
+//! `SPELLS_BEYOND` of them. Before a level passes, its trend is extrapolated to the end of the level.
 
 use std::time::Duration;
 
 /// Length of the slices that are added to the test.
 pub const SLICE: Duration = Duration::from_millis(100);
-/// Longest spell of slowness for which the error probability holds.
+/// Longest spell of slowness for which the error probability is guaranteed.
 pub const SPELL: Duration = Duration::from_secs(2);
-/// Mean number of spells that a target at its bound has before the test can decide "within". At twice the tolerated
-/// share, no spell has come by then with a probability of exp(−4), 1.8 %.
+/// Mean number of spells that a target at its bound would have had before the test can decide "within". If the true share
+/// is twice the tolerated one, the probability that no spell has happened by then is exp(−4), which is 1.8 %.
 const SPELLS_WITHIN: f64 = 2.0;
-/// Number of spells that slow operations fill before the test can decide "beyond".
+/// Number of spells that slow operations must fill before the test can decide "beyond".
 const SPELLS_BEYOND: f64 = 3.0;
-/// Fewest windows for a decision.
+/// Minimum number of windows for a decision.
 const WINDOWS_MIN: usize = 10;
-/// Fewest batches for an estimate of the variance.
+/// Minimum number of batches for an estimate of the variance.
 const BATCHES_MIN: usize = 8;
-/// Most windows kept; neighbors are merged when there are more.
+/// Maximum number of windows kept. If there are more, neighbors are merged.
 const WINDOWS_MAX: usize = 256;
-/// Position at which the boundary is tightest, in units of dependent operations: a variance of about eight times this.
+/// Parameter ρ of the boundary for independent operations. It determines where the boundary is tightest: at a variance of
+/// about eight times this value.
 const MIXTURE: f64 = 2.0;
 
 /// A running test.
@@ -44,42 +45,42 @@ pub struct Sequential {
     alpha: f64,
     /// Length of the level in slices; `None` if the test never decides "within".
     level: Option<u64>,
-    /// Operations beyond the bound, and all operations, of each window.
+    /// Number of operations that exceed the bound, and number of all operations, for each window.
     windows: Vec<(f64, f64)>,
-    /// Slices in each window but the last.
+    /// Number of slices in each window except the last one.
     each: u32,
-    /// Slices in the last window.
+    /// Number of slices in the last window.
     filled: u32,
-    /// Slices added so far.
+    /// Number of slices added so far.
     slices: u64,
 }
 
 /// Decision of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// No more operations exceed the bound than tolerated.
+    /// The share of operations that exceed the bound is not larger than tolerated.
     Within,
-    /// More operations exceed the bound than tolerated.
+    /// The share of operations that exceed the bound is larger than tolerated.
     Beyond,
 }
 
-/// Returns the time before which the test cannot decide "within" if a share of `tolerated` may exceed the bound; `None`
-/// if none is tolerated, since it never decides then.
+/// Returns the minimum time after which the test can decide "within" if a share of `tolerated` may exceed the bound;
+/// `None` if the share is 0, because the test then never decides this.
 #[must_use]
 pub fn time_needed(tolerated: f64) -> Option<Duration> {
     (tolerated > 0.0).then(|| SPELL.mul_f64(SPELLS_WITHIN / tolerated.min(1.0)))
 }
 
 impl Sequential {
-    /// Creates a test of whether a share of more than `tolerated`, in 0..=1, exceeds a bound. It is wrong with a
-    /// probability of at most `alpha`. Without [`Self::over`] the only possible decision is [`Decision::Beyond`].
+    /// Creates a test of whether more than a share of `tolerated`, in 0..=1, exceeds a bound. The decision is wrong with
+    /// a probability of at most `alpha`. Without [`Self::over`], the only possible decision is [`Decision::Beyond`].
     #[must_use]
     pub fn new(tolerated: f64, alpha: f64) -> Self {
         let tolerated = tolerated.clamp(0.0, 1.0);
         Self { tolerated, alpha, level: None, windows: Vec::new(), each: 1, filled: 1, slices: 0 }
     }
 
-    /// Lets the test also decide [`Decision::Within`], in a level of this length.
+    /// Lets the test also decide [`Decision::Within`], for a level of this length.
     #[must_use]
     pub fn over(self, level: Duration) -> Self {
         Self { level: Some(level.as_nanos().div_ceil(SLICE.as_nanos()) as u64), ..self }
@@ -100,7 +101,7 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // The number of windows is odd here: the last window is the slice that was just added, alone.
+            // The number of windows is odd here, so the last one stays alone. It consists of the slice just added.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }
@@ -110,14 +111,14 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If none is tolerated, one operation beyond the bound decides, and no number of others does.
+        // If no operation may exceed the bound, the first one that does decides. Otherwise the test never decides.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }
         if self.windows.len() < WINDOWS_MIN || all <= 0.0 {
             return None;
         }
-        // Operations in a spell of the longest length.
+        // Number of operations in the longest spell.
         let spell = all / self.slices as f64 * (SPELL.as_nanos() / SLICE.as_nanos()) as f64;
         let excess = beyond - self.tolerated * all;
         if excess > 0.0 {
@@ -132,7 +133,7 @@ impl Sequential {
     fn boundary(&self, beyond: f64, all: f64) -> f64 {
         let independent = self.tolerated * (1.0 - self.tolerated) * all;
         let variance = self.variance(beyond / all, all);
-        // Dependent operations count as one, here and in the position where the boundary is tightest.
+        // `together` operations that depend on each other count as one, both in the variance and in ρ.
         let together = (variance / independent).max(1.0);
         let mixture = MIXTURE * together * together;
         let spread = variance + mixture;
@@ -150,23 +151,23 @@ impl Sequential {
         of_batches.fold(independent, f64::max)
     }
 
-    /// Returns the largest likely share of the whole level if the share keeps rising as it did from the first half of
-    /// the windows to the second. A falling share is taken as constant.
+    /// Returns an upper estimate of the share over the whole level. It assumes that the share keeps rising as it did from
+    /// the first half of the windows to the second. A falling share is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {
             let (beyond, all) = sum(windows);
             if all > 0.0 { beyond / all } else { 0.0 }
         };
-        // Twice the standard error of the difference of two halves of independent operations.
+        // Twice the standard error of the difference between the two halves, if operations are independent.
         let error = 4.0 * (share * (1.0 - share) / all).sqrt();
         let rise = (share_of(late) - share_of(early) + error).max(0.0);
         share + rise * level.saturating_sub(self.slices) as f64 / self.slices as f64
     }
 }
 
-/// Returns the sum of squares around a straight line, for values whose sum is 0, scaled up for the two degrees of
-/// freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for the
+/// two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;
@@ -190,7 +191,8 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// Runs a test on slices of 20 operations. `shares` gives the share beyond the bound for each slice.
+    /// Runs a test on slices of 20 operations. `shares` contains the probability of exceeding the bound in each slice.
+    /// Returns the decision and the number of slices that it took.
     fn decided(random: &mut Random, shares: &[f64], tolerated: f64) -> (Option<Decision>, usize) {
         let level = SLICE * u32::try_from(shares.len()).unwrap();
         let mut test = Sequential::new(tolerated, 0.05).over(level);
@@ -204,8 +206,8 @@ mod tests {
         (None, shares.len())
     }
 
-    /// Exactly at the bound both decisions are wrong. They come as seldom as requested, although the test looks at each
-    /// window.
+    /// For a target exactly at its bound, both decisions are wrong. They must be as rare as requested, although the test
+    /// looks at each slice.
     #[test]
     fn targets_at_the_bound_are_rarely_decided() {
         for (rho, seed) in [(0.0, 41), (0.3, 42), (0.5, 43)] {
@@ -213,7 +215,7 @@ mod tests {
             let mut wrong = 0;
             for _ in 0..200 {
                 let shares: Vec<f64> = autoregressive(&mut random, 2000, rho);
-                // A share of 5 % on average, in slices that depend on each other.
+                // 5 % of the operations exceed the bound on average, but slices depend on each other.
                 let shares: Vec<f64> = shares.iter().map(|level| (0.05 + 0.02 * level).clamp(0.0, 1.0)).collect();
                 wrong += u32::from(decided(&mut random, &shares, 0.05).0.is_some());
             }
@@ -221,8 +223,8 @@ mod tests {
         }
     }
 
-    /// Slices until clear cases are decided: slow operations have to fill 6 s, or a target at its bound would have had
-    /// 4 s of slowness.
+    /// Checks after how many slices clear cases are decided. Slow operations must fill 6 s, or a target at its bound
+    /// would have had 4 s of slowness.
     #[test]
     fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {
         let mut random = Random::new(44);
@@ -237,14 +239,14 @@ mod tests {
             let (found, after) = decided(&mut random, &vec![share; 6000], tolerated);
             assert!(
                 found == Some(decision) && slices.contains(&after),
-                "{share} of {tolerated}: {found:?} after {after}, expected in {slices:?}"
+                "share {share}, tolerated {tolerated}: {found:?} after {after} slices, expected after {slices:?}"
             );
         }
         assert_eq!(time_needed(0.05), Some(SLICE * 800));
         assert_eq!(time_needed(0.0), None);
     }
 
-    /// A stall in the first second makes half of its slices slow.
+    /// A stall makes half of the slices of the first second slow.
     #[test]
     fn one_stall_decides_nothing() {
         let mut test = Sequential::new(0.01, 0.05).over(SLICE * 100);
@@ -254,7 +256,7 @@ mod tests {
         }
     }
 
-    /// The share rises so that the whole level exceeds the bound, although its first half does not.
+    /// The share rises, so that the whole level exceeds the bound although its first half does not.
     #[test]
     fn trends_are_extrapolated() {
         let mut random = Random::new(45);

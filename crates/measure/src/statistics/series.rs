@@ -1,4 +1,4 @@
-//! Series of dependent values: the extent of the dependence, and the length of blocks that follows from it.
+//! Dependence within series of values, and the length of blocks that it requires.
 
 /// Returns the middle value, or the mean of the two middle values; `None` without values.
 #[must_use]
@@ -23,7 +23,7 @@ pub(super) fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().saturating_sub(1).max(1) as f64
 }
 
-/// Returns the autocovariance at `lag`, with divisor n.
+/// Returns the autocovariance at `lag`, with n as divisor.
 fn autocovariance(values: &[f64], lag: usize) -> f64 {
     let mean = mean(values);
     let products = values.iter().zip(values.iter().skip(lag)).map(|(early, late)| (early - mean) * (late - mean));
@@ -36,31 +36,32 @@ pub(super) fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     if spread > 0.0 { autocovariance(values, lag) / spread } else { 0.0 }
 }
 
-/// Requirements of a series on a block bootstrap.
+/// What a block bootstrap needs to know about a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dependence {
-    /// Length of the blocks, at least 1.
+    /// Length of the blocks; at least 1.
     pub block: usize,
-    /// Ratio of the standard error of the mean to what blocks of that length show, at least 1.
+    /// Ratio of the true standard error of the mean to the one that blocks of this length show; at least 1.
     pub beyond_blocks: f64,
 }
 
-/// Fewest values for an estimate of the dependence.
+/// Minimum number of values for an estimate of the dependence.
 const VALUES_MIN: usize = 20;
-/// Largest correction of the standard error. The estimate of what blocks miss is itself uncertain.
+/// Maximum correction of the standard error, because the estimate of what blocks miss is itself uncertain.
 const BEYOND_BLOCKS_MAX: f64 = 1.5;
 
 impl Dependence {
-    /// Chooses the length of blocks for the circular bootstrap of a mean: D. N. Politis and H. White, "Automatic
-    /// block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70, with the correction
-    /// of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375: b = (2 G² / D)^⅓ n^⅓, and at
-    /// least n^⅓, because a dependence too weak to be significant at any lag may still add up.
+    /// Chooses the length of blocks for the circular bootstrap of a mean: b = (2 G² / D)^⅓ n^⅓, by D. N. Politis and H.
+    /// White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70, with
+    /// the correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375. The length is at
+    /// least n^⅓, because even a dependence too weak to be significant at any single lag may add up.
     ///
-    /// Blocks of length b miss the part Σ min(|k| / b, 1) R(k) of the long-run variance Σ R(k), where R is the
-    /// autocovariance. That part is estimated with the same flat-top window as b, and returned as a factor. Because of
-    /// this factor, b may also be cut down to `block_max` if it is at most twice that: the estimate of b is rough.
+    /// Blocks of length b miss a part of the long-run variance Σ R(k): the part Σ min(|k| / b, 1) R(k), where R is the
+    /// autocovariance. This part is estimated with the same flat-top window as b, and returned as a factor. With this
+    /// factor as a correction, b may be reduced to `block_max` if it is at most twice as long, because the estimate of b
+    /// is rough.
     ///
-    /// `None` if longer blocks are needed, there are fewer than [`VALUES_MIN`] values, or `block_max` is 0.
+    /// Returns `None` if longer blocks are needed, if there are fewer than [`VALUES_MIN`] values, or if `block_max` is 0.
     pub fn of(values: &[f64], block_max: usize) -> Option<Self> {
         let n = values.len();
         let none = Self { block: 1, beyond_blocks: 1.0 };
@@ -93,8 +94,8 @@ impl Dependence {
     }
 }
 
-/// Returns the largest lag to use: twice the smallest one after which √(log₁₀ n), at least 5, lags in a row are not
-/// significant. `None` if there is no such lag up to √n, because the series does not settle.
+/// Returns the largest lag to use. This is twice the smallest lag that is followed by √(log₁₀ n), at least 5, consecutive
+/// lags without significant correlation. `None` if there is no such lag up to √n, because the series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);
@@ -105,7 +106,7 @@ fn reach(values: &[f64]) -> Option<usize> {
     Some((2 * last.max(1)).min(most))
 }
 
-/// Returns the weight of a lag: 1 up to half of the reach, then falling to 0.
+/// Returns the weight of a lag: 1 up to half of the reach, then falling linearly to 0.
 fn flat_top(lag: usize, reach: usize) -> f64 {
     (2.0 * (1.0 - lag as f64 / reach.max(1) as f64)).clamp(0.0, 1.0)
 }
@@ -137,7 +138,7 @@ pub(super) mod tests {
     fn moments_agree_with_the_formulas() {
         let values = [1.0, 2.0, 4.0, 7.0];
         assert_eq!((mean(&values), variance(&values)), (3.5, 7.0));
-        // Deviations −2.5, −1.5, 0.5, 3.5: products of neighbors 3.75 − 0.75 + 1.75, over 21.
+        // The deviations are −2.5, −1.5, 0.5, 3.5. The products of neighbors are 3.75 − 0.75 + 1.75, divided by 21.
         assert!((autocorrelation(&values, 1) - 4.75 / 21.0).abs() < 1e-15);
         assert_eq!(autocorrelation(&[5.0; 9], 1), 0.0);
         assert_eq!((mean(&[]), variance(&[1.0])), (0.0, 0.0));
@@ -151,7 +152,8 @@ pub(super) mod tests {
                 (0..101).map(|_| Dependence::of(&autoregressive(&mut random, 1000, rho), 500).unwrap().block as f64);
             median(blocks.collect()).unwrap()
         };
-        // The formula with the true covariances gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, 33 at 0.8.
+        // With the true covariances, the formula gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, and 33 at ρ
+        // = 0.8.
         let (none, half, much) = (typical(0.0), typical(0.5), typical(0.8));
         assert!(none == 10.0 && (11.0..19.0).contains(&half) && (25.0..45.0).contains(&much), "{none}, {half}, {much}");
     }

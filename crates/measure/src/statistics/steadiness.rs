@@ -1,49 +1,50 @@
-//! Steadiness of a run: where its transient beginning ends, and whether it drifts after that.
+//! Steadiness of a run: where its initial transient ends, and whether it drifts after that.
 
 use super::median;
 use super::normal;
 use super::series::mean;
 
-/// Shortest window for which steadiness is judged, in seconds.
+/// Minimum length of a measured window for which steadiness is judged, in seconds.
 pub const SECONDS_MIN: f64 = 60.0;
-/// Points in one batch of MSER-5.
+/// Number of points per batch of MSER-5.
 const BATCH: usize = 5;
-/// Most batches, since all pairs of them are compared. Longer series have larger batches.
+/// Maximum number of batches, because all pairs of them are compared. Longer series have larger batches.
 const BATCHES_MAX: usize = 300;
-/// Fewest batches: 60 points.
+/// Minimum number of batches, which is 60 points.
 const BATCHES_MIN: usize = 12;
-/// Largest probability that the trend test reports a drift of a steady run.
+/// Maximum probability that the trend test reports a drift of a steady run.
 const ALPHA_TREND: f64 = 0.01;
-/// Largest drift over the whole series that does not matter, relative to the median.
+/// Maximum drift over the whole series that does not matter, relative to the median.
 const DRIFT_MAX: f64 = 0.05;
 
 /// Behavior of a series over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steadiness {
-    /// Steady after its beginning, which is best left out; often there is none.
+    /// The series is steady after an initial transient, which should be left out. Often there is none.
     Steady {
         /// Points in the beginning.
         from: usize,
     },
-    /// Still rising or falling after its beginning.
+    /// The series still rises or falls after the initial transient.
     Drifting {
         /// Points in the beginning.
         from: usize,
-        /// Change from there to the end, relative to the median; negative if the series falls.
+        /// Change from the end of the transient to the end of the series, relative to the median; negative if the series
+        /// falls.
         change: f64,
     },
-    /// Not settled: leaving out half of it would be best.
+    /// The series does not settle: MSER-5 would leave out half of it.
     Unsettled,
 }
 
 /// Judges a series of one value per second; `None` if it is too short.
 ///
-/// MSER-5 determines the beginning to leave out: the number d of batches of 5 for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)²
-/// is the smallest, d ≤ n / 2 (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state truncation
-/// heuristics for simulation", WSC 2000, 755–760). Counter-examples to MSER-5 exist, so the rest must not drift either:
-/// the Mann-Kendall test (H. B. Mann, Econometrica 13 (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975)
-/// on the batches at 1 %, and Sen's slope (P. K. Sen, Journal of the American Statistical Association 63 (1968),
-/// 1379–1389) above 5 % of the median over that time.
+/// MSER-5 determines how much of the beginning to leave out: the number d ≤ n / 2 of batches of 5 points for which
+/// Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five
+/// steady-state truncation heuristics for simulation", WSC 2000, 755–760). There are counter-examples to MSER-5, so the
+/// rest is also tested for a drift. It drifts if the Mann-Kendall test on the batches is significant at 1 % (H. B. Mann,
+/// Econometrica 13 (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975), and if the change by Sen's slope
+/// exceeds 5 % of the median (P. K. Sen, Journal of the American Statistical Association 63 (1968), 1379–1389).
 #[must_use]
 pub fn judge(seconds: &[f64]) -> Option<Steadiness> {
     let mut size = BATCH;
@@ -74,13 +75,14 @@ fn truncation(batches: &[f64]) -> usize {
     (0..=batches.len() / 2).min_by(|a, b| statistic(*a).total_cmp(&statistic(*b))).unwrap_or(0)
 }
 
-/// Returns the two-sided p-value of the Mann-Kendall test, with ties.
+/// Returns the two-sided p-value of the Mann-Kendall test, corrected for ties.
 fn trend(values: &[f64]) -> f64 {
     let (score, variance) = kendall(values);
     if variance > 0.0 { (2.0 * normal::above((score.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Returns the number of rising pairs less that of falling pairs, and the variance of that number without a trend.
+/// Returns the number of rising pairs minus the number of falling pairs, and the variance of this difference if there is
+/// no trend.
 fn kendall(values: &[f64]) -> (f64, f64) {
     let pairs =
         values.iter().enumerate().flat_map(|(at, early)| values[at + 1..].iter().map(move |late| (early, late)));
@@ -123,7 +125,7 @@ mod tests {
                 matches!(judged, Some(Steadiness::Steady { from }) if from <= 60)
             };
             let steady = (0..200).filter(steady).count();
-            assert!(steady >= 180, "{steady} of 200 at autocorrelation {rho}, seed {seed}");
+            assert!(steady >= 180, "only {steady} of 200 runs are steady at autocorrelation {rho}, seed {seed}");
         }
     }
 
@@ -149,7 +151,7 @@ mod tests {
         assert!(drifts, "seed 64: {judged:?}");
         let late = noisy(&mut random, 120, 0.0, |second| if second < 70.0 { 1000.0 } else { 500.0 });
         assert!(!matches!(judge(&late), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&late));
-        // A day of seconds with a slow rise that no truncation hides.
+        // One value per second for a day, with a slow rise that no truncation hides.
         let day = noisy(&mut random, 86_400, 0.5, |second| 1000.0 + second / 200.0);
         assert!(!matches!(judge(&day), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&day));
     }
@@ -187,6 +189,9 @@ mod tests {
     #[test]
     fn sens_slope_is_the_median_of_all_slopes() {
         assert!((drift(&[10.0, 11.0, 12.0, 13.0, 14.0]) - 4.0 / 12.0).abs() < 1e-12);
-        assert!((drift(&[10.0, 11.0, 99.0, 13.0, 14.0]) - 4.0 / 13.0).abs() < 1e-12, "one outlier changes nothing");
+        assert!(
+            (drift(&[10.0, 11.0, 99.0, 13.0, 14.0]) - 4.0 / 13.0).abs() < 1e-12,
+            "one outlier does not change Sen's slope"
+        );
     }
 }

@@ -64,7 +64,7 @@ pub struct Load {
     pub per_second: f64,
     /// `true` if the transfer of bodies took most of the time.
     pub transfers: bool,
-    /// Share of the operations in flight that a marked one would overtake if all were independent.
+    /// Number of operations that the marked ones are expected to overtake if all are independent.
     pub overtaking: f64,
     /// `true` if only few operations were in flight during a pause. This is false if operations usually end in bursts.
     pub pauses_are_rare: bool,

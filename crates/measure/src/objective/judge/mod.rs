@@ -1,9 +1,9 @@
-//! Judgment of an objective, by counting operations around its bound.
+//! Judges objectives by counting the operations on either side of the bound.
 //!
-//! A bound on operations means that at most a share of them may exceed it: "p99 <= 10 ms" that at most 1 % take longer.
-//! Operations are counted twice: all of them, and those that the client did not disturb. An objective is met if all
-//! operations meet it, and missed if the undisturbed ones miss it. Where the two disagree, the run cannot decide
-//! (docs/measurement.md).
+//! A bound on operations limits the share of them that may exceed it. For example, "p99 <= 10 ms" means that at most 1 %
+//! of the operations take longer. Operations are counted twice: all of them, and only those that the client did not
+//! disturb. An objective is met if all operations together meet it, and missed if the undisturbed ones miss it. Otherwise
+//! the run cannot decide (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
@@ -20,28 +20,30 @@ pub struct ObjectiveResult {
     pub objective: Objective,
     /// Outcome.
     pub outcome: ObjectiveOutcome,
-    /// Measured value, in the unit of the bound; `None` if no operation has the metric, or the quantile of a time falls
-    /// among operations that failed or never ended.
+    /// Measured value, in the unit of the bound; `None` if no operation has the metric, or if the quantile of a time
+    /// falls among operations that failed or never ended.
     pub value: Option<f64>,
-    /// Number of operations that count.
+    /// Number of operations to which the objective applies.
     pub operations: u64,
     /// Number of operations needed to meet the objective.
     pub needed: u64,
 }
 
-/// Largest number of operations missed by the client, as a share of the operations that may exceed the bound.
+/// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
+/// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Differences below this are rounding: counts are whole numbers, tolerated shares are not.
+/// Smaller differences between counts and tolerated numbers are rounding errors. Counts are whole numbers, but tolerated
+/// numbers are computed from shares.
 const ROUNDING: f64 = 1e-9;
 
 /// Counts of operations around a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Around {
-    /// Operations that count.
+    /// Number of operations to which the objective applies.
     all: u64,
-    /// Operations that certainly exceed the bound.
+    /// Number of operations that certainly exceed the bound.
     beyond: u64,
-    /// Operations that may exceed the bound: they were still in flight.
+    /// Number of operations that may exceed the bound, because they were still in flight.
     undecided: u64,
 }
 
@@ -63,12 +65,12 @@ impl Around {
 
 /// Criterion for a bound on operations.
 struct Bounded {
-    /// Share of operations that may exceed the bound.
+    /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
-    /// `true` if exactly the tolerated share is too much. Quantiles counted from the slowest include the last operation
-    /// that exceeds.
+    /// `true` if exactly the tolerated share is already too much. This applies to quantiles counted from the slowest
+    /// operation, because they include the last one that exceeds the bound.
     strict: bool,
-    /// Operations needed to meet the objective.
+    /// Minimum number of operations needed to meet the objective.
     needed: u64,
 }
 
@@ -84,8 +86,8 @@ impl Bounded {
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
-    /// Returns whether the objective is missed. With too few operations for the quantile, it is missed only if chance
-    /// would hardly put so many beyond the bound.
+    /// Returns whether the objective is missed. With too few operations for the quantile, it is missed only if so many
+    /// operations beyond the bound are very unlikely to be chance.
     fn is_missed(&self, around: Around) -> bool {
         let certain =
             || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
@@ -109,7 +111,8 @@ impl Objective {
         ObjectiveResult { objective: *self, outcome, value: self.value(summary), operations: around.all, needed }
     }
 
-    /// Returns the number of operations needed to meet the objective: as many as its quantile needs, else one.
+    /// Returns the number of operations needed to meet the objective: as many as its quantile needs, or one if it has no
+    /// quantile.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match self.metric {
@@ -140,7 +143,7 @@ impl Objective {
 
     fn judge_rate(&self, summary: &Summary, model: &Model) -> ObjectiveOutcome {
         let Some(value) = self.value(summary) else { return ObjectiveOutcome::NotEnoughData };
-        // The target might have served what the client did not start or could not sustain.
+        // If the client had started and sustained more operations, the target might have served them.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
@@ -155,7 +158,7 @@ impl Objective {
         }
     }
 
-    /// Counts all operations that the objective applies to, around its bound.
+    /// Counts the operations to which the objective applies, on either side of its bound.
     fn around(&self, summary: &Summary) -> Around {
         let (own, dropped) = self.of(summary);
         match self.metric {
@@ -179,7 +182,7 @@ impl Objective {
         };
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
-        // A client that hardly ran shows nothing about the operations that it had in flight.
+        // If the client hardly ran, its operations in flight show nothing about the target.
         let is_seen = !summary.client_stood_still();
         match self.metric {
             Metric::Success => {
@@ -192,8 +195,8 @@ impl Objective {
                 let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
-                // The target is responsible for times that no stall can explain, whatever the other disturbed
-                // operations would have taken.
+                // The target is responsible for times that no stall can explain, even if the other disturbed operations
+                // would have been fast without the stalls.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let inside = own.beyond_inside(timed, self.bound);
@@ -204,7 +207,8 @@ impl Objective {
         }
     }
 
-    /// Returns the number of due operations that the client did not start. They have no kind.
+    /// Returns the number of due operations that the client did not start; 0 for an objective on one kind, because such
+    /// operations have no kind.
     fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
         if self.kind.is_none() { missed_by_client(summary, model) } else { 0 }
     }
@@ -216,8 +220,9 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 }
 
 impl Timed {
-    /// Counts operations around a bound on this time. Failed and dropped ones exceed every bound, but a failed one
-    /// whose first byte arrived has its TTFB. Unfinished ones exceed what they have waited.
+    /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, except
+    /// that a failed one whose first byte arrived has its TTFB. An unfinished operation exceeds a bound if it has waited
+    /// longer than that.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
@@ -237,17 +242,18 @@ impl Timed {
         around
     }
 
-    /// Counts the unfinished operations among them that do not have this time.
+    /// Counts the unfinished operations that do not have this time, on either side of the bound.
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // The wait is used in place of service time and TTFB, which start later. An operation that waited less is undecided.
+        // Service time and TTFB start later than the wait, but the wait is used instead of them. Operations that waited
+        // less than the bound are undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }
     }
 
-    /// Counts the operations that a client stall affected, around the same bound.
+    /// Counts the operations that a client stall affected, on either side of the bound.
     fn disturbed(self, own: &KindStats, bound: f64) -> Around {
         let (_, affected) = own.timed(self);
         let failed = own.affected.failed;
@@ -255,7 +261,8 @@ impl Timed {
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 
-    /// Returns how many of the affected operations exceed the bound whatever the stalls added.
+    /// Returns how many of the affected operations would exceed the bound even without the time that stalls can have
+    /// added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
         own.timed(self).1.beyond(bound + own.affected.added_max as f64).0
     }

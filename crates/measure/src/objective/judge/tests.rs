@@ -10,7 +10,7 @@ fn judged(text: &str, summary: &Summary) -> ObjectiveOutcome {
     text.parse::<Objective>().unwrap().judge(summary, &CLOSED).outcome
 }
 
-/// Returns a summary of operations of one kind.
+/// Returns a summary of a run with operations of one kind.
 fn summary(kind: KindStats, dropped: u64) -> Summary {
     let mut summary = Summary::default();
     let tally = &mut summary.stats.measured;
@@ -29,7 +29,7 @@ fn successes(values: impl IntoIterator<Item = u64>) -> KindStats {
     kind
 }
 
-/// An objective is missed if more operations exceed its bound than the tolerated share.
+/// Checks that an objective is missed if more operations than the tolerated share exceed its bound.
 #[test]
 fn operations_beyond_the_bound_agree_with_the_judgement() {
     let mut random = crate::values::random::Random::new(5);
@@ -50,7 +50,7 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
             let objective: Objective = text.parse().unwrap();
             let (beyond, all) = objective.beyond(&summary.stats);
             let tolerated = objective.tolerated().unwrap() * all as f64;
-            // A rank of 10 % is rounded up, so the slowest tenth includes the operation at the share itself.
+            // The rank of the slowest 10 % is rounded up, so an operation exactly at the tolerated share already counts.
             let missed = match objective.metric {
                 Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
                 _ => beyond as f64 > tolerated + ROUNDING,
@@ -69,7 +69,11 @@ fn drops_and_failures_lower_success_but_healthy_unfinished_operations_do_not() {
     let mut kind = KindStats { unfinished: 50, ..KindStats::default() };
     assert_eq!(default(&summary(kind.clone(), 0)), ObjectiveOutcome::NotEnoughData);
     kind.unanswered_wait.record(1_000_000);
-    assert_eq!(default(&summary(kind, 0)), ObjectiveOutcome::Missed, "a target that never responds");
+    assert_eq!(
+        default(&summary(kind, 0)),
+        ObjectiveOutcome::Missed,
+        "a target that never responds misses the objective"
+    );
     let mut kind = successes([1; 99]);
     kind.failed = 1;
     assert_eq!(default(&summary(kind.clone(), 0)), ObjectiveOutcome::Met);
@@ -83,7 +87,7 @@ fn operations_cut_off_by_the_end_of_the_run_are_not_failures() {
     (0..10).for_each(|_| kind.unanswered_wait.record(9_000_000));
     assert_eq!(summary(kind.clone(), 0).success(), Some(1.0));
     kind.unanswered_wait.record(2_000_000_000);
-    assert_eq!(summary(kind, 0).success(), Some(50.0 / 51.0), "one hangs");
+    assert_eq!(summary(kind, 0).success(), Some(50.0 / 51.0), "a hanging operation counts as failed");
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn percentiles_need_their_samples() {
     assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 298]), 0)), ObjectiveOutcome::NotEnoughData);
     assert_eq!(judged("p99 <= 5ms", &summary(successes([1; 299]), 0)), ObjectiveOutcome::Met);
     assert_eq!(judged("max <= 5ms", &summary(successes([1]), 0)), ObjectiveOutcome::Met);
-    // One slow operation of 100 may be the one that p99 tolerates; ten are too many for chance.
+    // Two slow operations of 100 may be chance if 1 % is tolerated. Ten are too many.
     let slow = |slow: usize| summary(successes((0..100).map(|n| if n < slow { 9 } else { 1 })), 0);
     assert_eq!(judged("p99 <= 5ms", &slow(2)), ObjectiveOutcome::NotEnoughData);
     assert_eq!(judged("p99 <= 5ms", &slow(10)), ObjectiveOutcome::Missed);
@@ -149,7 +153,7 @@ fn unfinished_operations_count_at_their_rank() {
     (0..999).for_each(|_| kind.unfinished_wait.record(50_000_000));
     assert_eq!(judged("response p99 <= 10ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
     assert_eq!(judged("response p99 <= 60ms", &summary(kind.clone(), 0)), ObjectiveOutcome::NotEnoughData);
-    // A few of them cannot change a median.
+    // A few unfinished operations cannot change a median.
     let mut kind = successes([1; 1000]);
     kind.unfinished = 9;
     (0..9).for_each(|_| kind.unfinished_wait.record(5_000_000));
@@ -171,9 +175,17 @@ fn ttfb_counts_every_operation_whose_first_byte_came() {
     let mut kind = KindStats { ok: 500, failed: 500, ..KindStats::default() };
     (0..500).for_each(|_| kind.response.record(1_000_000));
     (0..500).for_each(|_| kind.ttfb.record(1_000_000));
-    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed, "no first byte came");
+    assert_eq!(
+        judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)),
+        ObjectiveOutcome::Missed,
+        "without first bytes, failed operations exceed the bound"
+    );
     (0..500).for_each(|_| kind.failed_ttfb.record(2_000_000));
-    assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Met, "they failed after it");
+    assert_eq!(
+        judged("ttfb p90 <= 5ms", &summary(kind.clone(), 0)),
+        ObjectiveOutcome::Met,
+        "operations that failed after their first byte have a TTFB"
+    );
     let value = "ttfb p90 <= 5ms".parse::<Objective>().unwrap().value(&summary(kind.clone(), 0)).unwrap();
     assert!((value - 2e6).abs() < 1e4, "the value includes failed operations: {value}");
     kind.unfinished = 500;
@@ -181,8 +193,8 @@ fn ttfb_counts_every_operation_whose_first_byte_came() {
     assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), ObjectiveOutcome::Missed);
 }
 
-/// Returns successes of which some were affected by a client stall, with the response times of both in
-/// milliseconds.
+/// Returns a summary of successful operations, given the response times in milliseconds of those without a client stall
+/// and of those affected by one.
 fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
     let mut kind = successes(calm.iter().chain(affected).copied());
     kind.affected.ok = affected.len() as u64;
@@ -201,7 +213,7 @@ fn the_client_limits_a_judgment_only_if_it_makes_a_difference() {
     // Without undisturbed operations, the target's times are unknown.
     assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[50; 1000])), ObjectiveOutcome::ClientLimited);
     assert_eq!(judged("p50 <= 60ms", &stalled(&[], &[50; 1000])), ObjectiveOutcome::Met);
-    // Stalls of 30 ms do not explain 100 ms.
+    // Stalls added at most 60 ms, which does not explain 100 ms.
     assert_eq!(judged("p50 <= 10ms", &stalled(&[], &[100; 1000])), ObjectiveOutcome::Missed);
     assert_eq!(judged("p95 <= 10ms", &stalled(&[1; 10], &[1; 990])), ObjectiveOutcome::Met);
     let mixed = [vec![1; 930], vec![50; 50], vec![100; 10]].concat();
@@ -212,7 +224,7 @@ fn the_client_limits_a_judgment_only_if_it_makes_a_difference() {
 fn responses_that_waited_unread_do_not_count_against_the_target() {
     let mut kind = successes([20; 1000]);
     assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
-    // Half of the responses waited for 15 ms. They were ready after 5 ms, the others were not.
+    // Half of the responses waited unread for 15 ms of their 20 ms, the other half did not wait.
     (0..1000).for_each(|number| kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
     let run = summary(kind.clone(), 0);
     assert_eq!(judged("p40 <= 10ms", &run), ObjectiveOutcome::ClientLimited);
@@ -224,7 +236,7 @@ fn responses_that_waited_unread_do_not_count_against_the_target() {
     assert_eq!(judged("p99 <= 4ms", &run), ObjectiveOutcome::Missed);
 }
 
-/// A quota stopped the client for most of the time, so it has read nothing.
+/// A CPU quota stops the client for most of the time, so the client reads nothing.
 #[test]
 fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_target() {
     let mut kind = KindStats { unfinished: 64, ..KindStats::default() };
@@ -246,5 +258,8 @@ fn a_percentile_tolerates_some_operations_missed_by_the_client() {
         run.stats.measured.missed_by_client = missed;
         judged("p99 <= 10ms", &run)
     };
-    assert_eq!((missing(0), missing(10), missing(11)), (ObjectiveOutcome::Met, ObjectiveOutcome::Met, ObjectiveOutcome::ClientLimited));
+    assert_eq!(
+        (missing(0), missing(10), missing(11)),
+        (ObjectiveOutcome::Met, ObjectiveOutcome::Met, ObjectiveOutcome::ClientLimited)
+    );
 }

@@ -1,19 +1,19 @@
 //! The normal distribution: its quantile function and its upper tail.
 //!
-//! Quantiles: M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution", Applied Statistics
-//! 37 (1988), 477–484, function PPND16: relative error about 10⁻¹⁶. The logarithm comes from `libm`, which is written
-//! in Rust, so the sizes of generated objects do not depend on the machine's C library.
+//! Quantiles are computed with the function PPND16 of M. J. Wichura, "Algorithm AS 241: The Percentage Points of the
+//! Normal Distribution", Applied Statistics 37 (1988), 477–484. Its relative error is about 10⁻¹⁶. The logarithm is that
+//! of `libm`, which is written in Rust, so the sizes of generated objects do not depend on the machine's C library.
 
 #![allow(clippy::excessive_precision, reason = "coefficients as published")]
 
-/// Central region: |p − ½| ≤ 0.425.
+/// Limit of the central region: |p − ½| ≤ 0.425.
 const SPLIT_CENTER: f64 = 0.425;
 const CENTER: f64 = 0.180625;
-/// Between the near and the far tail: √(−ln p) = 5.
+/// Boundary between the near and the far tail: √(−ln p) = 5.
 const SPLIT_TAIL: f64 = 5.0;
 const NEAR: f64 = 1.6;
 
-/// Coefficients of numerator and denominator, from the highest power down.
+/// Coefficients of the numerator and the denominator of a rational function, highest power first.
 struct Ratio([f64; 8], [f64; 8]);
 
 const CENTRAL: Ratio = Ratio(

@@ -2,9 +2,9 @@
 
 use super::normal;
 
-/// Degrees of freedom from which the normal quantile is used, which differs by less than 0.2 %.
+/// Degrees of freedom from which the normal quantile is used instead. It differs by less than 0.2 %.
 const NORMAL_FROM: u64 = 1000;
-/// Number of bisections: more than a double has bits.
+/// Number of bisections, which is more than the number of bits of a double.
 const BISECTIONS: u32 = 80;
 
 /// Returns the value below which a t variable with `freedom` degrees of freedom (at least 1) lies with probability `p`,
@@ -41,7 +41,8 @@ fn within(t: f64, freedom: u64) -> f64 {
     let cos_squared = nu / (nu + t * t);
     let sin = t / (nu + t * t).sqrt();
     let odd = !freedom.is_multiple_of(2);
-    // Odd: 1 + 2/3 cos² + 2·4/(3·5) cos⁴ …; even: 1 + 1/2 cos² + 1·3/(2·4) cos⁴ …; up to cos^(ν−3) or cos^(ν−2).
+    // For odd ν: 1 + 2/3 cos² + 2·4/(3·5) cos⁴ … up to cos^(ν−3). For even ν: 1 + 1/2 cos² + 1·3/(2·4) cos⁴ … up to
+    // cos^(ν−2).
     let mut k = if odd { 3.0 } else { 2.0 };
     let (mut term, mut sum) = (1.0, 1.0);
     while k <= nu - 2.0 {
