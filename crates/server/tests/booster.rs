@@ -23,7 +23,7 @@ fn booster() -> Config {
     Config { stand_in: StandIn::BoosterHttp(booster), ..config() }
 }
 
-/// Returns the CIDs of the file below `/ipfs/` and of its directory.
+/// Returns the CIDs of the file that `/ipfs/` serves, and of its directory.
 fn files() -> (String, String) {
     file_cids(&Booster { car_size: ByteSize(CAR_BYTES), ..Booster::default() })
 }
@@ -145,7 +145,7 @@ fn range_is_compressed_after_it_was_cut_out() {
 
     let small = client.get(&piece(), "Accept-Encoding: gzip\r\nRange: bytes=0-1398\r\n");
     assert_eq!((small.header("content-encoding"), small.body.len()), (None, 1399));
-    assert!(small.header("etag").unwrap().ends_with(".gz\""), "the tag must claim compression");
+    assert!(small.header("etag").unwrap().ends_with(".gz\""), "the ETag must be that of a compressed piece, although this one is not compressed");
     for refused in ["", "Accept-Encoding: identity\r\n", "Accept-Encoding: gzip;q=0, br\r\n"] {
         let plain = client.get(&piece(), refused);
         assert_eq!((plain.header("content-encoding"), plain.body.len() as u64), (None, PIECE), "{refused}");
@@ -226,12 +226,12 @@ fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     blocks
 }
 
-/// Returns the bytes of the leaves.
+/// Returns the content of the leaves, which are the raw blocks.
 fn content(blocks: &[(u8, Vec<u8>)]) -> Vec<u8> {
     blocks.iter().filter(|(codec, _)| *codec == 0x55).flat_map(|(_, data)| data.clone()).collect()
 }
 
-/// Checks a CAR with the client's own check.
+/// Checks a CAR with the function that the client uses.
 fn is_complete(target: &str, car: &[u8]) -> Result<(), wire::gateway::Fault> {
     use wire::gateway::{Check, Depth, GatewayRequest};
     let mut check = Check::new(GatewayRequest::from_target(target).unwrap(), Depth::Blocks)?.unwrap();
@@ -318,7 +318,7 @@ fn ranges_above_the_capacity_are_late_and_some_fail() {
         Capacity { concurrency: 4, slowdown, counted: CountedRequests::Ranges, refused: RefusedRequests::Share };
     let (server, address) =
         start(&Config { faults: Faults { capacity: Some(capacity), ..Faults::default() }, ..booster() });
-    // Large ranges that nobody reads stay in service.
+    // Nobody reads these large ranges, so they stay in service.
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();
     for client in &mut clients {
         client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-4999999\r\n\r\n", piece()));

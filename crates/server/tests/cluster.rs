@@ -1,5 +1,5 @@
-//! Clusters on real sockets: one server serves each object, the others redirect clients or fetch it, and the ledgers of
-//! all servers agree with what clients saw.
+//! Clusters on real sockets. Each object is served by one server; the others redirect clients or fetch the object. The
+//! ledgers of all servers agree with the responses that clients got.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn owner_of(path: &str, servers: usize) -> usize {
     owner(path, NonZeroUsize::new(servers).unwrap())
 }
 
-/// Returns the address and the rest of an absolute URL.
+/// Splits an absolute URL into the address and the rest.
 fn split(url: &str) -> (SocketAddr, &str) {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     (address.parse().unwrap(), &url[url.len() - path.len() - 1..])
@@ -85,7 +85,7 @@ fn redirects_keep_the_query_and_every_server_lists() {
     other.send("PUT /a%20file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(other.response().status, 307);
     for address in &addresses {
-        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server must list");
+        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server must respond with the listing");
     }
     drop(cluster);
 }
@@ -102,7 +102,7 @@ fn marker_ends_loops_and_the_check_delays_redirects() {
     assert!(began.elapsed() >= check);
     assert_eq!(split(sent.header("location").unwrap()), (addresses[home], format!("{path}?a=b&redirect").as_str()));
     let began = Instant::now();
-    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "a redirected client must be served here");
+    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "the server must serve the object itself to a redirected client");
     assert!(began.elapsed() < check, "only redirects must be delayed");
     assert_eq!(Client::connect(addresses[home]).get(&format!("{path}?redirect"), "").body.len(), 1024);
     drop(cluster);
@@ -131,7 +131,7 @@ fn proxy_passes_on_the_owners_response() {
         assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
     assert!(foreign > 20, "{foreign} of 60 belong to other servers");
-    // The final ledgers include the ends of kept connections, so these come first.
+    // Stopping closes the kept connections between servers, so these ledgers are read before.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
     for ledger in &ledgers {
@@ -142,7 +142,7 @@ fn proxy_passes_on_the_owners_response() {
     assert_eq!(entry.complete.head_bytes + entry.complete.body_bytes, client.received);
     let fetched = ledgers[1].complete.body_bytes + ledgers[2].complete.body_bytes;
     assert!(fetched > 0 && fetched < entry.complete.body_bytes);
-    // A connection or two, not one per request.
+    // There are one or two connections to each owner, not one per request.
     assert!(before[1].connections_accepted + before[2].connections_accepted <= 4, "{before:?}");
 }
 

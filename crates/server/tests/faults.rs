@@ -1,4 +1,4 @@
-//! Injected faults take place when they should, and only then.
+//! Tests that injected faults take place when they should, and only then.
 
 mod common;
 
@@ -119,7 +119,8 @@ fn every_nth_request_is_slow_or_fails() {
 fn connections_close_after_their_last_request() {
     let (server, address) = start(&with(Faults { close_after: NonZeroU64::new(3), ..Faults::default() }));
     let mut client = Client::connect(address);
-    // Two more requests than get responses. They must not turn the last response into a reset.
+    // The client sends two requests more than the server responds to. They must not cause a reset that destroys the
+    // last response.
     client.send(&"GET /blackhole/10kB HTTP/1.1\r\nHost: x\r\n\r\n".repeat(5));
     let closes: Vec<bool> = (0..3).map(|_| client.response().header("connection") == Some("close")).collect();
     assert_eq!(closes, [false, false, true]);
@@ -147,7 +148,7 @@ fn requests_beyond_the_capacity_are_slow() {
     let begun = Instant::now();
     for (client, before) in clients.iter_mut().zip(0..) {
         client.send("GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n");
-        // One after the other, so that it is certain how many each request finds before it.
+        // The requests are sent one after the other, so that it is known how many are in service when each arrives.
         while server.ledger().in_service() == before {
             std::thread::yield_now();
         }
@@ -183,7 +184,7 @@ fn stall_stops_everything_for_its_length() {
     assert!(server.ledger().requests() > 100);
 }
 
-/// Returns the longest time of a response, and when it began.
+/// Returns the longest response time, and when that response began.
 fn longest_gap(client: &mut Client, origin: Instant) -> (Duration, Duration) {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     while origin.elapsed() < 450 * MS {
@@ -247,7 +248,7 @@ fn idle_and_slow_connections_are_closed() {
             std::thread::sleep(20 * MS);
         }
     });
-    // The rest of the head comes too late, so the close may be a reset.
+    // The rest of the head arrives too late, so the connection may be closed with a reset.
     let mut buffer = [0; 16];
     let end = std::io::Read::read(&mut dawdling.stream, &mut buffer);
     let taken = begun.elapsed();

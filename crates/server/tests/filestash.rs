@@ -42,10 +42,10 @@ fn sessions_can_be_opened_and_shown_and_are_required() {
     let (server, address) = start(&filestash());
     let mut client = Client::connect(address);
     let ls = "/api/files/ls?path=%2F";
-    assert_eq!(client.get(ls, "").status, 401, "programs need no X-Requested-With");
+    assert_eq!(client.get(ls, "").status, 401, "a client without cookies needs no X-Requested-With");
     let usual = "Cookie: lang=en\r\nX-Requested-With: XMLHttpRequest\r\n";
-    assert_eq!(client.get(ls, usual).status, 403, "with cookies they need it, in Filestash's own spelling");
-    assert_eq!(client.get(ls, AJAX).status, 401, "there is no session");
+    assert_eq!(client.get(ls, usual).status, 403, "a client with cookies needs X-Requested-With, spelled as Filestash spells it");
+    assert_eq!(client.get(ls, AJAX).status, 401, "a client without a session is refused");
     assert_eq!(client.get(ls, &format!("{AJAX}Cookie: auth=bm9uc2Vuc2U\r\n")).status, 401);
     for (body, status) in [(r#"{"type":"sftp"}"#, 403), ("{}", 403), ("nonsense", 405)] {
         assert_eq!(post(&mut client, "/api/session", AJAX, body).status, status, "{body}");
@@ -81,7 +81,7 @@ fn long_sessions_are_split_over_cookies() {
     assert_eq!(
         client.get("/api/files/ls?path=/", &format!("{AJAX}{first}\r\n")).status,
         401,
-        "a part of a session must not count"
+        "an incomplete token must be refused"
     );
 }
 
@@ -139,7 +139,7 @@ fn cat_reads_ranges_in_its_own_way() {
     client.send(&format!("HEAD /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}\r\n"));
     assert_eq!(client.response_to(true).header("content-length"), Some("3072"));
     assert_eq!(client.get("/api/files/cat?path=/other", &cookies).status, 501);
-    // Bytes beyond the end of the file are promised and not sent.
+    // The stated length includes bytes beyond the end of the file. They are not sent.
     client.send(&format!(
         "GET /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}Range: bytes=32000-33000\r\n\r\n"
     ));

@@ -1,5 +1,5 @@
-//! The hyper front without TLS: the same responses, faults and ledger as on the lean front. The program's tests check
-//! TLS and HTTP/2 with curl.
+//! Tests that the hyper front without TLS has the same responses, faults and ledger as the lean front. The tests of the
+//! program check TLS and HTTP/2, with curl.
 
 mod common;
 
@@ -89,7 +89,7 @@ fn stand_ins_respond_alike_on_both_fronts() {
     let requests =
         [("GET /api/session", ajax), ("GET /api/files/ls?path=%2F", ajax), ("GET /api/files/ls?path=%2F", "")];
     compare_fronts(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }, &requests);
-    // Responses may be delayed, but a body that was not read would be refused.
+    // The login may get a 429, but if the server did not read the body, it would refuse the login as invalid.
     let (_front, address) = start(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() });
     let mut client = Client::connect(address);
     for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 403), ("nonsense", 405)] {
@@ -158,7 +158,7 @@ fn broken_body(address: SocketAddr, target: &str) -> Vec<u8> {
     let mut client = Client::connect(address);
     client.send(&format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"));
     let mut all = Vec::new();
-    // The stream may end with a reset. What came before counts.
+    // The stream may end with a reset. Only the bytes before it matter.
     let _ = std::io::Read::read_to_end(&mut client.stream, &mut all);
     let head = all.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
     all.split_off(head)
@@ -176,7 +176,7 @@ fn body_faults_are_alike_on_both_fronts() {
     let lean = Server::start(&config).unwrap();
     for address in [address, lean.addresses()[0]] {
         let mut client = Client::connect(address);
-        assert_eq!(client.get("/absent", "").status, 404, "a failure must not count as a body with content");
+        assert_eq!(client.get("/absent", "").status, 404, "the body of an error response must not count as a body with content");
         assert_eq!(client.get("/blackhole/150000", "").body, pattern(0, 150_000));
         let mut flipped = pattern(0, 150_000);
         flipped[70_000] = !flipped[70_000];

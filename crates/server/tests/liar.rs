@@ -1,4 +1,4 @@
-//! The liar plays its cases byte by byte, and the cases are complete.
+//! Tests that the liar plays its cases byte by byte, and that there is a case for every misbehavior.
 
 mod common;
 
@@ -130,7 +130,7 @@ fn repetition_keeps_its_pace_and_ends_with_the_client() {
     drop(client);
     let begun = Instant::now();
     drop(liar);
-    assert!(begun.elapsed() < 5000 * MS, "its threads must end with their clients");
+    assert!(begun.elapsed() < 5000 * MS, "the threads of the liar must end with their clients");
 }
 
 #[test]
@@ -138,7 +138,8 @@ fn http2_streams_are_read_to_their_end() {
     let liar = play("65-refused-stream");
     let mut client = Client::connect(liar.address());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    // The stream ends with the content, since a head alone is no complete request. The pieces do not end at frames.
+    // Only the frame with content ends the stream, so the request is not complete before it. The pieces are cut within
+    // frames.
     let head = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
     let end = [0, 0, 0, 0, 1, 0, 0, 0, 1];
     client.stream.write_all(&preface[..10]).unwrap();
@@ -190,7 +191,7 @@ fn script_can_close_the_listener() {
     let text = format!("{BASE}[[connection]]\nscript = [\"close_listener\", \"half_close\"]\n");
     let liar = Liar::start(Case::parse("x", &text).unwrap()).unwrap();
     let mut client = Client::connect(liar.address());
-    assert!(client.is_closed(), "the half close follows the end of the listener");
+    assert!(client.is_closed(), "the server must end its stream after it closed the listener");
     assert_eq!(TcpStream::connect(liar.address()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
 }
 

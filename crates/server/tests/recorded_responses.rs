@@ -1,4 +1,4 @@
-//! Stand-ins respond like the real systems did, in every row of `tests/recorded/*.toml`.
+//! Tests that stand-ins respond as the real systems did. Each row of `tests/recorded/*.toml` is a recorded response.
 
 mod common;
 
@@ -28,7 +28,7 @@ struct Row {
     request: String,
     #[serde(default = "http11")]
     version: String,
-    /// `true` to open a session first and send its cookies.
+    /// `true` if the client opens a session first and sends its cookies.
     #[serde(default)]
     session: bool,
     #[serde(default)]
@@ -59,7 +59,7 @@ fn http11() -> String {
     "1.1".to_owned()
 }
 
-/// Bytes that follow the response.
+/// The bytes or the event that must follow the head and body of a response.
 #[derive(Deserialize, Default, PartialEq, Eq, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Then {
@@ -74,7 +74,7 @@ enum Then {
     Cut,
 }
 
-/// A response, as far as it arrived.
+/// The bytes of a response that arrived.
 struct Seen {
     head: String,
     body: Vec<u8>,
@@ -139,7 +139,7 @@ fn exchange(address: SocketAddr, row: &Row, lines: &str, names: &dyn Fn(&str) ->
         None if chunked => read_until(&mut stream, &mut rest, |rest| rest.ends_with(b"\r\n0\r\n\r\n")),
         None => !read_until(&mut stream, &mut rest, |_| false),
     };
-    assert_eq!(whole, row.then != Then::Cut, "{}: whether the body is whole", row.name);
+    assert_eq!(whole, row.then != Then::Cut, "{}: the body must be complete unless the row says `cut`", row.name);
     seen.body = if chunked { unchunk(&rest) } else { rest.clone() };
     seen.rest = rest;
     if row.then == Then::Open {

@@ -1,4 +1,4 @@
-//! Tests of the responses of the embedded server, byte by byte, and of the agreement of the ledger.
+//! Tests that the responses of the embedded server are right, byte by byte, and that its ledger agrees with them.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn uploads_are_read_and_counted() {
     balanced(&ledger);
     assert_eq!(ledger.request_body_bytes, 3_000_012);
     assert_eq!((ledger.methods.of(&Method::Put), ledger.methods.of(&Method::Post)), (2, 1));
-    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received, "100 Continue included");
+    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received, "the counts must include 100 Continue");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn pipelined_and_bytewise_requests_get_responses_in_order() {
     for n in 1..=200 {
         assert_eq!(client.response().body.len(), n);
     }
-    // A large response delays the following requests. None may be lost.
+    // The requests after a large response have to wait. None may be lost.
     client.send(&format!("GET /blackhole/20MB HTTP/1.1\r\nHost: x\r\n\r\n{requests}"));
     assert_eq!(client.response().body.len(), 20_000_000);
     for n in 1..=200 {
@@ -157,7 +157,7 @@ fn pipelined_and_bytewise_requests_get_responses_in_order() {
 fn slow_client_with_full_buffers_gets_everything() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
-    // More requests than are buffered, while the first response waits for its reader.
+    // While the first response waits for its reader, the client sends more requests than the server buffers.
     let more = "GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(4000);
     client.send("GET /blackhole/30MB HTTP/1.1\r\nHost: x\r\n\r\n");
     let mut sender = client.stream.try_clone().unwrap();

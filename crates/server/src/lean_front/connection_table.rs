@@ -1,7 +1,7 @@
-//! The connections of one thread, in slots with a generation. An event or a timer for a connection that is gone does
-//! not reach the next one in its slot.
+//! The connections of one thread, in slots that count their generations. An event or a timer for a closed connection
+//! therefore does not reach the next connection in the same slot.
 
-/// The identity of an entry of a [`ConnectionTable`]. It never denotes another entry.
+/// The identity of an entry of a [`ConnectionTable`]. It is never used again for another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! Response heads as bytes. The lines that all heads share are written once a second, with the date.
+//! Response heads as bytes. The lines that all heads share, which include the date, are formatted only once a second.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub(super) struct HeadWriter {
     /// The lines from `Server` to `Date`.
     common: Vec<u8>,
-    /// Instant at which the date changes, by the monotonic clock.
+    /// Instant of the monotonic clock at which the date changes.
     stale_at: Duration,
     http10_style: Http10Style,
 }

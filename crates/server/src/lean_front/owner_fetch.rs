@@ -1,5 +1,5 @@
-//! Responses fetched from another server of the cluster. In proxy mode every such byte crosses a network twice, which
-//! is the cost that the mode demonstrates.
+//! Responses fetched from another server of the cluster. Every byte of such a response crosses a network twice. Proxy
+//! mode exists to show this cost.
 //!
 //! This server parses the owner's head and writes its own; it passes the body on as it arrives. Each thread keeps
 //! connections to owners and reuses them.
@@ -17,7 +17,7 @@ use crate::content::source::{Produced, Source};
 use crate::request::target::Target;
 use crate::response::{Media, Response, bad_gateway};
 
-/// The most idle connections to owners of a thread.
+/// The most idle connections to owners that a thread keeps.
 const IDLE_MAX: usize = 256;
 /// The most bytes received from an owner at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -34,7 +34,7 @@ impl OwnerConnections {
         Some(self.idle.swap_remove(at).1)
     }
 
-    /// Keeps a connection whose response has ended.
+    /// Keeps a connection for reuse, after the response on it has ended.
     pub(super) fn keep(&mut self, owner: SocketAddr, socket: Socket) {
         if self.idle.len() < IDLE_MAX {
             self.idle.push((owner, socket));
@@ -47,7 +47,7 @@ impl OwnerConnections {
 pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// `true` if the connection was kept from an earlier request. The owner may have closed it since.
+    /// `true` if the connection was kept from an earlier request. The owner may have closed it in the meantime.
     reused: bool,
     request: Vec<u8>,
     sent: usize,
@@ -61,16 +61,16 @@ pub(super) struct OwnerFetch {
 /// The progress of a fetch.
 #[derive(Debug)]
 pub(super) enum FetchProgress {
-    /// The owner's socket must become ready first.
+    /// The fetch waits until the owner's socket is ready.
     Waits(Interest),
-    /// The response, with its head. Its body follows.
+    /// The response with the owner's head. Its body is not part of it yet.
     Head(Box<Response>),
-    /// The owner cannot be reached, or its response cannot be parsed.
+    /// The owner could not be reached, or its response could not be parsed.
     Failed,
 }
 
 impl OwnerFetch {
-    /// Sends the owner the request of `head`, including its range if `ranged`.
+    /// Begins to fetch the response to the request with this head. If `ranged`, the owner is asked for its range only.
     ///
     /// # Errors
     /// A connection cannot be opened.
@@ -95,7 +95,7 @@ impl OwnerFetch {
         &self.socket
     }
 
-    /// Continues: sends the request, then reads up to the end of the response's head.
+    /// Continues the fetch: sends the request, then reads until the end of the response head.
     pub(super) fn drive(&mut self) -> FetchProgress {
         loop {
             let result = if self.sent < self.request.len() { self.send() } else { self.receive() };
@@ -168,12 +168,12 @@ impl OwnerFetch {
     }
 }
 
-/// Returns the request as sent to the owner.
+/// Returns the bytes of the request to the owner.
 fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let target = Target::parse(&head.target).unwrap_or(Target { path: "/", query: None });
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
-    // The owner responds to several ranges with the whole object, as any server may, so it needs none of them.
+    // Several ranges are left out, because the owner would respond to them with the whole object, as any server may.
     if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.
@@ -191,7 +191,7 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     out
 }
 
-/// Refills `buffer`. Returns whether something was there.
+/// Refills `buffer` from the socket. Returns false if nothing has arrived yet.
 fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<bool> {
     buffer.resize(RECEIVE_BYTES, 0);
     let got = socket.recv(buffer);

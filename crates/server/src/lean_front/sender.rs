@@ -1,8 +1,8 @@
 //! One response on its way to the kernel.
 //!
-//! Head and small body leave in one `send`. A large body of known length goes by `sendfile`. Pieces that must be
-//! framed, or that come from memory, are first assembled in a buffer. The buffer holds at most one piece of content, so
-//! the bytes that the kernel took can be told apart exactly: framing before it, content, framing after it.
+//! A head and a small body are sent in one `send`. A large body of known length is sent with `sendfile`. Pieces that
+//! must be framed, or that come from memory, are first assembled in a buffer. The buffer holds at most one piece of
+//! content, with framing before and after it, so it is always known how many of the sent bytes are content.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;
@@ -18,11 +18,11 @@ use crate::ledger::counters::SentBytes;
 use crate::pace::Pace;
 use crate::response::{Framing, Response};
 
-/// The largest body that leaves with its head.
+/// The largest body that is sent together with its head.
 const INLINE_MAX: u64 = 16 * 1024;
 /// The largest piece of content in the buffer.
 const PIECE_MAX: u64 = 64 * 1024;
-/// The most bytes that one connection sends before others get their turn.
+/// The most bytes that one connection sends before the other connections get their turn.
 const TURN_MAX: u64 = 4 << 20;
 
 /// A response while it is sent.
@@ -34,24 +34,24 @@ pub(super) struct ResponseSender {
     staged: Vec<u8>,
     /// The number of bytes in `staged` that the kernel has taken.
     at: usize,
-    /// The range of content in `staged`.
+    /// The part of `staged` that is content.
     content: Range<usize>,
     /// Offset in the content of the next byte to stage.
     next: u64,
-    /// Content left to stage.
+    /// Content that is still to be put into the buffer (`staged`).
     left: Remaining,
     /// Bytes after which the body breaks off.
     cut: Option<u64>,
-    /// A piece of a source, before it is framed.
+    /// A piece from a source, before its framing is known.
     piece: Vec<u8>,
     /// `true` if the end of the message is staged.
     ended: bool,
-    /// `true` if a small body had its chance to leave with the head.
+    /// `true` once sending has begun. Only then is a small body sent together with the head.
     begun: bool,
     pace: Option<Pace>,
 }
 
-/// Content left to stage.
+/// Content that is still to be put into the buffer (`staged`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remaining {
     Bytes(u64),
@@ -61,7 +61,7 @@ enum Remaining {
 impl Remaining {
     const NONE: Self = Self::Bytes(0);
 
-    /// Returns the most bytes that may be left.
+    /// Returns the highest number of bytes that can be left.
     fn most(self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -81,11 +81,11 @@ impl Remaining {
 pub(super) enum SendProgress {
     /// The kernel has everything.
     Done,
-    /// The send buffer is full, or other connections get their turn. More is sent when the socket is writable.
+    /// The send buffer is full, or it is the turn of other connections. More is sent when the socket is writable.
     More,
-    /// The rate allows more at this instant.
+    /// The rate limit allows more only from this instant on.
     Later(Duration),
-    /// The content's source has nothing now.
+    /// The source of the content has no bytes now.
     Pending,
     /// The response has broken off on purpose.
     Cut,
@@ -94,7 +94,7 @@ pub(super) enum SendProgress {
 }
 
 impl ResponseSender {
-    /// Starts with the head in `staged`. `interim` bytes were sent before it.
+    /// Starts a response whose head is in `staged`. `interim` bytes of `100 Continue` were sent before.
     pub(super) fn new(
         response: Response,
         staged: Vec<u8>,
@@ -118,7 +118,7 @@ impl ResponseSender {
         }
     }
 
-    /// Returns the buffer, for reuse, and the content.
+    /// Returns the buffer, so that it can be reused, and the content.
     pub(super) fn into_parts(self) -> (Vec<u8>, Content) {
         (self.staged, self.response.content)
     }
@@ -190,8 +190,8 @@ impl ResponseSender {
         }
     }
 
-    /// Appends a piece of content with its framing. Returns false if the source has nothing now. The buffer must hold
-    /// no content before.
+    /// Appends a piece of content with its framing to `staged`, which must not contain content yet. Returns false if
+    /// the source has no bytes now.
     fn stage(&mut self, pattern: &Pattern, most: u64) -> io::Result<bool> {
         let wanted = most.min(self.left.most()) as usize;
         let chunked = self.response.framing == Framing::Chunked;
@@ -235,7 +235,7 @@ impl ResponseSender {
         Ok(true)
     }
 
-    /// Breaks off if the content is due to. Returns the next step once everything before was sent.
+    /// If all content before the intended break was sent, breaks off and returns the next step.
     fn break_off(&mut self) -> Option<SendProgress> {
         if self.left_before_cut()? > 0 {
             return None;
@@ -251,7 +251,7 @@ impl ResponseSender {
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         while self.at < self.staged.len() {
             let rest = &self.staged[self.at..];
-            // More follows at once, unless a rate delays it.
+            // More bytes follow at once, unless the rate limit delays them.
             let more = matches!(self.left, Remaining::Bytes(1..)) && self.pace.is_none() && self.cut.is_none();
             let taken = match if more { socket.send_more(rest) } else { socket.send(rest) } {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -278,13 +278,13 @@ impl ResponseSender {
         }
     }
 
-    /// Returns how much content may be sent now; the error is the instant of the next piece.
+    /// Returns how many bytes of content may be sent now. If none may, the error is the instant from which more may.
     fn allowance(&self, now: Duration) -> Result<u64, Duration> {
         let left = self.left.most().min(self.left_before_cut().unwrap_or(u64::MAX));
         self.pace.map_or(Ok(left), |pace| pace.allows(self.sent.body, left, now))
     }
 
-    /// Returns the content left to stage before the body breaks off, if it is due to.
+    /// Returns how many bytes of content are left before the body breaks off, if it is to break off.
     fn left_before_cut(&self) -> Option<u64> {
         Some(self.cut?.saturating_sub(self.next - self.response.first))
     }

@@ -1,4 +1,4 @@
-//! The lean server: opens its sockets, runs its threads, adds up their counters, stops.
+//! The lean server: opens its sockets, runs its threads, adds up their counters, and stops.
 
 use std::io;
 use std::mem;
@@ -86,8 +86,8 @@ impl Server {
         &self.unix
     }
 
-    /// Returns the counts so far. Waits until each thread has finished its current event (at most a second, in a
-    /// stall), so that everything a client has received before this call is counted.
+    /// Returns the counts so far. It first waits until each thread has finished its current event, so that everything
+    /// that a client received before this call is counted. In a stall, it waits for at most a second.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;

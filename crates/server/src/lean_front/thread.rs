@@ -1,4 +1,4 @@
-//! The event loop of one thread: waits for sockets and instants, and lets connections proceed.
+//! The event loop of one thread. It waits for sockets and instants, then lets the connections continue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,17 +22,17 @@ use crate::shared::Shared;
 const EVENTS: usize = 256;
 /// The size of the buffer for received requests.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// The most connections accepted before others get their turn.
+/// The most connections accepted in a row before open connections get their turn.
 const ACCEPTS_MAX: usize = 64;
-/// The interval of checks of time limits, and of attempts to accept again after descriptors ran out.
+/// The interval at which time limits are checked. After file descriptors ran out, accepting resumes at the next check.
 const SWEEP: Duration = Duration::from_millis(100);
 /// The first token of a listener. Tokens of connections are smaller.
 const LISTENERS: u64 = 1 << 63;
-/// The flag in a token that denotes the upstream socket of the connection.
+/// The bit in a token that is set for the upstream socket of a connection.
 const UPSTREAM: u64 = 1 << 62;
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-/// The timer's setting if nothing waits for an instant.
+/// The time to which the timer is set if nothing waits for an instant.
 const FAR: Duration = Duration::from_secs(3600);
 
 /// The readiness of a connection's socket that the thread watches for.
@@ -55,12 +55,12 @@ pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// Wakes the poller. Cheaper than a timeout of each wait, because it is rarely set again.
+    /// Wakes the poller. This costs less than a timeout in each wait, because the timer rarely has to be set.
     timer: Timer,
-    /// The instant of the timer; `None` once it has expired.
+    /// The instant to which the timer is set; `None` once it has expired.
     armed: Option<Duration>,
     listeners: Vec<Arc<Socket>>,
-    /// `true` if accepting pauses until the next sweep because descriptors ran out.
+    /// `true` if accepting pauses until the next sweep because file descriptors ran out.
     listeners_paused: bool,
     table: ConnectionTable<Entry>,
     timers: BinaryHeap<Reverse<(Duration, Token)>>,
@@ -141,7 +141,7 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.context.now >= until)
     }
 
-    /// Sets the timer to the next instant that something waits for. Without connections there is none.
+    /// Sets the timer to the next instant that something waits for. Without connections there may be no such instant.
     fn arm(&mut self) -> io::Result<()> {
         let sweep = (!self.table.is_empty() || self.listeners_paused).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);
@@ -163,7 +163,7 @@ impl Thread {
 
     fn handle(&mut self, ready: Ready) {
         match ready.token {
-            // It does not matter whether there was something to drain: the thread is awake.
+            // The result does not matter: the thread is awake.
             WAKER => drop(self.waker.drain()),
             TIMER => self.armed = None,
             token if token >= LISTENERS => self.accept((token - LISTENERS) as usize),
@@ -181,7 +181,8 @@ impl Thread {
         }
     }
 
-    /// Continues a connection whose upstream socket is ready. That socket is watched for one event at a time.
+    /// Continues a connection whose upstream socket is ready. The upstream socket is watched for only one event at a
+    /// time.
     fn upstream_ready(&mut self, token: Token) {
         // An earlier event of the same batch may have closed the connection.
         let Some(entry) = self.table.get_mut(token) else { return };
@@ -195,7 +196,7 @@ impl Thread {
 
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPTS_MAX {
-            // The listeners are gone once the server stops.
+            // There are no listeners any more once the server stops.
             let Some(listener) = self.listeners.get(index) else { return };
             match listener.accept() {
                 Ok((socket, _)) => self.admit(socket),
@@ -224,7 +225,8 @@ impl Thread {
         }
     }
 
-    /// Pauses accepting, because no descriptor is left for a connection: the next event would come at once.
+    /// Pauses accepting, because no file descriptor is left for a connection. Otherwise the same event would come again
+    /// at once, and the thread would spin.
     fn pause_listeners(&mut self) {
         for listener in &self.listeners {
             // Fails only for a socket that is not watched.
@@ -233,7 +235,7 @@ impl Thread {
         self.listeners_paused = true;
     }
 
-    /// Registers what a connection waits for.
+    /// Makes the thread wait for what the connection needs next.
     fn register(&mut self, token: Token, next: Next) {
         let Some(entry) = self.table.get_mut(token) else {
             debug_assert!(false, "only a connection that has just proceeded is registered");

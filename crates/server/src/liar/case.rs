@@ -1,6 +1,7 @@
 //! A case: what the liar does on each connection, and what a client must report.
 //!
-//! Cases are TOML. This module parses them into types that cannot hold invalid values; every error names its place.
+//! Cases are TOML. This module parses them into types that cannot hold invalid values. Every error states the place in
+//! the file.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use wire::ByteRange;
 use super::step::{RawStep, Step};
 use measure::units::{ByteSize, parse_span};
 
-/// The most connections that a case may script individually.
+/// The most connections for which a case may have a script of their own.
 const CONNECTIONS_MAX: usize = 8;
 /// The most steps of one script.
 const STEPS_MAX: usize = 64;
@@ -31,18 +32,19 @@ pub struct Case {
     pub client: ClientSetup,
     /// The outcome that the client must report.
     pub expected: Expected,
-    /// The steps on the first connection, the second and so on. The last script serves all further connections.
+    /// The scripts of the first connection, the second and so on. The last script is also used for all further
+    /// connections.
     pub(super) scripts: Vec<Vec<Step>>,
     /// The scripts of connections to the second server; empty if there is none.
     second_server: Vec<Vec<Step>>,
 }
 
-/// Instructions for a client: operations one after the other, one at a time, on a kept connection.
+/// Instructions for a client, which makes its operations one after the other on a kept connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSetup {
     /// The method of every operation.
     pub method: Box<str>,
-    /// Header fields of every request.
+    /// Header fields to add to every request.
     pub headers: Vec<Box<str>>,
     /// The body of every request.
     pub body: Option<Upload>,
@@ -52,7 +54,7 @@ pub struct ClientSetup {
     pub s3: bool,
     /// The range to request.
     pub range: Option<ByteRange>,
-    /// The number of operations. All but the last are ordinary and succeed.
+    /// The number of operations. All but the last must succeed.
     pub requests: u32,
     /// The checksum of the object, or `etag` or `checksum`, in the form of `--expect`.
     pub expect_hash: Option<Box<str>>,
@@ -97,18 +99,18 @@ impl UploadContent {
     }
 }
 
-/// The outcome of the last operation that a client must report. The names are those of classes, causes and flags.
+/// The outcome that a client must report for its last operation. Classes, causes and flags are given by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// The end of its last attempt.
+    /// The end of the operation's last attempt.
     pub last: AttemptEnd,
-    /// The ends of its earlier attempts.
+    /// The ends of the attempts before that.
     pub earlier: Vec<AttemptEnd>,
     /// `true` if the operation succeeds, so that its times count among those of successes.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of its attempts, without the one that marks the connection as reusable.
+    /// Flags of the operation's attempts, without the one that marks the connection as reusable.
     pub flags: Vec<Box<str>>,
     /// `true` if the response is complete and its connection can be reused.
     pub reused: bool,
@@ -147,7 +149,7 @@ pub enum CaseError {
         connection: usize,
         /// The number of the step, counted from 1.
         step: usize,
-        /// The error, with what would be right.
+        /// The mistake, and what would be right.
         wrong: String,
     },
     /// Another value is not valid.
@@ -155,7 +157,7 @@ pub enum CaseError {
     Value {
         /// The key of the value.
         place: &'static str,
-        /// The error, with what would be right.
+        /// The mistake, and what would be right.
         wrong: String,
     },
 }
@@ -229,7 +231,7 @@ impl Case {
     /// Parses a case and gives it a name.
     ///
     /// # Errors
-    /// The text is not a valid case. The error tells what is wrong, and where.
+    /// The text is not a valid case. The error states what is wrong, and where.
     pub fn parse(name: &str, text: &str) -> Result<Self, CaseError> {
         let raw: RawCase = toml::from_str(text).map_err(|error| CaseError::Toml(error.to_string()))?;
         if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.second_server.len() > CONNECTIONS_MAX {
@@ -252,13 +254,13 @@ impl Case {
         })
     }
 
-    /// Takes out what is played on the second server, as a case of its own; `None` if there is no second server.
+    /// Removes the scripts of the second server and returns them as a case; `None` if there is no second server.
     pub(super) fn take_second_server(&mut self) -> Option<Self> {
         let scripts = std::mem::take(&mut self.second_server);
         (!scripts.is_empty()).then(|| Self { scripts, ..self.clone() })
     }
 
-    /// Replaces the placeholders of addresses in what is sent.
+    /// Replaces the placeholders for addresses in the bytes to send.
     pub(super) fn insert_addresses(&mut self, first: SocketAddr, second: SocketAddr) {
         let (first, second) = (first.to_string(), second.to_string());
         for step in self.scripts.iter_mut().flatten() {

@@ -1,8 +1,8 @@
-//! Frames of HTTP/2, parsed as far as scripts need: up to the end of a client's stream.
+//! HTTP/2 frames from a client. They are parsed only to find the end of each request.
 
 /// The bytes that every HTTP/2 connection of a client begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Bytes of a frame's header: length, type, flags and stream.
+/// The size of a frame header in bytes. It has length, type, flags and stream.
 const HEAD_BYTES: usize = 9;
 /// The longest frame that a client may send by default.
 const PAYLOAD_BYTES_MAX: usize = 1 << 14;
@@ -17,7 +17,7 @@ pub(super) struct Frames {
     greeted: bool,
 }
 
-/// The error of bytes that are not HTTP/2.
+/// The error that received bytes are not HTTP/2.
 pub(super) struct NotHttp2;
 
 impl Frames {

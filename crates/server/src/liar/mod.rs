@@ -48,21 +48,21 @@
 //! |---|---|
 //! | `"expect_request"` | reads a complete request |
 //! | `{ expect = { with = ["cookie"], without = ["authorization"], body = "text" } }` | the same, and closes if the request differs; each key is optional |
-//! | `{ expect_head = { with = ["expect"] } }` | reads a head only; the next step that reads a request reads its body |
+//! | `{ expect_head = { with = ["expect"] } }` | reads a head only; the next step that reads a request reads the body |
 //! | `"expect_stream"` | reads a complete HTTP/2 request |
-//! | `{ quiet = "500ms" }` | closes if anything arrives in that time |
+//! | `{ quiet = "500ms" }` | waits for this time, and closes if anything arrives |
 //! | `{ send = "text" }`, `{ send_hex = "00 ff" }` | sends these bytes |
 //! | `{ each_request = "text" }` | responds like this to every request until the client closes |
 //! | `{ repeat = { what = "text", times = 9 } }` | sends this again and again; also `what_hex`, `until_closed = true` in place of `times`, and `pause = "50ms"` |
 //! | `{ sleep = "200ms" }` | waits |
-//! | `"half_close"` | ends its stream and reads on |
+//! | `"half_close"` | ends the server's stream, but goes on reading |
 //! | `"close"`, `"reset"` | closes the connection, orderly or with a reset |
 //! | `"close_listener"` | refuses further connections |
 //!
-//! In what is sent, `{first_server}` and `{second_server}` are replaced by host and port of either server. After the
-//! last step the connection stays open until the client closes it, and what the client sends is dropped. A `close`
-//! while bytes of the client are unread, and a `reset` right after a `send`, may destroy what was sent: read first, and
-//! sleep a little.
+//! In the bytes to send, `{first_server}` and `{second_server}` are replaced by the host and port of these servers.
+//! After the last step the connection stays open until the client closes it, and the bytes that the client sends are
+//! dropped. Bytes that were sent may be lost by a `close` while bytes from the client are unread, or by a `reset` right
+//! after a `send`. To avoid this, read first, and sleep a little.
 
 mod bundled_cases;
 pub(crate) mod case;
@@ -143,7 +143,7 @@ impl Liar {
         let state = Arc::new(LiarState {
             listener: Mutex::new(Some(listener)),
             stop: AtomicBool::new(false),
-            // A lifetime too long to add becomes a year.
+            // If the lifetime is too long to be added to the clock, it becomes a year.
             until: now.checked_add(lifetime).unwrap_or(now + Duration::from_secs(31_536_000)),
             requests: AtomicU64::new(0),
         });
@@ -153,25 +153,25 @@ impl Liar {
         Ok(Self { address, state, accepted, waker, handle: Some(handle), second_server: second_server.map(Box::new) })
     }
 
-    /// Returns the address that it listens on.
+    /// Returns the address that the liar listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the connections accepted so far.
+    /// Returns the number of connections accepted so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.accepted.load(Ordering::Acquire) + self.second_server.as_ref().map_or(0, |second| second.connections())
     }
 
-    /// Returns the requests that scripts have read completely so far.
+    /// Returns the number of requests that scripts have read completely so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Acquire) + self.second_server.as_ref().map_or(0, |second| second.requests())
     }
 
-    /// Waits until its lifetime is over.
+    /// Waits until the lifetime of the liar is over.
     pub fn wait(mut self) {
         self.join();
     }
@@ -187,7 +187,7 @@ impl Liar {
 impl Drop for Liar {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Release);
-        // If it cannot be woken, it ends with its lifetime.
+        // If the thread cannot be woken, it ends when its lifetime is over.
         let _ = self.waker.wake();
         self.join();
     }
@@ -234,7 +234,7 @@ impl Acceptor {
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(_) => {
-                    // No descriptor is left, and none would be at once.
+                    // No file descriptor is left, and trying again at once would not help.
                     thread::sleep(Duration::from_millis(20));
                     return None;
                 }

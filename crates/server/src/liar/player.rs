@@ -36,13 +36,13 @@ impl LiarState {
     }
 }
 
-/// The most bytes of a request's body that are kept for checks.
+/// The most bytes of a request body that are kept for checks.
 const BODY_KEPT_MAX: usize = 64 * 1024;
 
-/// A request, as far as scripts can check it.
+/// The parts of a request that scripts can check.
 #[derive(Default)]
 struct Request {
-    /// Names of its header fields in lowercase.
+    /// Names of the header fields in lowercase.
     fields: Vec<Vec<u8>>,
     body: Vec<u8>,
 }
@@ -95,7 +95,7 @@ pub(super) struct ScriptPlayer<'a> {
     socket: Socket,
     /// Received bytes that are not part of a request yet.
     rest: Vec<u8>,
-    /// A request of which only the head was read.
+    /// A request of which only the head was read so far.
     begun: Option<(RequestReader, Request)>,
     frames: Frames,
 }
@@ -133,7 +133,7 @@ impl<'a> ScriptPlayer<'a> {
                 Step::HalfClose => self.socket.shutdown_write().map_err(Stopped::from),
                 Step::Close => return,
                 Step::Reset => {
-                    // If this fails, the close is orderly, and a test that expects a reset fails.
+                    // If this fails, the connection closes without a reset, and a test that expects a reset fails.
                     let _ = self.socket.reset_on_close();
                     return;
                 }
@@ -155,7 +155,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// Receives bytes from the client. Returns whether some arrived soon.
+    /// Receives bytes from the client. Returns whether any arrived within [`TICK`].
     fn receive_once(&mut self) -> Result<bool, Stopped> {
         let mut buffer = [0; 16 * 1024];
         if self.state.is_over() {
@@ -204,7 +204,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(true)
     }
 
-    /// Parses what was received. Returns whether the request is complete up to `until`.
+    /// Parses the received bytes. Returns whether the request is complete up to `until`.
     fn read_some(
         &mut self,
         reader: &mut RequestReader,
@@ -270,7 +270,7 @@ impl<'a> ScriptPlayer<'a> {
     }
 
     fn repeat(&self, repeat: &Repeat) -> Result<(), Stopped> {
-        // Without pauses many go at once, which makes no difference to the client.
+        // Without pauses, many repetitions are sent in one call. The client sees no difference.
         let at_once = if repeat.pause.is_zero() { (64 * 1024 / repeat.what.len()).max(1) as u64 } else { 1 };
         let most = REPEAT_BYTES_MAX / repeat.what.len() as u64;
         let mut left = match repeat.until {

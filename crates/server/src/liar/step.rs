@@ -18,7 +18,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(10);
 pub(super) enum Step {
     /// Read a complete request. If the client closes instead, the script ends.
     ExpectRequest,
-    /// The same, and close unless the request passes the check.
+    /// Read a complete request, and close unless it passes the check.
     Expect(RequestCheck),
     /// Read the head of a request, and close unless it passes the check. The next step that reads a request reads the
     /// body.
@@ -28,15 +28,15 @@ pub(super) enum Step {
     /// Wait, and close if anything arrives in this time.
     Quiet(Duration),
     Send(Box<[u8]>),
-    /// Respond to every request with this, until the client closes.
+    /// Respond to every request with these bytes, until the client closes.
     EachRequest(Box<[u8]>),
     Repeat(Repeat),
     Sleep(Duration),
-    /// End our stream and go on reading.
+    /// End the server's stream, but go on reading.
     HalfClose,
-    /// Close in an orderly way.
+    /// Close without a reset.
     Close,
-    /// Close with a reset, which may destroy what was sent just before.
+    /// Close with a reset, which may destroy bytes that were sent just before.
     Reset,
     /// Accept no more connections: the kernel refuses them.
     CloseListener,
@@ -54,20 +54,20 @@ pub(super) struct RequestCheck {
     pub(super) body: Option<Box<str>>,
 }
 
-/// The same bytes, sent again and again.
+/// A step that sends the same bytes again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repeat {
     pub(super) what: Box<[u8]>,
-    /// The pause between one time and the next.
+    /// The pause between two repetitions.
     pub(super) pause: Duration,
     pub(super) until: RepeatEnd,
 }
 
-/// The end of a repetition, unless the client closes before.
+/// The end of the repetitions, unless the client closes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// Until the client closes, or 256 MiB have arrived.
+    /// After 256 MiB, unless the client closes before.
     Closed,
 }
 

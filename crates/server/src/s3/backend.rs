@@ -1,4 +1,4 @@
-//! The store behind the S3 calls, with the injected loss of objects.
+//! The store behind the S3 calls, and the fault that loses objects.
 
 use std::sync::Arc;
 

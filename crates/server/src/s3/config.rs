@@ -16,7 +16,7 @@ pub struct S3Config {
     pub secret_key: String,
 }
 
-/// Leaves the secret out, so that it is in no log.
+/// Leaves the secret out, so that it does not appear in logs.
 impl fmt::Debug for S3Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("S3Config");
@@ -30,7 +30,7 @@ impl fmt::Debug for S3Config {
 pub enum StoreIn {
     /// In memory, until the server stops.
     Memory,
-    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files: no text
-    /// of a client becomes part of a path.
+    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files, so that
+    /// no text from a client becomes part of a path.
     Directory(PathBuf),
 }

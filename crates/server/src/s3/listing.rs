@@ -1,9 +1,10 @@
-//! Pages of keys, as S3 lists them: by prefix, with keys below a delimiter grouped under a common prefix.
+//! Pages of keys, as S3 lists them: keys with a prefix, where those that share the text up to a delimiter are grouped
+//! as one common prefix.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// The most entries of a page.
+/// The most entries on a page.
 pub(super) const PAGE_MAX: usize = 1000;
 
 /// A request for a page.
@@ -85,18 +86,19 @@ pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_
     page
 }
 
-/// Returns where keys begin that come after all keys with `prefix`.
+/// Returns the lower bound of the keys that sort after all keys with `prefix`.
 fn beyond(prefix: &str) -> Bound<String> {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
-        // Strings are ordered by characters, and surrogates are not characters.
+        // Strings are ordered by characters. The code points from U+D800 to U+DFFF are skipped, because they are
+        // surrogates, not characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(last as u32 + 1) };
         if let Some(next) = next {
             characters.push(next);
             return Bound::Included(characters.into_iter().collect());
         }
     }
-    // The prefix consists of the largest character only; nothing else sorts after it.
+    // The prefix consists only of the largest character, so every key that sorts after the prefix begins with it.
     Bound::Excluded(prefix.to_owned())
 }
 

@@ -3,12 +3,12 @@
 //! The crate `s3s` handles the protocol (requests, signatures, XML). This module stores objects, and loses them on
 //! purpose:
 //!
-//! * [`store`]: buckets, objects, parts; the same for memory and directory, except where bytes are kept;
+//! * [`store`]: buckets, objects and parts. In memory or in a directory, only the place of the bytes differs;
 //! * [`content`]: the bytes of objects and parts, within the store's quota;
 //! * [`listing`]: pages of keys with prefix and delimiter, as a pure function;
-//! * [`operations`]: the calls of S3 in terms of these;
-//! * [`receive`]: content while it is received, with its digests;
-//! * [`service`]: the service of the hyper front, with faults and the names of operations.
+//! * [`operations`]: the S3 calls, built on the modules above;
+//! * [`receive`]: receives content and checks its digests;
+//! * [`service`]: makes S3 a service of the hyper front, with faults and the names of operations.
 
 mod backend;
 pub(crate) mod config;

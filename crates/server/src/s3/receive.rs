@@ -1,4 +1,4 @@
-//! Content while it is received: written to the store, and compared with every digest from the client.
+//! Receiving of content: it is written to the store, and compared with every digest from the client.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -31,7 +31,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns what the store keeps, modified now.
+    /// Returns the object to store. Its modification time is now.
     pub(super) fn into_stored(self, headers: Headers, metadata: BTreeMap<String, String>) -> (ObjectInfo, Content) {
         let (etag, modified) = (hex(&self.md5), SystemTime::now());
         (ObjectInfo { etag, modified, headers, metadata, checksums: self.checksums }, self.content)
@@ -41,7 +41,7 @@ impl Received {
 /// Receives a body into the store.
 ///
 /// # Errors
-/// The body breaks off, a digest or a signature differs, or the store cannot take it.
+/// The body breaks off, a digest or a signature is wrong, or the store cannot write the content.
 pub(super) async fn receive(
     store: &Store,
     body: Option<StreamingBlob>,
@@ -77,7 +77,7 @@ struct Digests {
 }
 
 impl Digests {
-    /// Computes MD5, and the checksums that the header fields name.
+    /// Makes the digests to compute: MD5, and the checksums that the header fields of the request name.
     fn of_request(headers: &HeaderMap) -> Self {
         let names = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let trailers = names("x-amz-trailer").to_ascii_lowercase();

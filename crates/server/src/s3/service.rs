@@ -1,4 +1,5 @@
-//! S3 as a service of the hyper front. `s3s` checks signatures; injected faults apply, and each call has a name.
+//! S3 as a service of the hyper front. `s3s` checks signatures. This module adds injected faults, and gives each call
+//! the name under which the ledger counts it.
 
 use std::io;
 use std::pin::Pin;
@@ -26,9 +27,9 @@ use crate::hyper_front::service::{Admission, ResponseFuture, Service, ServiceBod
 use crate::hyper_front::tls::Tls;
 use crate::shared::Shared;
 
-/// The call whose response body is content.
+/// The only call whose response body is the content of an object.
 const GET_OBJECT: &str = "GetObject";
-/// The name of a call that was refused before it was known.
+/// The name for a request that was refused before it was known which call it is.
 const UNKNOWN: &str = "(refused)";
 
 impl HyperServer {
@@ -67,7 +68,7 @@ impl S3Handler {
         let body = SharedBody(Arc::new(Mutex::new(Receiving { body, broken: false })));
         let called = self.s3.call(Request::from_parts(parts, s3s::Body::http_body_unsync(body.clone()))).await;
         if !waits {
-            // Otherwise a reset could destroy a response that is sent before the whole body was read.
+            // If the body stayed unread, a reset could destroy the response.
             body.discard().await;
         }
         if body.get().broken {
@@ -92,7 +93,7 @@ impl Service for S3Handler {
     }
 }
 
-/// Returns whether the client waits for `100 Continue` with its body. After a refusal it does not send the body.
+/// Returns whether the client sends its body only after `100 Continue`. If the request is refused, it sends no body.
 fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
@@ -103,7 +104,7 @@ struct Call {
     name: OnceLock<Box<str>>,
 }
 
-/// Admits signed requests and fails those that are not admitted.
+/// The access check of `s3s`: refuses unsigned requests, and those that the front does not admit.
 struct AccessCheck;
 
 #[async_trait::async_trait]
@@ -111,7 +112,7 @@ impl S3Access for AccessCheck {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
         let name = context.s3_op().name().into();
         let admission = context.extensions_mut().get::<Arc<Call>>().map(|call| {
-            // Each call passes here once, so that the name is not set yet.
+            // Each call is checked once, so the name is not set yet.
             let _ = call.name.set(name);
             call.admission
         });

@@ -1,5 +1,5 @@
-//! Alluxio's S3 API, as far as reading needs it: path style, signatures ignored, objects of the size that their names
-//! begin with. The cluster makes the redirects with their quirks ([`crate::Handoff`]).
+//! The part of Alluxio's S3 API that reads use: path-style requests, whose signatures are ignored. The name of an
+//! object begins with its size. The redirects, with their quirks, are made by the cluster ([`crate::Handoff`]).
 
 use percent_encoding::percent_decode_str;
 use wire::{Method, RequestHead};
@@ -12,7 +12,7 @@ use crate::request::target::{Target, object_name, size_of_name};
 use crate::response::range::narrow_to_range;
 use crate::response::{Media, Response};
 
-/// The most keys of one listing, as in S3.
+/// The most keys in one page of a listing, as in S3.
 const KEYS_MAX: u64 = 1000;
 
 /// Returns the key in a path-style target.
@@ -44,7 +44,7 @@ impl Alluxio {
         }
     }
 
-    /// Responds to `ListObjectsV2`, in pages. The continuation token is the number of the next object.
+    /// Responds to `ListObjectsV2` with one page. The continuation token is the number of the next object.
     fn list(&self, target: Target<'_>) -> Response {
         let bucket = target.path.trim_matches('/');
         let prefix = parameter(target, "prefix").unwrap_or_default();

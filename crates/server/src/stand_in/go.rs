@@ -1,13 +1,13 @@
-//! Behavior of Go's `net/http`, which some of the systems run on.
+//! Behavior of Go's `net/http`, on which some of the imitated systems run.
 
 use super::segments::{Segment, Segments};
 use crate::content::Content;
 use crate::response::Response;
 
-/// The size of Go's buffer: up to so many bytes, Go knows the length of a body when it sends the head.
+/// The size of Go's buffer. If a body fits it, Go knows the length of the body when it sends the head.
 pub(super) const GO_BUFFER: u64 = 2048;
 
-/// Takes the length from a response that is longer than Go's buffer, so that it is sent in chunks.
+/// Removes the length from a response that is longer than Go's buffer, so that it is sent in chunks.
 pub(super) fn without_length_beyond_buffer(response: Response) -> Response {
     let length = response.length.filter(|length| *length <= GO_BUFFER);
     match (length, response.content) {

@@ -10,7 +10,8 @@ use crate::content::pattern::Pattern;
 use crate::content::source::{Produced, Source};
 use crate::response::Response;
 
-/// The most input bytes compressed before output must follow, so that other connections get their turn.
+/// The most input that is compressed in one call before it returns its output, so that other connections get their
+/// turn.
 const COMPRESSED_MAX: usize = 1 << 20;
 
 /// Content that is compressed while it is sent.
@@ -19,12 +20,12 @@ struct Gzip {
     content: Content,
     next: u64,
     left: u64,
-    /// `None` once the last byte is out.
+    /// `None` once all output has been produced.
     encoder: Option<GzEncoder<Vec<u8>>>,
     raw: Vec<u8>,
 }
 
-/// Compresses the body of a response. Its length is unknown then, whatever its range says.
+/// Compresses the body of a response. The length of the new body is unknown, even if the response has a range.
 pub(crate) fn gzipped(response: Response, level: u32) -> Response {
     let gzip = Gzip {
         content: response.content,
@@ -75,7 +76,7 @@ impl Source for Gzip {
             let some = !ready.is_empty();
             out.append(ready);
             self.encoder = Some(encoder);
-            // The ten bytes of the gzip header alone are not worth a piece.
+            // Without more output, the ten bytes of the gzip header are not worth a piece.
             if some && (out.len() > 10 || taken >= COMPRESSED_MAX) {
                 return Ok(Produced::Piece);
             }

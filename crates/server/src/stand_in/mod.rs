@@ -1,7 +1,8 @@
-//! Stand-ins: the documented HTTP behavior of storage systems, with the quirks that trip up clients, and content of any
-//! size made on the fly. Nothing here stores anything. `docs/stand-ins.md` lists each quirk with its source.
+//! Stand-ins for storage systems. They imitate the documented HTTP behavior of a system, including the quirks that trip
+//! up clients. Content of any size is generated on the fly, and nothing is stored. `docs/stand-ins.md` lists each quirk
+//! with its source.
 //!
-//! A stand-in only decides on a [`Response`]. The server does the rest: framing, faults, ledger.
+//! A stand-in only decides on a [`Response`]. The server does the rest: framing, faults and the ledger.
 
 mod alluxio;
 pub(crate) mod booster;
@@ -59,7 +60,7 @@ impl ActiveStandIn {
         }
     }
 
-    /// Returns how HTTP/1.0 requests get responses.
+    /// Returns the style of responses to HTTP/1.0 requests.
     pub(crate) fn http10_style(&self) -> Http10Style {
         match self {
             Self::Booster(_) | Self::Filestash(_) => Http10Style::LikeGo,
@@ -72,18 +73,18 @@ impl ActiveStandIn {
         match self {
             Self::None => !target.path.ends_with('/'),
             Self::Alluxio(_) => alluxio::key(target).is_some(),
-            // These do not run as clusters.
+            // These stand-ins do not run as clusters.
             Self::Booster(_) | Self::Filestash(_) => false,
         }
     }
 
-    /// Returns whether responses depend on more header fields than those that every server reads.
+    /// Returns whether responses depend on header fields that other servers do not read.
     #[inline]
     pub(crate) fn needs_all_fields(&self) -> bool {
         matches!(self, Self::Booster(_) | Self::Filestash(_))
     }
 
-    /// Returns how many bytes of a request body responses depend on.
+    /// Returns how many bytes of a request body can influence the response.
     #[inline]
     pub(crate) fn request_body_max(&self) -> usize {
         if matches!(self, Self::Filestash(_)) { BODY_MAX } else { 0 }

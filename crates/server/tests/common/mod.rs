@@ -1,4 +1,4 @@
-//! A small client that sends and reads bytes and leaves the judging to the test.
+//! A small client that only sends and reads bytes. The tests judge the responses.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use server::{Config, Ledger, Server};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
-    /// Including the empty line.
+    /// The head, including the empty line at its end.
     pub head: String,
     pub body: Vec<u8>,
 }
@@ -87,7 +87,7 @@ impl Client {
         self.response_to(false)
     }
 
-    /// Reads a response. One to a HEAD has no body, whatever its head says.
+    /// Reads a response. The response to a HEAD has no body, even if its head states a length.
     pub fn response_to(&mut self, is_head: bool) -> Response {
         let head = self.head().expect("a response must arrive");
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Returns whether the server has closed, with nothing left to read.
+    /// Waits for the end of the stream. Returns false if other bytes arrive first.
     pub fn is_closed(&mut self) -> bool {
         self.rest.is_empty() && self.more() == 0
     }
@@ -138,7 +138,7 @@ pub fn start(config: &Config) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// Checks the identity that always holds.
+/// Checks the equation between the counts of a ledger that is true at any time.
 pub fn balanced(ledger: &Ledger) {
     let ended = ledger.complete.count + ledger.aborted.count + ledger.requests_cut;
     assert_eq!(ledger.requests() + ledger.requests_malformed, ended + ledger.in_service(), "{ledger:?}");

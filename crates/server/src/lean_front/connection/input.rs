@@ -1,4 +1,4 @@
-//! Bytes from the client, up to a complete request.
+//! Input: reads and parses bytes from the client until a request is complete.
 
 use std::io::{self, ErrorKind};
 use std::mem;
@@ -11,11 +11,11 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// The smallest rest of a request body that is dropped in the kernel.
+/// If more than this is left of a request body, the kernel is made to drop it without copying it to this process.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most bytes dropped by one call.
+/// The most bytes that one call makes the kernel drop.
 const DISCARD_MAX: u64 = 1 << 30;
-/// The most reads of one connection before others get their turn.
+/// The most reads from one connection before the other connections get their turn.
 const READS_MAX: usize = 16;
 
 impl Connection {
@@ -45,7 +45,7 @@ impl Connection {
                 context.buffer = buffer;
                 next
             };
-            // A read that returns less than it could has emptied the socket.
+            // A read that returns less than was asked for has emptied the socket.
             if bytes < wanted || next != Next::Read {
                 return next;
             }
@@ -53,7 +53,7 @@ impl Connection {
         Next::Read
     }
 
-    /// Buffers what the client sends while a response is being prepared or sent.
+    /// Buffers the bytes that the client sends while a response is being prepared or sent.
     pub(super) fn buffer_input(&mut self, context: &mut ThreadContext) -> Next {
         let room = (PENDING_MAX - self.pending.len()).min(context.buffer.len());
         match self.socket.recv(&mut context.buffer[..room]) {
@@ -68,7 +68,7 @@ impl Connection {
         Next::Same
     }
 
-    /// Drops what the client sends after the last response.
+    /// Drops the bytes that the client sends after the last response.
     pub(super) fn drop_input(&mut self, context: &mut ThreadContext) -> Next {
         match self.socket.recv(&mut context.buffer) {
             Ok(0) => Next::Close,
@@ -88,7 +88,7 @@ impl Connection {
         if next == Next::Read && self.ended { Next::Close } else { next }
     }
 
-    /// Parses requests from `input` and responds to them, until a response has to wait.
+    /// Parses requests from `input` and responds to them, until the input ends or a response has to wait.
     fn parse(&mut self, input: &[u8], context: &mut ThreadContext) -> Next {
         let mut at = 0;
         loop {
@@ -130,13 +130,13 @@ impl Connection {
         }
     }
 
-    /// Notes when an incomplete head began: it has a time limit.
+    /// Notes when an incomplete head began, because its time is limited.
     fn note_head_time(&mut self, now: Duration) {
         let in_head = self.reader.phase() == Reading::Head && self.reader.head_bytes() > 0;
         self.head_began = if in_head { Some(self.head_began.unwrap_or(now)) } else { None };
     }
 
-    /// Counts a request whose head was read, and sends `100 Continue` if it asks for it.
+    /// Counts a request whose head was read, and sends `100 Continue` if the request asks for it.
     fn begin_request(&mut self, context: &mut ThreadContext) -> io::Result<()> {
         self.head_began = None;
         self.interim = 0;
@@ -151,7 +151,7 @@ impl Connection {
             let taken = self.socket.send(CONTINUE)?;
             self.interim = taken as u64;
             if taken < CONTINUE.len() {
-                // The send buffer is only this full if the client does not read.
+                // The send buffer has no room for these few bytes only if the client does not read its responses.
                 return Err(ErrorKind::WouldBlock.into());
             }
         }

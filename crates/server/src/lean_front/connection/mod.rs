@@ -1,8 +1,8 @@
-//! The state machine of one connection: request, response, request, response. The thread calls it when the socket is
-//! ready or an instant has come, and it returns what to wait for next.
+//! The state machine of one connection, which alternates between requests and responses. The thread calls it when the
+//! socket is ready or the instant that it waits for has come. It returns what to wait for next.
 //!
-//! * [`input`]: bytes from the client, up to a complete request;
-//! * [`output`]: the response, from the decision to the ledger.
+//! * [`input`]: reads bytes from the client until a request is complete;
+//! * [`output`]: responds, from the decision about the response to its entry in the ledger.
 
 mod input;
 mod output;
@@ -32,11 +32,12 @@ pub(super) enum Next {
     Read,
     /// Space in the socket's send buffer.
     Write,
-    /// An instant. Meanwhile bytes from the client are read, unless the buffer is full or the client has finished.
+    /// An instant. Until then, bytes from the client are read, unless the buffer is full or the client has ended its
+    /// stream.
     Later(Duration),
-    /// Readiness of [`Connection::upstream`]. Meanwhile bytes from the client are read as with `Later`.
+    /// Readiness of [`Connection::upstream`]. Until then, bytes from the client are read as with `Later`.
     Upstream(Interest),
-    /// The same as before.
+    /// The same event as before.
     Same,
     /// Nothing: the connection is to be closed.
     Close,
@@ -45,12 +46,12 @@ pub(super) enum Next {
 #[derive(Debug)]
 enum ConnectionState {
     Reading,
-    /// The response begins at an instant.
+    /// The response is delayed.
     Delayed(AfterDelay),
     /// The head of another server's response is being fetched.
     Fetching(Box<OwnerFetch>),
     Sending(ResponseSender),
-    /// The server has closed its side, the client not yet.
+    /// The server has closed its side of the connection, but the client has not closed its side yet.
     Lingering,
 }
 
@@ -78,7 +79,7 @@ pub(super) struct Connection {
     interim: u64,
     /// Instant at which the first byte of the present head arrived.
     head_began: Option<Duration>,
-    /// Instant at which a byte last moved.
+    /// Instant at which a byte was last received or sent.
     active: Duration,
 }
 
@@ -104,7 +105,7 @@ impl Connection {
         !self.ended && self.pending.len() < PENDING_MAX
     }
 
-    /// Returns whether there is no request, not even a part of one.
+    /// Returns whether there is no request in service, and no part of one was received.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, ConnectionState::Reading) && self.reader.head_bytes() == 0
     }
@@ -120,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Returns the connection to another server that [`Next::Upstream`] refers to.
+    /// Returns the connection to another server whose readiness [`Next::Upstream`] waits for.
     pub(super) fn upstream(&self) -> Option<&Socket> {
         match &self.state {
             ConnectionState::Fetching(fetch) => Some(fetch.socket()),
@@ -140,7 +141,8 @@ impl Connection {
         }
     }
 
-    /// Continues after the socket became writable, the upstream socket became ready, or the instant came.
+    /// Continues after the socket became writable, the upstream socket became ready, or the instant to wait for has
+    /// come.
     pub(super) fn proceed(&mut self, context: &mut ThreadContext) -> Next {
         let next = match mem::replace(&mut self.state, ConnectionState::Reading) {
             ConnectionState::Delayed(AfterDelay::Respond(response)) => self.start_response(response, context),

@@ -1,4 +1,4 @@
-//! The response to a request, from the decision to the ledger.
+//! Output: responds to requests, from the decision about the response to its entry in the ledger.
 
 use std::mem;
 use std::net::SocketAddr;
@@ -18,7 +18,8 @@ use crate::ledger::counters::{Completion, SentBytes, bounded_method, bounded_tar
 use crate::request::RequestFacts;
 use crate::response::{Response, bad_gateway, set_framing};
 
-/// Time for which input is read after the server closed its side, so that a reset does not destroy the response.
+/// Time for which input is still read after the server closed its side. Closing with unread input would cause a reset,
+/// which could destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Connection {
@@ -54,7 +55,7 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The request is counted already. The response to its broken body is its response.
+            // The request is already counted, so the response about its broken body is counted as the response to it.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {
             context.counters.requests_malformed.add(1);
@@ -131,7 +132,7 @@ impl Connection {
         Some(next)
     }
 
-    /// Finishes a response whose last byte was handed to the kernel, or which broke off on purpose.
+    /// Finishes a response after its last byte was handed to the kernel, or after it broke off on purpose.
     fn finish(&mut self, sender: ResponseSender, completion: Completion, context: &mut ThreadContext) -> Option<Next> {
         self.count(&sender.response, sender.sent, completion, context);
         self.in_service = None;
@@ -157,7 +158,7 @@ impl Connection {
         Some(Next::Close)
     }
 
-    /// Counts what is unfinished when the connection is given up.
+    /// Counts the unfinished request and response of a connection that is given up.
     pub(in crate::lean_front) fn abandon(&mut self, context: &ThreadContext) {
         match mem::replace(&mut self.state, ConnectionState::Lingering) {
             ConnectionState::Delayed(AfterDelay::Respond(response)) => self.count_unsent(&response, context),

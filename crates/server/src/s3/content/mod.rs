@@ -36,12 +36,12 @@ impl Content {
         self.bytes += bytes;
     }
 
-    /// Returns the paths of its files.
+    /// Returns the paths of the files that hold this content.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         self.pieces.iter().filter_map(Piece::path)
     }
 
-    /// Makes content of files that an earlier server has written.
+    /// Makes content from files that an earlier server wrote.
     ///
     /// # Errors
     /// A file cannot be read, or the quota is exceeded.
@@ -53,7 +53,7 @@ impl Content {
         Ok(content)
     }
 
-    /// Sets whether its files are removed once nobody reads them. Memory is always freed then.
+    /// Sets whether the files of this content are removed once nobody reads them. Memory is always freed at that point.
     pub(super) fn set_removed_after_use(&self, removed: bool) {
         for piece in &self.pieces {
             if let Piece::File(file) = piece {
@@ -62,7 +62,7 @@ impl Content {
         }
     }
 
-    /// Returns a reader of `length` bytes from offset `first` on.
+    /// Returns a reader of `length` bytes, starting at offset `first`.
     pub(super) fn read(&self, first: u64, length: u64) -> ContentReader {
         ContentReader::new(&self.pieces, first, length)
     }

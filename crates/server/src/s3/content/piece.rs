@@ -54,12 +54,13 @@ impl Drop for DataFile {
 }
 
 impl DataFile {
-    /// Makes a file that was just written. It is removed after use unless the store decides to keep it.
+    /// Makes the value for a file that was just written. The file is removed after use unless the store decides to keep
+    /// it.
     pub(super) fn written(path: PathBuf, reservation: Reservation) -> Self {
         Self { path, reservation, removed_after_use: AtomicBool::new(true) }
     }
 
-    /// Makes a file that an earlier server has written.
+    /// Makes the value for a file that an earlier server wrote.
     ///
     /// # Errors
     /// The file cannot be read, or the quota is exceeded.

@@ -11,11 +11,11 @@ pub(in crate::s3) struct Quota {
     max: Option<u64>,
 }
 
-/// The error of a reservation beyond the quota.
+/// The error that a reservation would exceed the quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::s3) struct QuotaExceeded;
 
-/// Reserved bytes of a quota, given back when they are dropped.
+/// Reserved bytes of a quota. Dropping the value returns them to the quota.
 #[derive(Debug)]
 pub(super) struct Reservation {
     quota: Arc<Quota>,
@@ -55,9 +55,9 @@ impl Reservation {
         Ok(())
     }
 
-    /// Splits off a reservation of `bytes`, which must be part of this one.
+    /// Moves `bytes` of this reservation to a new one. They must not be more than this reservation has.
     pub(super) fn split(&mut self, bytes: u64) -> Self {
-        debug_assert!(bytes <= self.bytes, "{bytes} of {} reserved bytes", self.bytes);
+        debug_assert!(bytes <= self.bytes, "split off {bytes} of only {} reserved bytes", self.bytes);
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         Self { quota: Arc::clone(&self.quota), bytes }

@@ -13,7 +13,7 @@ use super::piece::Piece;
 /// The most bytes read from a file at once.
 const FILE_READ_MAX: u64 = 128 * 1024;
 
-/// A range of content, as a body.
+/// A range of content, which can be used as a response body.
 #[derive(Debug)]
 pub(in crate::s3) struct ContentReader {
     /// Pieces left to read, the next one last.
@@ -25,7 +25,7 @@ pub(in crate::s3) struct ContentReader {
 }
 
 impl ContentReader {
-    /// Reads `length` bytes of `pieces` from offset `first` on.
+    /// Makes a reader of `length` bytes of `pieces`, starting at offset `first`.
     pub(super) fn new(pieces: &[Piece], first: u64, length: u64) -> Self {
         let mut at = first;
         let skipped = pieces.iter().take_while(|piece| {

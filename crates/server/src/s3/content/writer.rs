@@ -11,7 +11,7 @@ use super::Content;
 use super::piece::{DataFile, Piece};
 use super::quota::{Quota, Reservation, WriteError};
 
-/// The most bytes of a piece in memory.
+/// The most bytes in one piece in memory.
 const MEMORY_PIECE_MAX: usize = 1 << 20;
 
 /// Content that is being written. If it is dropped before it is finished, it leaves nothing behind.
@@ -76,7 +76,7 @@ impl ContentWriter {
         Ok(())
     }
 
-    /// Returns the content; all of it was written.
+    /// Returns the content. To be called after all of it was written.
     pub(in crate::s3) fn finish(mut self) -> Content {
         let mut content = mem::take(&mut self.done);
         match mem::replace(&mut self.into, Sink::Memory(Vec::new())) {
@@ -103,7 +103,7 @@ impl Drop for ContentWriter {
     }
 }
 
-/// Makes a piece in memory, with its share of the reservation.
+/// Makes a piece in memory, and moves its bytes of the reservation to it.
 fn memory_piece(reservation: &mut Reservation, mut bytes: Vec<u8>) -> Piece {
     bytes.shrink_to_fit();
     let own = reservation.split(bytes.len() as u64);

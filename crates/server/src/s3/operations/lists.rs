@@ -16,12 +16,12 @@ use crate::s3::listing::{Entry, ListRequest, PAGE_MAX, Page};
 use crate::s3::store::Store;
 use crate::s3::store::objects::Object;
 
-/// The characters that stay as they are in a percent-encoded name.
+/// The characters that are percent-encoded in a name: all but letters, digits, `-`, `.`, `_`, `~`, `/` and `*`.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'*');
 
-/// The encoding of encoding in a list. Clients ask for percent-encoding because encoding may contain characters that
-/// XML cannot.
+/// The encoding of names in a list. Clients ask for percent-encoding because names may contain characters that XML
+/// cannot represent.
 #[derive(Clone, Copy)]
 pub(super) struct NameEncoding {
     encoded: bool,
@@ -41,7 +41,7 @@ fn encode(name: &str) -> String {
     utf8_percent_encode(name, PLAIN).to_string()
 }
 
-/// Returns the requested number of entries.
+/// Returns the most entries that a request asks for.
 pub(super) fn page_size(requested: Option<i32>) -> S3Result<usize> {
     let size = requested.map_or(Ok(PAGE_MAX), usize::try_from);
     size.map_err(|error| s3_error!(error, InvalidArgument, "the number of entries is negative"))

@@ -1,7 +1,7 @@
 //! Buckets, objects and multipart uploads.
 //!
 //! Every store keeps its index in memory. A store in a directory keeps content in files, and writes a record of each
-//! bucket and object, so that a later server finds them again. Unfinished uploads end with the server.
+//! bucket and object, so that a later server finds them again. Unfinished uploads are lost when the server ends.
 
 mod disk;
 pub(super) mod error;
@@ -23,7 +23,7 @@ use objects::{Completed, Headers, Object, ObjectInfo, Upload, UploadedPart};
 
 /// The most buckets, as on S3.
 const BUCKETS_MAX: usize = 1000;
-/// The most unfinished multipart uploads of one bucket.
+/// The most unfinished multipart uploads in one bucket.
 const UPLOADS_MAX: usize = 10_000;
 /// The most parts of an upload, as on S3.
 const PARTS_MAX: i32 = 10_000;
@@ -75,7 +75,7 @@ impl Store {
     }
 
     fn buckets(&self) -> MutexGuard<'_, BTreeMap<String, Bucket>> {
-        // No change is left half done where a panic could occur.
+        // A poisoned lock can be used: where a panic could occur, no change is half done.
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +141,7 @@ impl Store {
         bucket.objects.get(key).cloned().ok_or(StoreError::NoSuchKey)
     }
 
-    /// Stores an object. It replaces one with the same key.
+    /// Stores an object. An object with the same key is replaced.
     pub(super) fn put(&self, bucket: &str, key: &str, info: ObjectInfo, content: Content) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
         let stored_in = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
@@ -190,7 +190,7 @@ impl Store {
         Ok(name)
     }
 
-    /// Calls `look` with an upload.
+    /// Calls `look` with an upload and returns its result.
     pub(super) fn with_upload<T>(
         &self,
         bucket: &str,
@@ -204,7 +204,7 @@ impl Store {
         upload.map(look).ok_or(StoreError::NoSuchUpload)
     }
 
-    /// Returns the uploads of a bucket: name, key and time of begin, sorted by key.
+    /// Returns the uploads of a bucket, sorted by key: name, key, and the time at which the upload began.
     pub(super) fn uploads(&self, bucket: &str) -> Result<Vec<(String, String, SystemTime)>, StoreError> {
         let buckets = self.buckets();
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
@@ -214,7 +214,7 @@ impl Store {
         Ok(uploads)
     }
 
-    /// Stores a part. It replaces one with the same number.
+    /// Stores a part. A part with the same number is replaced.
     pub(super) fn put_part(
         &self,
         bucket: &str,
@@ -231,8 +231,7 @@ impl Store {
         })
     }
 
-    /// Completes an upload with the named parts (numbers and ETags). If they are not the right ones, the upload stays
-    /// open.
+    /// Completes an upload with the named parts (numbers and ETags). If these are not valid, the upload stays open.
     pub(super) fn complete(
         &self,
         bucket: &str,

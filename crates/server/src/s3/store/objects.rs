@@ -1,4 +1,4 @@
-//! Objects, multipart uploads and their parts, as a store keeps them.
+//! Objects, multipart uploads and parts, in the form in which a store keeps them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StoreError;
 use crate::s3::content::Content;
 
-/// The smallest size of a part, except the last one, as on S3.
+/// The smallest size of each part except the last, as on S3.
 pub(in crate::s3) const PART_BYTES_MIN: u64 = 5 << 20;
 
 /// Information about a stored object, apart from its content.
@@ -21,7 +21,7 @@ pub(in crate::s3) struct ObjectInfo {
     pub(in crate::s3) headers: Headers,
     /// `x-amz-meta-…`
     pub(in crate::s3) metadata: BTreeMap<String, String>,
-    /// Checksums that were verified on receipt, in base64, by their name in header fields (`crc32`).
+    /// Checksums that were verified on receipt, in base64. The keys are algorithms as named in header fields (`crc32`).
     pub(in crate::s3) checksums: BTreeMap<String, String>,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::s3) struct Object {
 #[derive(Debug)]
 pub(in crate::s3) struct UploadedPart {
     pub(in crate::s3) info: ObjectInfo,
-    /// The digest behind the ETag. Completion digests it again.
+    /// The digest in the ETag of the part. The ETag of the completed object is computed from these digests.
     pub(in crate::s3) md5: [u8; 16],
     pub(in crate::s3) content: Content,
 }
@@ -75,7 +75,7 @@ impl Upload {
     /// Returns the named parts (numbers and ETags).
     ///
     /// # Errors
-    /// They do not make an object: one is missing, too small or out of order, or there are none.
+    /// The parts do not make an object: one is missing, too small or out of order, or there are none.
     pub(super) fn choose(&self, named: &[(i32, Option<String>)]) -> Result<Vec<Arc<UploadedPart>>, StoreError> {
         let mut parts: Vec<Arc<UploadedPart>> = Vec::with_capacity(named.len());
         let mut before = 0;

@@ -65,7 +65,7 @@ fn later_server_finds_complete_objects() {
     let upload = store.begin("b", "unfinished", Headers::default(), BTreeMap::new()).unwrap();
     let part = UploadedPart { md5: [0; 16], info: info("p"), content: content(&store, b"part") };
     store.put_part("b", "unfinished", &upload, 1, part).unwrap();
-    // As if the process was killed: nothing is cleaned up.
+    // This imitates a killed process, which cleans up nothing.
     std::mem::forget(store);
 
     let store = open(directory.path());

@@ -1,5 +1,5 @@
-//! The DAG that the gateway serves: a directory with one UnixFS file of the pattern, named `file`, as
-//! `ipfs add --cid-version=1` makes it with chunks of 256 KiB.
+//! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. The
+//! DAG is the one that `ipfs add --cid-version=1` makes with chunks of 256 KiB.
 //!
 //! The file is not stored. The pattern repeats every 251 bytes, so there are at most 251 different whole leaves,
 //! whatever the size of the file.
@@ -12,9 +12,10 @@ use crate::content::pattern::pattern_byte;
 
 /// Bytes of each leaf except the last.
 pub(super) const LEAF_BYTES: u64 = 256 * 1024;
-/// The most links of one node, as `ipfs add` makes them.
+/// The most links that `ipfs add` puts into one node.
 const LINKS_MAX: usize = 174;
-/// Different leaves of the pattern. Its period and the size of a leaf have no common factor.
+/// The number of different leaves: the period of the pattern, because the size of a leaf and the period have no common
+/// factor.
 const LEAVES_MAX: u64 = 251;
 /// The name of the file in its directory.
 pub(super) const FILE_NAME: &str = "file";
@@ -40,9 +41,9 @@ pub(super) struct InnerNode {
     pub(super) cid: Cid,
     pub(super) block: Vec<u8>,
     pub(super) children: Vec<Node>,
-    /// The leaves below it: the number of the first, and one more than that of the last.
+    /// The leaves below the node: the number of the first leaf, and the number after that of the last.
     leaves: (u64, u64),
-    /// Bytes of its block and of those below.
+    /// The total size in bytes of the node's block and of all blocks below it.
     total: u64,
 }
 
@@ -82,7 +83,7 @@ fn push_number(number: u8, value: u64, out: &mut Vec<u8>) {
     write_varint(value, out);
 }
 
-/// Returns a dag-pb block: links, each with a name and the size of what is below it, then the data.
+/// Returns a dag-pb block: the links, then the data. Each link has a name and the total size of the blocks it leads to.
 fn dag_pb(links: &[(Cid, &str, u64)], data: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     for (cid, name, total) in links {
@@ -146,7 +147,7 @@ impl Dag {
         }
     }
 
-    /// Returns the leaves below a node: the number of the first, and one more than that of the last.
+    /// Returns the leaves below a node: the number of the first leaf, and the number after that of the last.
     pub(super) fn leaves(&self, node: Node) -> (u64, u64) {
         match node {
             Node::Directory => self.leaves(self.file),
@@ -155,7 +156,7 @@ impl Dag {
         }
     }
 
-    /// Returns the bytes of the file below a node.
+    /// Returns how many bytes of the file are below a node.
     fn bytes(&self, node: Node) -> u64 {
         let (first, end) = self.leaves(node);
         (end * LEAF_BYTES).min(self.size).saturating_sub(first * LEAF_BYTES)
@@ -168,7 +169,7 @@ impl Dag {
         }
     }
 
-    /// Returns the bytes of a node's block.
+    /// Returns the size of a node's block in bytes.
     pub(super) fn block_bytes(&self, node: Node) -> u64 {
         match node {
             Node::Directory => self.directory_block.len() as u64,

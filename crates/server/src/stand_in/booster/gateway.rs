@@ -1,8 +1,9 @@
 //! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern
 //! in a directory (see [`super::dag`]). Every other CID is absent.
 //!
-//! They fail in different ways. frisbii responds with 404 to an absent CID and breaks off at a missing block. kubo has
-//! already sent its status by then: its CAR lacks the block, and its chunks end properly.
+//! The two gateways fail in different ways. frisbii responds with 404 to an absent CID, and breaks off the response at
+//! a missing block. When kubo finds a block missing, it has already sent status 200. Its CAR just lacks the block, and
+//! the response ends as if it were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,9 +27,11 @@ use crate::stand_in::go::GO_BUFFER;
 
 const CAR: &str = "application/vnd.ipld.car";
 const RAW: &str = "application/vnd.ipld.raw";
-/// The bytes that frisbii sends when a stream fails after its first byte: the start of the last chunk, without its end.
+/// The bytes that frisbii sends when a stream fails after its first byte: the beginning of the last chunk, but not its
+/// end.
 const UNTERMINATED: &[u8] = b"0\r\n";
-/// The root that kubo names if a path does not resolve: an empty block that is its own CID.
+/// The root that kubo's CAR names if a path does not resolve: the CID of an empty block, which contains the block
+/// itself.
 const NOTHING: &str = "bafkqaaa";
 
 /// The format that a client asks for.
@@ -58,7 +61,7 @@ pub(super) struct IpfsGateway<'a> {
     pub(super) dag: &'a Arc<Dag>,
     /// The leaf that is missing.
     pub(super) missing_leaf: Option<u64>,
-    /// `true` if the response passes the compressing handler.
+    /// `true` if the response goes through the handler that compresses.
     pub(super) wrapped: bool,
 }
 
@@ -66,7 +69,7 @@ pub(super) struct IpfsGateway<'a> {
 struct GatewayRequest<'a> {
     cid: Cid,
     format: Format,
-    /// Nodes from the root to the end of the path, or as far as it resolves.
+    /// Nodes from the root to the end of the path, or to the last one that the path leads to if it does not resolve.
     nodes: Vec<Node>,
     /// `true` if the whole path resolves.
     found: bool,
@@ -167,7 +170,7 @@ impl IpfsGateway<'_> {
         self.add_headers(&mut response, request);
         if self.gateway == Gateway::Kubo {
             response = narrow_to_range(response, request.head, facts);
-            // The range counts from the start of the leaf; the content is the pattern.
+            // The range is relative to the start of the leaf, but the content of the response is the whole pattern.
             response.first += if response.status == 206 { first } else { 0 };
         }
         response
@@ -213,12 +216,13 @@ impl IpfsGateway<'_> {
         Ok(response)
     }
 
-    /// Returns the leaves that `entity-bytes` selects: the number of the first, and one more than that of the last.
+    /// Returns the leaves that `entity-bytes` selects: the number of the first leaf, and the number after that of the
+    /// last.
     fn leaves(self, request: &GatewayRequest<'_>) -> Result<(u64, u64), &'static str> {
         const BAD_BYTES: &str = "invalid entity-bytes parameter";
         let whole = self.dag.leaves(request.nodes.last().copied().unwrap_or(Node::Directory));
         let Some(range) = parameter(request.target, "entity-bytes") else { return Ok(whole) };
-        // kubo applies it only in that scope.
+        // kubo applies `entity-bytes` only with `dag-scope=entity`.
         if self.gateway == Gateway::Kubo && parameter(request.target, "dag-scope") != Some("entity") {
             return Ok(whole);
         }
@@ -240,7 +244,7 @@ impl IpfsGateway<'_> {
         Ok((whole.0 + first, whole.0 + (last / LEAF_BYTES + 1).clamp(first + 1, count)))
     }
 
-    /// Adds the header fields of either gateway.
+    /// Adds the header fields that the imitated gateway sends.
     fn add_headers(self, response: &mut Response, request: &GatewayRequest<'_>) {
         let GatewayRequest { cid, target, format, .. } = request;
         let path = target.path;
@@ -283,7 +287,7 @@ impl IpfsGateway<'_> {
     }
 }
 
-/// Returns the requested format: from the parameter, or else from the header. Without either there is no response.
+/// Returns the requested format, from the query parameter or else from `Accept`. A request without either is an error.
 fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Result<Format, &'static str> {
     let default = Format::Car { duplicates: gateway == Gateway::Frisbii, ordered: true };
     let accepted = facts.fields.accept.as_deref().map(accepted);
@@ -298,7 +302,7 @@ fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Res
     }
 }
 
-/// Returns the best format of an `Accept`, by weight and then by order.
+/// Returns the preferred format of an `Accept` header: the one with the highest weight, or the first of several such.
 fn accepted(list: &[u8]) -> Option<Format> {
     let mut best: Option<(f64, Format)> = None;
     for (media, parameters) in elements(list) {

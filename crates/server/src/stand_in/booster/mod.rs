@@ -2,7 +2,7 @@
 //!
 //! Nothing is stored, so a rule decides which CIDs exist. A piece exists if its CID has the codec of piece commitments
 //! (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/` there is one file in one
-//! directory, with their real CIDs. Every piece, and the file, holds the server's pattern.
+//! directory, with their real CIDs. The content of every piece, and of the file, is the server's pattern.
 //!
 //! The gateway can also behave like kubo's, which has no pieces.
 
@@ -37,7 +37,7 @@ const INDEX: &str = "<!doctype html><title>booster-http (stand-in)</title><p>/pi
 #[derive(Debug)]
 pub(crate) struct BoosterStandIn {
     config: Booster,
-    /// Made on first use, because its leaves must be hashed.
+    /// The DAG, made on first use because hashing its leaves takes time.
     dag: OnceLock<Arc<Dag>>,
 }
 
@@ -76,7 +76,7 @@ impl BoosterStandIn {
                 (Some(name), _) => self.piece(name, head, facts),
                 (None, Some(name)) => self.ipfs(name, head, target, facts),
                 (None, None) if path == "/piece" || path == "/ipfs" => error(404, "not found"),
-                // Go's mux sends all other paths to the index.
+                // All other paths get the index, because Go's mux sends them to it.
                 (None, None) => Response {
                     media: Media::Named("text/html; charset=utf-8".into()),
                     ..Response::text(200, INDEX.as_bytes())
@@ -115,7 +115,7 @@ impl BoosterStandIn {
         self.compressed(response, wrapped, head)
     }
 
-    /// Returns whether the response passes the compressing handler.
+    /// Returns whether the response goes through the handler that compresses.
     fn compresses(&self, facts: &RequestFacts<'_>) -> bool {
         let accepted = facts.fields.accept_encoding.as_deref().unwrap_or(b"");
         let gzip = |(name, parameters): (&str, Vec<(&str, &str)>)| {
@@ -125,7 +125,7 @@ impl BoosterStandIn {
         level > 0 && elements(accepted).any(gzip)
     }
 
-    /// Compresses a body that is large enough. A range is compressed after it was cut out of the piece, so that
+    /// Compresses a body that is large enough. A range is cut out of the piece before it is compressed, so
     /// `Content-Range` does not describe the bytes of the body.
     fn compressed(&self, response: Response, wrapped: bool, head: &RequestHead) -> Response {
         let large = response.length.is_none_or(|length| length >= GZIP_MIN);

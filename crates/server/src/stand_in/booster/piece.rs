@@ -1,4 +1,4 @@
-//! Pieces, served like Go's `http.ServeContent` does: with validators, conditions, one range or several.
+//! Pieces, served as Go's `http.ServeContent` serves files: with validators, conditions, and one or several ranges.
 
 use cid::Cid;
 use wire::{ByteRange, ContentRange, Method, RequestHead, Resolved};
@@ -15,8 +15,8 @@ pub(super) const CACHED: &str = "Cache-Control: public, max-age=29030400, immuta
 /// `time.UnixMilli(1)`, to the second.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
-/// Returns the response for a piece of `size` bytes. `wrapped` tells whether it passes the compressing handler, which
-/// may or may not compress it.
+/// Returns the response for a piece of `size` bytes. `wrapped` states whether the response goes through the handler
+/// that compresses. That handler may still leave it uncompressed.
 pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let suffix = if wrapped { ".gz" } else { "" };
     let etag = format!("\"{cid}{suffix}\"");
@@ -34,15 +34,15 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response.add_header("Vary: Accept-Encoding");
     response.add_header(&format!("Etag: {etag}"));
     response.add_header(CACHED);
-    // Go serves a HEAD without a modification time, and a 304 with an Etag instead of one.
+    // Go sends no modification time in the response to a HEAD, nor in a 304 with an ETag.
     if !is_head && response.status != 304 {
         response.add_header(&format!("Last-Modified: {LAST_MODIFIED}"));
     }
     response
 }
 
-/// Returns whether the client has this version: by `If-None-Match`, compared weakly, or else by any
-/// `If-Modified-Since`, since no date lies before that of a piece.
+/// Returns whether the client already has this version. `If-None-Match` decides, with weak comparison. Without it, any
+/// `If-Modified-Since` says yes, since no date lies before that of a piece.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);
@@ -52,7 +52,7 @@ fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     date.is_some_and(|date| date.len() == LAST_MODIFIED.len() && date.ends_with(b" GMT"))
 }
 
-/// Returns whether `If-Range` holds: for the same strong Etag and for the exact modification time.
+/// Returns whether the condition `If-Range` is true: it must be the same strong ETag or the exact modification time.
 fn range_holds(etag: &str, facts: &RequestFacts<'_>) -> bool {
     let condition = facts.fields.if_range.as_deref();
     condition.is_none_or(|value| value == etag.as_bytes() || value == LAST_MODIFIED.as_bytes())
@@ -68,7 +68,7 @@ fn ranged(whole: Response, cid: &Cid, etag: &str, size: u64, head: &RequestHead,
             Resolved::Unsatisfiable => return unsatisfiable("invalid range: failed to overlap", Some(size)),
         },
     };
-    // Ranges that add up to more than the whole may be an attack: Go sends the whole instead.
+    // Ranges that add up to more than the whole piece may be an attack, so Go sends the whole piece instead.
     if ranges.iter().map(|range| u128::from(range.len())).sum::<u128>() > u128::from(size) {
         return whole;
     }

@@ -1,4 +1,4 @@
-//! `files/cat`: the content of a file, with Filestash's own reading of a `Range`.
+//! `files/cat`: the content of a file. A `Range` is interpreted as Filestash does, which is not as the RFC says.
 
 use wire::{ByteRange, ContentRange};
 
@@ -8,14 +8,15 @@ use crate::content::Content;
 use crate::request::RequestFacts;
 use crate::response::{Media, Response};
 
-/// The size of the backend's pieces: the buffer of Go's `io.Copy`.
+/// The size of the pieces that the backend writes: that of the buffer in Go's `io.Copy`.
 const BUFFER_BYTES: u64 = 32 * 1024;
 
 /// Returns the response for a path of the blackhole backend: `/N.bin`, with an optional `K`, `M` or `G` after the
 /// number.
 pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
     let Some(size) = size(path) else { return failure(501, "Not Implemented") };
-    // The backend writes whole buffers only. Go drops a write beyond the promised length, and closes.
+    // The backend writes only whole buffers. Go drops a write that exceeds the stated length, and closes the
+    // connection.
     let Some(range) = facts.fields.range.as_deref() else {
         let mut response = Response::new(200, Content::Pattern, Some(size));
         let available = size - size % BUFFER_BYTES;
@@ -23,7 +24,7 @@ pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
         add_file_headers(&mut response);
         return response;
     };
-    // For ranges, Filestash first copies the file, in whole buffers.
+    // For a range, Filestash first makes a copy of the file, whose size is a multiple of the buffer.
     let size = size.next_multiple_of(BUFFER_BYTES);
     let mut response = match first_range(range, size) {
         Some((first, last)) => unchecked_slice(first, last, size),
@@ -55,7 +56,8 @@ pub(super) fn remote_file(
             let available = size.saturating_sub(first).min(length);
             let mut response = Response::new(206, slice(first, available), Some(length));
             set_content_range(&mut response, (first, last), size);
-            // Bytes beyond the end of the file are promised; the connection breaks off where the file ends.
+            // The stated length includes bytes beyond the end of the file. The connection breaks off where the file
+            // ends.
             response.body_faults.cut = (available < length).then_some(available);
             response
         }
@@ -78,14 +80,15 @@ fn add_file_headers(response: &mut Response) {
     response.add_header("Vary: Accept");
 }
 
-/// Sets the media type of API calls, which ranges have because they come from a copy of the file. (The first range of a
-/// file, which makes the copy, still has the type of the file. The stand-in does not imitate that.)
+/// Sets the media type of API calls. Ranges have it because Filestash serves them from its copy of the file. (It makes
+/// the copy for the first range of a file, and that response still has the type of the file. The stand-in does not
+/// imitate this exception.)
 fn set_type_of_copy(response: &mut Response) {
     response.media = Media::Named("application/json".into());
 }
 
-/// Returns a range whose end is not checked: bytes beyond the end of the file are promised, and the connection breaks
-/// off where the file ends.
+/// Returns a range whose end is not checked. Its stated length includes bytes beyond the end of the file, and the
+/// connection breaks off where the file ends.
 fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     let length = last - first + 1;
     let available = size.saturating_sub(first).min(length);
@@ -96,7 +99,7 @@ fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     response
 }
 
-/// Sets `Content-Range`, also one that is not valid.
+/// Sets `Content-Range`, even if it is not valid.
 fn set_content_range(response: &mut Response, (first, last): (u64, u64), size: u64) {
     match ByteRange::new(first, last).and_then(|range| ContentRange::of(range, Some(size))) {
         Some(range) => response.content_range = Some(range),

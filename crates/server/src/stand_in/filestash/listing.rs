@@ -8,7 +8,7 @@ use crate::content::Content;
 use crate::request::RequestFacts;
 use crate::response::Response;
 
-/// Bytes of an entry in a listing of an SFTP server, including the comma and the line end that follow it.
+/// Size in bytes of one entry in a listing of an SFTP server, with the comma and the line end that follow it.
 const SFTP_ENTRY_BYTES: usize = 480;
 
 /// The metadata of a file in a listing, apart from name, type, size and time.
@@ -19,7 +19,7 @@ pub(super) enum Metadata {
     Sftp,
 }
 
-/// Makes the listing of a directory; 304 if the client has this one.
+/// Makes the response with the listing of a directory, or a 304 if the client already has this listing.
 pub(super) fn listing(path: &str, entries: &[Entry], metadata: Metadata, facts: &RequestFacts<'_>) -> Response {
     let etag = etag(path, entries.len());
     if facts.fields.if_none_match.as_deref() == Some(etag.as_bytes()) {
@@ -53,9 +53,9 @@ fn entry_text(entry: &Entry, metadata: Metadata) -> String {
     }
 }
 
-/// Returns the ETag of a listing, without quotes, as Filestash sends it. It is not a valid one.
+/// Returns the ETag of a listing. Like Filestash's, it has no quotes, so it is not a valid ETag.
 fn etag(path: &str, entries: usize) -> String {
-    // FNV-1, 32 bits, over path and number of entries.
+    // The 32-bit FNV-1 hash of the path and the number of entries.
     let hash = format!("{path}{entries}")
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte));
@@ -76,7 +76,7 @@ mod tests {
             let entries: Vec<Entry> = (0..count).map(entry).collect();
             listing("/", &entries, metadata, &facts).length
         };
-        // Without a length, an HTTP/1.0 connection is not kept.
+        // The length matters because an HTTP/1.0 connection is not kept without it.
         assert_eq!(length(4, Metadata::Sftp), Some(71 - 2 + 4 * 480));
         assert_eq!(length(5, Metadata::Sftp), None);
         assert!(length(5, Metadata::None).is_some());

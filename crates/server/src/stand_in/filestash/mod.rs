@@ -1,8 +1,10 @@
-//! Filestash over its blackhole backend, which stores nothing, so that a measurement shows the framework itself. On
-//! request also over an SFTP server; the difference is that server's share.
+//! Filestash with its blackhole backend. That backend stores nothing, so a measurement shows the cost of Filestash
+//! itself. On request, clients can also log in to an SFTP server. The difference between both measurements is the cost
+//! of that server.
 //!
 //! Filestash runs on Go's `net/http`: a response that is longer than its buffer of 2 KiB and has no length set is sent
-//! in chunks or, to an HTTP/1.0 client, ends with the connection. That decides whether ab's `-k` keeps connections.
+//! in chunks or, to an HTTP/1.0 client, ends with the connection. This decides whether ab with `-k` can keep its
+//! connections.
 
 mod cat;
 mod json;
@@ -29,8 +31,8 @@ use packets::Entry;
 use session::{Backend, Session};
 use sftp::{Login, SftpError, SftpPool};
 
-/// The files that the blackhole backend lists in every directory. The two largest have other sizes than their names
-/// say.
+/// The files that the blackhole backend lists in every directory. The sizes of the two largest are not those in their
+/// names.
 const LISTED: [(&str, u64); 6] = [
     ("1M.bin", 1 << 20),
     ("10M.bin", 10 << 20),
@@ -47,7 +49,7 @@ const CALLS: [&str; 7] = ["files/ls", "files/cat", "files/save", "files/mkdir", 
 #[derive(Debug)]
 pub(crate) struct FilestashStandIn {
     config: Filestash,
-    /// Instant at which the bucket of logins is full again, in nanoseconds of the monotonic clock.
+    /// Instant at which the token bucket of logins is full again, in nanoseconds of the monotonic clock.
     logins_until: Arc<AtomicU64>,
     sftp: SftpPool,
 }
@@ -64,7 +66,7 @@ impl FilestashStandIn {
         }
         let reads = matches!(head.method, Method::Get | Method::Head);
         let free = call == "files/cat" && reads;
-        // Programs need not send the header, as long as they send no cookies (`features.api.enable`, on by default).
+        // Clients that send no cookies need not send this header (`features.api.enable`, which is on by default).
         let by_page = facts.fields.requested_with.as_deref() == Some(b"XmlHttpRequest");
         if !free && !by_page && facts.fields.cookie.is_some() {
             return failure(403, "Not Allowed");
@@ -159,8 +161,8 @@ impl FilestashStandIn {
         Ok(listing(path, &entries, Metadata::Sftp, facts))
     }
 
-    /// Takes a login from the bucket. Returns whether there was one. (A generic cell rate algorithm: the bucket is a
-    /// single instant.)
+    /// Takes a login from the token bucket. Returns whether there was one. (This is the generic cell rate algorithm,
+    /// which represents the bucket by a single instant.)
     fn take_login(&self) -> bool {
         let now = u64::try_from(sys::clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
         let each = 1_000_000_000 / self.config.logins_per_second.get();
@@ -194,7 +196,8 @@ fn blackhole_files(
         }
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
-            // Each upload costs the client a connection. The server does not close its end: Go closes only for `close`.
+            // This header costs the client a connection for each upload. The server keeps its end open, because Go
+            // closes it only for the lowercase `close`.
             let mut response = ok();
             response.add_header("Connection: Close");
             response

@@ -71,7 +71,7 @@ impl Attributes {
     }
 }
 
-/// Appends the entries that a response names, without the directory itself and its parent.
+/// Appends the entries that a response names, except `.` and `..`.
 pub(super) fn read_names(body: &[u8], entries: &mut Vec<Entry>) -> io::Result<()> {
     let mut packet = PacketReader(body);
     for _ in 0..packet.number()? {

@@ -7,12 +7,13 @@ use crate::request::target::Target;
 use crate::response::{Media, Response};
 use crate::stand_in::go;
 
-/// The size of the login page of 2021, which was measured most.
+/// The size of the login page of the version of 2021, with which most measurements were made.
 const LOGIN_BYTES: usize = 9352;
 const LOGIN: &str =
     "<!doctype html><html><head><title>Filestash (stand-in)</title></head><body><form></form></body></html>";
 
-/// Returns the response to a request that is no API call: the one page of the application, at its paths.
+/// Returns the response to a request that is not an API call: the application's only page, if the path is one of its
+/// paths.
 pub(super) fn respond(head: &RequestHead, target: Target<'_>) -> Response {
     // The page does not support HEAD.
     if head.method != Method::Get {

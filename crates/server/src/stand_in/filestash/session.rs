@@ -1,7 +1,7 @@
-//! Sessions: a token that contains the login and that only the client keeps.
+//! Sessions. A session is a token that contains the login. The server does not store it; the client sends it each time.
 //!
-//! Filestash encrypts its token. The stand-in has no secrets to keep: its token is the login in base64 with a checksum.
-//! It has about the same length, and a damaged token is refused.
+//! Filestash encrypts its token. The stand-in has no secrets to keep, so its token is just the login in base64, with a
+//! checksum. The token has about the same length as Filestash's, and a damaged one is refused.
 
 use std::time::Duration;
 
@@ -35,10 +35,10 @@ pub(super) enum Backend {
 }
 
 impl Backend {
-    /// Reads the backend of a login. `sftp` tells whether clients may log in to SFTP servers.
+    /// Reads the backend of a login. `sftp` states whether clients may log in to SFTP servers.
     ///
     /// # Errors
-    /// Status and message of the refusal.
+    /// The login is refused. The error is the status and the message of the response.
     fn of_login(login: &serde_json::Value, sftp: bool) -> Result<Self, (u16, &'static str)> {
         match login.get("type").and_then(serde_json::Value::as_str) {
             Some("blackhole") => Ok(Self::Blackhole),
@@ -48,17 +48,17 @@ impl Backend {
                     Err((400, "the stand-in logs in to sftp with hostname, username and a private key as password"))
                 }
             },
-            // The backend is not in the list of connections.
+            // Filestash refuses a backend that is not in its list of connections.
             Some(_) | None => Err((403, "Not Allowed")),
         }
     }
 }
 
 impl Session {
-    /// Opens a session with the body of a `POST /api/session`.
+    /// Opens a session with the login in the body of a `POST /api/session`.
     ///
     /// # Errors
-    /// Status and message of the refusal.
+    /// The login is refused. The error is the status and the message of the response.
     pub(super) fn open(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
         let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (405, "Not Valid"))?;
         let backend = Backend::of_login(&login, sftp)?;
@@ -97,7 +97,7 @@ impl Session {
     /// Returns the header lines that set the cookies.
     pub(super) fn cookies(&self) -> Vec<String> {
         let life = COOKIE_LIFETIME.as_secs();
-        // Tokens are ASCII, so that each piece is text.
+        // Tokens are ASCII, so each piece is valid UTF-8.
         let pieces = self.token.as_bytes().chunks(COOKIE_MAX).map(String::from_utf8_lossy).enumerate();
         pieces.map(|(index, piece)| set_cookie(index, &piece, life)).collect()
     }

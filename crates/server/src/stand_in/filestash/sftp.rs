@@ -1,8 +1,8 @@
-//! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, which all its requests use one
-//! after the other. A request blocks the server's thread.
+//! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, and its requests use it one
+//! after the other. While a request waits for the SFTP server, it blocks its thread of this server.
 //!
-//! The system's `ssh` program speaks SSH. This module speaks the protocol inside, version 3
-//! (draft-ietf-secsh-filexfer-02), as far as listing and reading need it.
+//! The system's `ssh` program speaks SSH. This module speaks SFTP over it: the part of version 3
+//! (draft-ietf-secsh-filexfer-02) that listing and reading need.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,15 +19,15 @@ use super::packets::{Attributes, Entry, PacketReader, read_names};
 use crate::content::pattern::Pattern;
 use crate::content::source::{Produced, Source};
 
-/// The longest wait for a peer.
+/// The longest wait for the SFTP server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most open connections. One more login closes all others.
+/// The most open connections. A login beyond this limit closes all of them first.
 const CONNECTIONS_MAX: usize = 64;
-/// The longest packet of a peer: OpenSSH's own limit.
+/// The longest packet accepted from the SFTP server. OpenSSH has the same limit.
 const PACKET_MAX: usize = 256 * 1024;
 /// The most entries of a listed directory.
 const ENTRIES_MAX: usize = 100_000;
-/// The most bytes of one read, which every server supports.
+/// The most bytes in one read. Every server supports this size.
 const READ_MAX: u64 = 32 * 1024;
 
 /// A login: server, user and key.
@@ -68,7 +68,8 @@ impl SftpError {
 }
 
 impl Login {
-    /// Reads the parameters of a login. Returns `None` if one is missing or could be an option to `ssh`.
+    /// Reads the parameters of a login. Returns `None` if a parameter is missing, or if `ssh` could take it for an
+    /// option.
     pub(super) fn read(login: &serde_json::Value) -> Option<Self> {
         let text = |name: &str| login.get(name).and_then(serde_json::Value::as_str);
         let is_plain = |text: &&str| {
@@ -88,7 +89,7 @@ impl Login {
     }
 }
 
-/// The connections of all logins, by identity.
+/// The connections of all logins. The key is a hash that identifies the login.
 #[derive(Default)]
 pub(super) struct SftpPool(Mutex<HashMap<[u8; 32], Arc<Mutex<SftpClient>>>>);
 
@@ -181,7 +182,7 @@ impl SftpClient {
         let input: OwnedFd = theirs.into();
         ssh.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
         let child = ssh.spawn()?;
-        // `Command` holds the other end of the socket. Without this drop, reads would not notice that ssh ended.
+        // `Command` holds the other end of the socket. If that stayed open, reads would not notice when ssh ends.
         drop(ssh);
         let mut client = Self { stream, ssh: child, last_id: 0, broken: false };
         client.stream.write_all(&[0, 0, 0, 5, INIT, 0, 0, 0, 3])?;
@@ -192,7 +193,7 @@ impl SftpClient {
         Ok(client)
     }
 
-    /// Lists a directory, without itself and its parent.
+    /// Lists a directory, without `.` and `..`.
     pub(super) fn list(&mut self, path: &str) -> Result<Vec<Entry>, SftpError> {
         let handle = self.handle(OPENDIR, &[path.as_bytes()], &[])?;
         let mut entries = Vec::new();
@@ -223,7 +224,7 @@ impl SftpClient {
         self.handle(OPEN, &[path.as_bytes()], &[0, 0, 0, 1, 0, 0, 0, 0])
     }
 
-    /// Reads bytes from an offset on, at most 32 KiB. Returns none at the end.
+    /// Reads bytes at an offset, at most 32 KiB. Returns no bytes at the end of the file.
     fn read(&mut self, handle: &[u8], offset: u64, most: u64) -> Result<Vec<u8>, SftpError> {
         let most = u32::try_from(most.min(READ_MAX)).unwrap_or(u32::MAX);
         let tail = [&offset.to_be_bytes()[..], &most.to_be_bytes()].concat();
@@ -251,7 +252,8 @@ impl SftpClient {
         SftpError::Broken(error)
     }
 
-    /// Sends a request made of strings and a tail. Returns the body of the response after its id.
+    /// Sends a request that consists of strings and the bytes of `tail`. Returns the body of the response, without its
+    /// id.
     fn call(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8], expected: u8) -> Result<Vec<u8>, SftpError> {
         let response = self.exchange(kind, texts, tail).map_err(|error| self.mark_broken(error))?;
         match response {
