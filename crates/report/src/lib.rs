@@ -1,11 +1,13 @@
-//! Reports of saved runs: text, HTML, JSON, other tools' formats, tables, and CI output.
+//! Reports of saved runs: text, HTML, JSON, the formats of other tools, tables, and output for CI systems.
 //!
-//! A report needs only saved records, so it can be made again at any time: later, mid-run, or after a crash. [`text()`] is for people
-//! and for issues, [`html()`] is the same with charts, [`json()`] and [`export`] are for programs, [`ci`] for CI systems,
-//! [`other_tools`] for scripts that read the output of ab or httpbench.
+//! A report needs only the saved records, so it can be printed at any time: during a run, after a crash, or years
+//! later. [`text()`] is for people and for issues, and [`html()`] is the same with charts. [`json()`] and [`export`]
+//! are for programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that read the output of ab or
+//! httpbench.
 //!
-//! All of them show the same data: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`limit`] (what limited the run),
-//! [`notes`] (what changes how its numbers are to be read) and [`percentile`] (whether there are enough samples).
+//! All formats get their facts from the same modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`limit`]
+//! (what limited the run), [`notes`] (what a reader needs to interpret the numbers) and [`percentile`] (whether there
+//! are enough samples).
 
 pub mod ci;
 pub mod compare;

@@ -8,7 +8,7 @@ use measure::limits::{self, HostFailures, InFlightLimit, ProbedRate};
 pub use measure::limits::{Limit, LimitReason};
 use store::SavedRun;
 
-/// Hosts that are named with their failures.
+/// Maximum number of hosts that are listed with their failures.
 const HOSTS_SHOWN: usize = 3;
 
 /// Returns what limited a saved run.
@@ -17,19 +17,20 @@ pub fn limited_by(run: &SavedRun) -> LimitedBy {
     limits::limited_by(run.summary(), &run.begin.model)
 }
 
-/// Returns the limit of a saved run, and why it is known.
+/// Returns the limit of a saved run, with the evidence for it.
 #[must_use]
 pub fn of(run: &SavedRun) -> Limit {
     Limit::of(run.summary(), &run.begin.model)
 }
 
-/// Returns whether the target may sustain more than the rates of a run show: the client's side limited a closed run.
+/// Returns whether the target may sustain higher rates than a run shows. This is so if the client's side limited a
+/// closed run.
 #[must_use]
 pub fn rates_are_lower_bounds(run: &SavedRun) -> bool {
     !run.begin.model.is_open() && limited_by(run).is_client()
 }
 
-/// Returns the limit with its reason, in words.
+/// Returns the limit and the evidence for it, in words.
 #[must_use]
 pub fn text(limit: &Limit) -> String {
     let (by, reason) = (limit.by, reason_text(&limit.reason));
@@ -41,7 +42,7 @@ pub fn text(limit: &Limit) -> String {
     }
 }
 
-/// Returns why the limit is known, as a phrase with numbers.
+/// Returns the evidence for a limit as a phrase with numbers.
 #[must_use]
 pub fn reason_text(reason: &LimitReason) -> String {
     match reason {
@@ -117,7 +118,7 @@ fn in_flight(reached: InFlightLimit) -> String {
     format!("the in-flight limit of {limit} was reached: {waited} waited for one in flight to end")
 }
 
-/// Returns how the client, or its host, was the limit.
+/// Returns the evidence that the client or its host was the limit.
 fn client(reason: &LimitReason) -> String {
     match reason {
         LimitReason::Throttled { share: part } => format!(
@@ -155,7 +156,7 @@ fn one_level(slots: u64, probes: Option<&Probes>) -> String {
     }
 }
 
-/// Returns why a probe did not show the limit.
+/// Returns why a probe did not show what the limit was.
 fn probe_without_result(probes: &Probes) -> String {
     match (probes.higher, probes.lower) {
         (Some(higher), _) if higher.client_limited => {

@@ -1,4 +1,4 @@
-//! Notes: what a reader must know next to the numbers of a run.
+//! Notes: facts that a reader needs to interpret the numbers of a run.
 
 use crate::label::OTHER;
 use crate::limit;
@@ -11,19 +11,20 @@ use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy, Stage};
 use store::{Point, SavedRun};
 
-/// Median response time up to which every second should see responses, in nanoseconds: a tenth of a second.
+/// Maximum median response time at which every second of a run should have responses, in nanoseconds: a tenth of a
+/// second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-/// Share of the slots' time spent on failures from which on a note says so.
+/// Share of the slots' time spent on failures above which a note is shown.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// Seconds of a stopped client from which on a note says so.
+/// Number of seconds for which a client was stopped above which a note is shown.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
-/// A series whose steadiness is judged, one value a second.
+/// A series with one value per second, which is checked for steadiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
-    /// Successful operations.
+    /// Number of successful operations.
     Rate,
-    /// Median of their response times.
+    /// Median of the response times.
     Response,
 }
 
@@ -36,14 +37,14 @@ impl Series {
     }
 }
 
-/// A condition that changes how the numbers of a run are to be read.
+/// A fact that a reader needs to interpret the numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Note {
     /// Client and target share one host.
     Loopback,
-    /// A breakdown has a row for values that have no row of their own.
+    /// A breakdown has a row that combines the values without a row of their own.
     OtherLabels {
-        /// Breakdown.
+        /// The breakdown.
         dimension: Dimension,
     },
     /// Certificates were not checked.
@@ -55,53 +56,53 @@ pub enum Note {
         /// Length of the window.
         seconds: f64,
     },
-    /// The first seconds of the window were unlike the rest (MSER-5).
+    /// The first seconds of the window differ from the rest (MSER-5).
     Settling {
-        /// Series that settled late.
+        /// The series that settled late.
         series: Series,
-        /// Seconds until it settled.
+        /// Seconds until the series settled.
         seconds: u64,
     },
     /// A series rose or fell over the whole window (Mann-Kendall, Sen's slope).
     Drifting {
-        /// Series.
+        /// The series.
         series: Series,
-        /// Change from begin to end, relative to the median; below 0 if it fell.
+        /// Change from the start to the end of the window, relative to the median. Negative if the series fell.
         change: f64,
     },
     /// A series did not settle within half of the window.
     Unsettled {
-        /// Series.
+        /// The series.
         series: Series,
     },
-    /// Nothing came from the target for a time, though most operations take far less.
+    /// Nothing arrived from the target for a time, although most operations take much less.
     Silent {
-        /// Seconds of silence.
+        /// Number of seconds in which nothing arrived.
         seconds: u64,
     },
     /// Slots of a closed run spent much of their time on failures.
     Failing {
-        /// Share of their time, in 0..=1.
+        /// Share of the slots' time, from 0 to 1.
         share: f64,
     },
-    /// This client was stopped for a time that is too short to have limited the run.
+    /// This client was stopped for a time, but too briefly to have limited the run.
     ClientStopped {
         /// Seconds for which it was stopped.
         seconds: f64,
     },
     /// The run ended before the measured window began.
     NoWindow,
-    /// The last record was still being written.
+    /// The last record is incomplete: it was still being written.
     IncompleteRecord {
-        /// Bytes of it that are there.
+        /// Number of its bytes that were written.
         bytes: u64,
     },
-    /// Records cannot be read from some byte on.
+    /// The records cannot be read from some byte on.
     Damaged(store::Damage),
 }
 
 impl Note {
-    /// Returns the name in JSON.
+    /// Returns the name used in JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -190,7 +191,7 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// Returns all notes that apply to a run, the most important first.
+/// Returns all notes on a run, the most important first.
 #[must_use]
 pub fn of(run: &SavedRun) -> Vec<Note> {
     let mut notes = Vec::new();
@@ -214,8 +215,8 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     notes
 }
 
-/// Returns the whole seconds in which operations were in flight, this client ran, and nothing came from the target. A target
-/// with long response times has such seconds by nature: 0 then.
+/// Returns the number of whole seconds in which operations were in flight and this client ran, but nothing arrived from
+/// the target. It is 0 for a target with long response times, for which such seconds are normal.
 fn silent_seconds(run: &SavedRun) -> u64 {
     let median = run.summary().all.response.quantile(0.5);
     let is_silent = |point: &&Point| {
@@ -223,7 +224,7 @@ fn silent_seconds(run: &SavedRun) -> u64 {
         came == [0; 4] && point.in_flight > 0 && point.client.frozen == 0.0
     };
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
-    // The drain counts as well: operations of the window end in it.
+    // The drain counts too, since operations of the window may end in it.
     let seconds = || run.points.iter().filter(|point| point.stage != Stage::Warmup && is_whole(point));
     if quick { seconds().filter(is_silent).count() as u64 } else { 0 }
 }
@@ -235,7 +236,7 @@ fn failing(run: &SavedRun) -> Option<Note> {
     (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
 }
 
-/// Returns how the run was not steady: in its rate, and in its median response time.
+/// Returns notes about the rate and the median response time, if they were not steady.
 fn unsteady(run: &SavedRun) -> Vec<Note> {
     let seconds: Vec<&Point> = whole_seconds(run).collect();
     let ended: Vec<f64> = seconds.iter().map(|point| point.ok as f64).collect();

@@ -1,4 +1,5 @@
-//! Numbers for people: grouped thousands, always with a unit, three or four significant digits.
+//! Formatting of numbers for people: with grouped thousands, always with a unit, and with three or four significant
+//! digits.
 
 use measure::units::ByteSize;
 
@@ -54,7 +55,7 @@ pub fn rate(per_second: f64) -> String {
     format!("{}/s", four_digits(per_second))
 }
 
-/// Formats a time from nanoseconds in the fitting unit: `812 ns`, `8.12 µs`, `27.2 ms`, `1,234 s`.
+/// Formats nanoseconds in a suitable unit: `812 ns`, `8.12 µs`, `27.2 ms`, `1,234 s`.
 #[must_use]
 pub fn time(nanos: f64) -> String {
     let (value, unit) = match nanos {
@@ -97,7 +98,8 @@ pub fn bit_rate(bytes_per_second: f64) -> String {
         .map_or_else(|| format!("{bits:.0} bit/s"), |(unit, factor)| format!("{} {unit}", decimal(bits / factor, 2)))
 }
 
-/// Formats a share of 1: `12.34 %`. Only 1 is shown as 100 %, and only 0 as 0 %.
+/// Formats a share of 1 in percent: `12.34 %`. Only 1 is shown as 100 %, and only 0 as 0 %, whatever rounding would
+/// give.
 #[must_use]
 pub fn share(of_one: f64) -> String {
     let percent = of_one * 100.0;

@@ -1,4 +1,4 @@
-//! The overview of a run, as every form of a report begins: result, main rates, limit, accounting, and notes.
+//! The overview with which every format of a report begins: result, main rates, limit, accounting, and notes.
 
 use crate::limit::{self, Limit};
 use crate::notes::{self, Note};
@@ -8,12 +8,12 @@ use measure::result::{CutOff, Reason};
 use measure::{ResultWord, RunResult};
 use store::{EndReason, SavedRun};
 
-/// Facts that a reader must know before any other number of a run.
+/// The facts that a reader must know before any other number of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Overview {
     /// Result.
     pub result: ResultWord,
-    /// Most important reason for the result; `None` for PASS.
+    /// Most important reason for the result, or `None` for PASS.
     pub reason: Option<String>,
     /// Rates and the share of failures; empty if the counters disagree.
     pub rates: Vec<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Overview {
     pub limit: Limit,
     /// Agreement of the counters, in words.
     pub accounting: String,
-    /// `true` if the run stopped early because its objectives were certain.
+    /// `true` if the run stopped early because the results of its objectives were certain.
     pub stopped_early: bool,
     /// Notes, the most important first.
     pub notes: Vec<Note>,
@@ -48,12 +48,12 @@ impl Overview {
         }
     }
 
-    /// Returns what follows the word of the result: its reason, and the rates.
+    /// Returns the texts that follow the word of the result in the first line: the reason and the rates.
     pub fn pieces(&self) -> Vec<String> {
         self.reason.iter().chain(&self.rates).cloned().collect()
     }
 
-    /// Returns the sentences between the first line and the notes.
+    /// Returns the sentences that stand between the first line and the notes.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
         sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
@@ -64,7 +64,7 @@ impl Overview {
     }
 }
 
-/// Returns a reason in words; that of a run that was cut off with how much of it was measured.
+/// Returns a reason in words. If a run was cut off, the text includes how much of it was measured.
 fn described(reason: &Reason, run: &SavedRun) -> String {
     let text = result::text(reason);
     match reason {
@@ -74,7 +74,7 @@ fn described(reason: &Reason, run: &SavedRun) -> String {
     }
 }
 
-/// Returns whether the counters agree. The reasons name those that do not.
+/// Returns a sentence that says whether the counters agree. The reasons for the result name those that do not.
 fn accounting(result: &RunResult) -> String {
     let (checks, violations) = (u64::from(result.accounting.checks), result.accounting.violations.len() as u64);
     match violations {
@@ -95,7 +95,7 @@ fn measured_time(run: &SavedRun) -> String {
     }
 }
 
-/// Returns successful operations and their bytes per second, and the share of operations without success.
+/// Returns the rate of successful operations, their bytes per second, and the share of operations that did not succeed.
 fn rates(run: &SavedRun, limit: &Limit) -> Vec<String> {
     let summary = run.summary();
     let at_least = if limit.rates_are_lower_bounds { "at least " } else { "" };

@@ -6,26 +6,28 @@ pub use measure::statistics::samples_needed;
 use measure::values::sum;
 use measure::{Distribution, KindStats, Quantile};
 
-/// Quantiles in every report, ascending: those of ab, p99.9 and p99.99. The last is the largest value.
+/// Quantiles shown in every report, in ascending order: those of ab, p99.9 and p99.99. The last one is the largest
+/// value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
 
-/// A percentile, as far as the samples allow one. Times are in nanoseconds.
+/// A percentile, as precisely as the samples allow. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Percentile {
-    /// Its value.
+    /// The value.
     Value(u64),
-    /// Lower and upper end of its range: client stalls or late reads may have lengthened it ([`measure::QuantileRange`]).
+    /// The lower and upper end of a range in which the percentile lies, because client stalls or late reads may have
+    /// lengthened the times ([`measure::QuantileRange`]).
     Between(u64, u64),
-    /// A lower bound: it lies among unfinished operations.
+    /// A lower bound, because the percentile lies among unfinished operations.
     LongerThan(u64),
-    /// It lies among operations that failed or were dropped.
+    /// None: the percentile lies among operations that failed or were dropped.
     Failed,
-    /// There are too few samples.
+    /// None: there are too few samples.
     TooFew {
-        /// Samples that are needed.
+        /// Number of samples needed.
         needed: u64,
     },
-    /// There are no samples.
+    /// None: there are no samples.
     Empty,
 }
 
@@ -35,7 +37,7 @@ pub fn of(values: &Distribution, q: f64) -> Percentile {
     judged(values, &Distribution::default(), 0, q)
 }
 
-/// Returns quantile `q` of a time of successes: a range if client stalls made a large difference.
+/// Returns quantile `q` of a time of successes. It is a range if client stalls made a large difference.
 #[must_use]
 pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     let (all, _) = stats.timed(timed);
@@ -45,8 +47,8 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// Returns the ends of the range of quantile `q` of a time of successes, in nanoseconds. Both are its value if client stalls made no
-/// difference. `None` with too few samples.
+/// Returns the ends of the range in which quantile `q` of a time of successes lies, in nanoseconds. Both ends are the
+/// same if client stalls made no difference. Returns `None` if there are too few samples.
 #[must_use]
 pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     match timed(stats, time, q) {
@@ -56,15 +58,15 @@ pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     }
 }
 
-/// Returns quantile `q` of the response times of all operations. Failed and dropped ones count as beyond any time, unfinished ones as
-/// beyond the time that they have waited.
+/// Returns quantile `q` of the response times of all operations. Failed and dropped operations count as longer than any
+/// time. Unfinished ones count as longer than the time they have waited.
 #[must_use]
 pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
-/// Returns quantile `q` of the times to the first byte of all operations. Those that failed, were dropped or never ended count as
-/// beyond any time.
+/// Returns quantile `q` of the times to the first byte of all operations. Those that failed, were dropped or never
+/// ended count as longer than any time.
 #[must_use]
 pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.ttfb, &Distribution::default(), sum([stats.failed, dropped, stats.unfinished]), q)
@@ -84,7 +86,8 @@ fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> P
     }
 }
 
-/// Returns a lower bound of the quantile: the value of its rank if every unfinished operation had ended when the run did.
+/// Returns a lower bound of the quantile: the value it would have if every unfinished operation had ended at the end of
+/// the run.
 fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u64 {
     let mut together = values.clone();
     together.merge(waits);
@@ -101,13 +104,14 @@ pub fn range(low: u64, high: u64) -> String {
     if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
 
-/// Formats a time of successes: a range if client stalls made a difference, `n/a` with too few samples.
+/// Formats a time of successes: as a range if client stalls made a difference, and as `n/a` if there are too few
+/// samples.
 #[must_use]
 pub fn text(stats: &KindStats, time: Timed, q: f64) -> String {
     ends(stats, time, q).map_or_else(|| "n/a".into(), |(low, high)| between(Some(low as f64), high as f64))
 }
 
-/// Formats a time, or the range from `low` to it if `low` is lower.
+/// Formats the time `high`, or the range from `low` to `high` if `low` is lower.
 #[must_use]
 pub fn between(low: Option<f64>, high: f64) -> String {
     match low {
@@ -116,14 +120,14 @@ pub fn between(low: Option<f64>, high: f64) -> String {
     }
 }
 
-/// The explanation of ranges below a table.
+/// Explanation of ranges, shown below a table.
 pub(crate) const ABOUT_RANGES: &str = "a … b: the target's percentile lies in between; b includes delays of this client, which was stalled, sent \
      requests late or read responses late; ≤ b: too few operations were free of them to tell more";
 
-/// Returns the label of a quantile, like `p99.9`; that of 1 is `max`.
+/// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]
 pub fn label(q: f64) -> String {
-    // 66 % has no exact binary form. No quantile here needs more than two decimals.
+    // 0.66 has no exact binary form, so round. Every quantile here needs at most two decimals in percent.
     let text = format!("{:.2}", q * 100.0);
     if q >= 1.0 { "max".into() } else { format!("p{}", text.trim_end_matches('0').trim_end_matches('.')) }
 }
@@ -159,7 +163,7 @@ mod tests {
             stats.unfinished_wait.record(wait * 1_000_000_000);
         }
         assert!(matches!(of_all(&stats, 5, 0.5), Percentile::Value(_)));
-        // Rank 81 of 100 is the first of the unfinished, which has waited for one second.
+        // Rank 81 of 100 is the first unfinished operation, which has waited for one second.
         let Percentile::LongerThan(nanos) = of_all(&stats, 5, 0.805) else { panic!("not unfinished") };
         assert!(nanos.abs_diff(1_000_000_000) < 1_000_000, "{nanos}");
         assert_eq!(of_all(&stats, 5, 0.95), Percentile::Failed);

@@ -1,4 +1,4 @@
-//! The cost of redirects: the same objects read through one server and from their owners, compared pair by pair of runs.
+//! The cost of redirects. Pairs of runs read the same objects through one server and directly from their owners.
 
 use crate::compared_metrics::median;
 use crate::number::{byte_rate, count, plural, rate, share};
@@ -7,27 +7,28 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two runs in turn: one through one server, one at the owners.
+/// Two runs, made one after the other: one reads through one server, the other from the owners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
-    /// Goodput through one server, in bytes per second; operations per second if the objects are empty.
+    /// Goodput when reading through one server, in bytes per second. If the objects are empty, it is operations per
+    /// second.
     entry: f64,
-    /// The same at the owners.
+    /// Goodput when reading from the owners, in the same unit.
     owners: f64,
-    /// Successful operations per second of both.
+    /// Successful operations per second, through one server and from the owners.
     rates: [f64; 2],
-    /// Share of the response time of redirected operations that their redirects took.
+    /// Share of the redirected operations' response time that had passed when their last request was sent.
     redirects: Option<f64>,
-    /// Number of the two runs that the client's side limited.
+    /// Number of runs in the pair that the client's side limited: 0, 1 or 2.
     client_limited: u64,
 }
 
-/// All pairs of runs of a list of objects.
+/// A list of objects, with all pairs of runs that read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedList {
-    /// Name of the list; escaped.
+    /// Name of the list. Escaped.
     pub name: String,
-    /// Share of its objects that are redirected, in 0..=1.
+    /// Share of the list's objects that are redirected, from 0 to 1.
     pub share: f64,
     /// The pairs.
     pub pairs: Vec<RunPair>,
@@ -54,15 +55,16 @@ impl RunPair {
     }
 }
 
-/// The share of the owners' goodput that is missing through one server; below 0 if nothing is missing. The rule is that of all
-/// pairs ([`measure::statistics::difference`]), so a pair in which nothing succeeded counts.
+/// The share of the owners' goodput that is lost when reading through one server. It is negative if reading through one
+/// server is faster. A pair in which nothing succeeded counts too, as the rule for all pairs demands
+/// ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
-    /// Median of the pairs (Hodges-Lehmann).
+    /// Median over the pairs (Hodges-Lehmann).
     value: f64,
-    /// Lower end of its 95 % interval from 6 pairs on, of the range of the pairs below.
+    /// Lower end of the 95 % interval, or of the range of the pairs if there are fewer than 6.
     from: f64,
-    /// Upper end.
+    /// Upper end of the same interval or range.
     to: f64,
     /// `true` if the ends are those of a 95 % interval.
     is_interval: bool,
@@ -78,7 +80,7 @@ impl Cost {
     }
 }
 
-/// Returns the comparison as a table.
+/// Returns a table that compares the two ways, with an explanation.
 #[must_use]
 pub fn text(lists: &[PairedList]) -> String {
     let head = ["", "redirected", "through one", "at the owners", "cost", "interval", "in redirects"];
@@ -117,7 +119,7 @@ pub fn text(lists: &[PairedList]) -> String {
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
     let about = "cost: share of goodput missing through one server, with its 95 % interval (below 6 pairs: their range)\n\
-                 in redirects: share of the response time of redirected operations before their last request was sent\n";
+                 in redirects: share of redirected operations' response time that had passed when the last request was sent\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
     let noise = format!(
@@ -127,7 +129,7 @@ pub fn text(lists: &[PairedList]) -> String {
     table(&rows) + about + if limited > 0 { &noise } else { "" }
 }
 
-/// Formats a share that may be below 0.
+/// Formats a share that may be negative.
 fn share_of(value: f64) -> String {
     if value.is_infinite() { "-∞".to_owned() } else { format!("{:.1} %", value * 100.0 + 0.0) }
 }

@@ -1,4 +1,4 @@
-//! The metrics of a run among others, few enough for one row of a table.
+//! The main metrics of a run, few enough for one row in a table of runs.
 
 use crate::escape::escape;
 use crate::percentile;
@@ -15,19 +15,20 @@ use store::{EndReason, SavedRun};
 pub struct RunMetrics {
     /// Successful operations per second.
     pub ok_per_second: Option<f64>,
-    /// Goodput; that of the bytes sent if nothing was received.
+    /// Goodput of the bytes received, or of the bytes sent if nothing was received.
     pub goodput_bytes_per_second: Option<f64>,
-    /// Share of operations that succeeded, in 0..=1.
+    /// Share of operations that succeeded, from 0 to 1.
     pub success_share: Option<f64>,
     /// Median response time of successes.
     pub response_p50_nanos: Option<u64>,
-    /// Lower end of the range of the median; the same as the median if client stalls made no difference.
+    /// Lower end of the range in which the median lies. It equals the median if client stalls made no difference.
     pub response_p50_low_nanos: Option<u64>,
     /// 99th percentile of the response time of successes; null if too few operations ended.
     pub response_p99_nanos: Option<u64>,
-    /// Lower end of the range of the 99th percentile; the same as the percentile if client stalls made no difference.
+    /// Lower end of the range in which the 99th percentile lies. It equals the percentile if client stalls made no
+    /// difference.
     pub response_p99_low_nanos: Option<u64>,
-    /// Objectives of the run with what was measured.
+    /// Objectives of the run, with the values that were measured.
     pub objectives: Vec<MeasuredObjective>,
     /// First objective missed, or another reason why the run did not pass, in words.
     pub first_missed: Option<String>,
@@ -37,17 +38,17 @@ pub struct RunMetrics {
     pub directory: String,
 }
 
-/// An objective with what was measured.
+/// An objective, with the value that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredObjective {
     /// Objective, as written.
     #[schemars(with = "String")]
     pub objective: Objective,
-    /// Measured value: a share of 1, nanoseconds, operations per second or bytes per second; null if it lies among operations
-    /// that failed or never ended.
+    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value lies
+    /// among operations that failed or never ended.
     pub value: Option<f64>,
-    /// Lower end of the range of a time's percentile, in nanoseconds; the same as the value if client stalls made no
-    /// difference, and for other metrics.
+    /// Lower end of the range in which a time's percentile lies, in nanoseconds. It equals the value if client stalls
+    /// made no difference, and for metrics that are not times.
     pub low: Option<f64>,
     /// `true` if the objective was met.
     pub met: bool,
@@ -69,8 +70,9 @@ impl MeasuredObjective {
     }
 }
 
-/// Returns the lower end of the range of an objective's percentile. That percentile counts all operations, failed ones last, so
-/// it has the same rank among the successes, but another quantile.
+/// Returns the lower end of the range in which an objective's percentile lies. The objective counts all operations,
+/// failed ones as the longest. So its percentile has the same rank among the successes, but is another quantile of
+/// them.
 fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);
@@ -111,12 +113,12 @@ impl RunMetrics {
         }
     }
 
-    /// Returns the median response time for people.
+    /// Formats the median response time for people.
     pub(crate) fn p50(&self) -> String {
         shown(self.response_p50_low_nanos, self.response_p50_nanos)
     }
 
-    /// Returns the 99th percentile of the response time for people.
+    /// Formats the 99th percentile of response time for people.
     pub(crate) fn p99(&self) -> String {
         shown(self.response_p99_low_nanos, self.response_p99_nanos)
     }
@@ -132,7 +134,7 @@ impl RunMetrics {
     }
 }
 
-/// Returns a time with its range; a dash without a time.
+/// Formats a time with its range, or a dash if there is no time.
 pub(crate) fn shown(low: Option<u64>, nanos: Option<u64>) -> String {
     let low = low.map(|low| low as f64);
     nanos.map_or_else(|| "–".to_owned(), |nanos| percentile::between(low, nanos as f64))

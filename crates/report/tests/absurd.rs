@@ -1,5 +1,5 @@
-//! Damaged and hostile runs. Every form of a report refuses absurd numbers in records or shows them, without a panic and without
-//! NaN or infinity.
+//! Tests with damaged and hostile runs. If a record contains absurd numbers, every format of a report must reject or
+//! show them, without a panic and without showing NaN or infinity.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -23,10 +23,10 @@ use std::time::Duration;
 use store::{EndReason, Record, SavedRun};
 
 static SCHEMA: LazyLock<jsonschema::Validator> =
-    LazyLock::new(|| jsonschema::validator_for(&schema()).expect("the schema is one"));
+    LazyLock::new(|| jsonschema::validator_for(&schema()).expect("the schema is valid"));
 
 static COMPARISON: LazyLock<jsonschema::Validator> =
-    LazyLock::new(|| jsonschema::validator_for(&comparison_schema()).expect("the schema is one"));
+    LazyLock::new(|| jsonschema::validator_for(&comparison_schema()).expect("the schema is valid"));
 
 fn has_no_odd_number(shown: &str) {
     let odd = shown.split(|c: char| !c.is_alphanumeric()).find(|word| ["NaN", "inf", "Infinity"].contains(word));
@@ -40,13 +40,13 @@ fn show_compared(run: &SavedRun, windows: &Windows) {
     for (base, new) in [(&all[..1], &all[1..2]), (&all[..], &all[..])] {
         let compared = Comparison::of(base, new, Sides::Halves, 0.02);
         has_no_odd_number(&comparison(&compared, &Style { width: 100, color: false }));
-        let document = serde_json::to_value(json_comparison(&compared)).expect("a comparison is always JSON");
+        let document = serde_json::to_value(json_comparison(&compared)).expect("a comparison can be written as JSON");
         let errors: Vec<_> = COMPARISON.iter_errors(&document).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?}");
     }
 }
 
-/// Shows a run in every form. The schema rejects infinite numbers, which are null in JSON.
+/// Shows a run in every format. JSON turns infinite numbers into null, which the schema rejects.
 fn show(run: &SavedRun) {
     let style = |width| Style { width, color: false };
     let texts = [
@@ -59,20 +59,23 @@ fn show(run: &SavedRun) {
     texts.iter().for_each(|shown| has_no_odd_number(shown));
     show_compared(run, &Windows::default());
     let page = html(run);
-    let data =
-        page.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).expect("there are data").0;
-    let document: Value = serde_json::from_str(data).expect("the data are JSON");
+    let data = page
+        .split_once("id=\"data\">")
+        .and_then(|(_, rest)| rest.split_once("</script>"))
+        .expect("the page has data")
+        .0;
+    let document: Value = serde_json::from_str(data).expect("the data is JSON");
     assert!(
         document["times"]["starts"].as_array().is_some_and(|starts| starts.iter().all(Value::is_f64)),
         "{document}"
     );
-    let report = serde_json::to_value(json(run)).expect("a report is always JSON");
+    let report = serde_json::to_value(json(run)).expect("a report can be written as JSON");
     let errors: Vec<_> = SCHEMA.iter_errors(&report).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    serde_json::from_value::<JsonReport>(report).expect("a report is read again");
+    serde_json::from_value::<JsonReport>(report).expect("a report can be read back");
 }
 
-/// Returns a begin, two intervals with all kinds of data, and an end.
+/// Returns a begin record, two intervals with all kinds of data, and an end record.
 fn records() -> Vec<Value> {
     let mut begin = begin(Model::Open { in_flight_max: 4 }, "open, 4/s, 2s", Some(2 * SECOND));
     begin.levels =
@@ -106,7 +109,7 @@ fn records() -> Vec<Value> {
         .collect()
 }
 
-/// Collects all numbers of a record, except those of a distribution that must fit its histogram.
+/// Collects all numbers of a record. Those of a distribution must match its histogram, so they are left out.
 fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|value| numbers(value, found)),
@@ -144,7 +147,7 @@ fn file(records: &[Value]) -> Vec<u8> {
 #[test]
 fn absurd_numbers_in_records_are_refused_or_shown() {
     let sound = records();
-    show(&SavedRun::read_from(file(&sound).as_slice()).expect("the records are sound"));
+    show(&SavedRun::read_from(file(&sound).as_slice()).expect("the unchanged records can be read"));
     let (shown, whole) = (Cell::new(0), Cell::new(0));
     let changes = prop::collection::vec((any::<prop::sample::Index>(), 0_usize..64), 1..40);
     let run = |changes: Vec<(prop::sample::Index, usize)>| {
@@ -166,7 +169,7 @@ fn absurd_numbers_in_records_are_refused_or_shown() {
     assert!(shown.get() > 50 && whole.get() > 10, "{} shown, {} of them whole", shown.get(), whole.get());
 }
 
-/// Returns distributions of values that no run has.
+/// Returns distributions with values that no real run has.
 fn distributions() -> impl Strategy<Value = Distribution> {
     let values = prop::sample::select(vec![0, 1, 63, 64, 1 << 40, u64::MAX - 1, u64::MAX]);
     let zeros = prop::sample::select(vec![0, 1, 1 << 20, (1 << 36) - 8]);
@@ -178,7 +181,7 @@ fn distributions() -> impl Strategy<Value = Distribution> {
     })
 }
 
-/// Returns counts that may contradict each other: 0, small, or the largest number.
+/// Returns counts that may contradict each other: 0, a small number, or the largest number.
 fn tallies() -> impl Strategy<Value = Tally> {
     prop::collection::vec(prop::sample::select(vec![0, 0, 1, 30, 1 << 53, u64::MAX]), 8).prop_map(|counts| Tally {
         scheduled: counts[0],
@@ -207,7 +210,7 @@ fn intervals() -> impl Strategy<Value = Interval> {
             let kind = interval.stats.kind_mut(OpKind::Get);
             (kind.ok, kind.failed, kind.ok_bytes) = (tally.ok, tally.failed, counts[0]);
             let [response, service, speed, slot_wait, unfinished_wait] =
-                <[_; 5]>::try_from(values).expect("five were asked for");
+                <[_; 5]>::try_from(values).expect("five values were generated");
             (kind.response, kind.service, kind.speed, kind.slot_wait) = (response, service, speed, slot_wait);
             kind.unfinished_wait = unfinished_wait;
             (interval.stats.measured, interval.in_flight) = (tally, counts[1]);
@@ -218,7 +221,8 @@ fn intervals() -> impl Strategy<Value = Interval> {
 }
 
 proptest! {
-    /// Without operations, with failures only, or in a window without length, no division by zero is shown.
+    /// Checks that no division by zero is shown for a run without operations, with failures only, or with a window of
+    /// no length.
     #[test]
     fn no_report_shows_nan_or_infinity(
         intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),
@@ -227,14 +231,14 @@ proptest! {
         let end = ended(EndReason::Completed, SECOND);
         let run = SavedRun::of(begin(model, "some", None), &intervals, Some(end));
         show(&run);
-        // Enough repeats for intervals.
+        // There must be enough windows for confidence intervals.
         let mut windows = Windows::default();
         (0..24).flat_map(|_| &intervals).for_each(|interval| windows.add(interval));
         show_compared(&run, &windows);
         let written = [value!({"begin": begin(model, "some", None)})]
             .into_iter()
             .chain(intervals.iter().map(|interval| value!({"interval": interval})));
-        let read = SavedRun::read_from(file(&written.collect::<Vec<_>>()).as_slice()).expect("what was written is read");
+        let read = SavedRun::read_from(file(&written.collect::<Vec<_>>()).as_slice()).expect("the written records can be read");
         prop_assert_eq!(read.damage, None);
         show(&read);
     }

@@ -1,4 +1,5 @@
-//! Comparisons of simulated runs with a known truth, against golden files that a person has read. `UPDATE_GOLDEN=1` rewrites them.
+//! Comparisons of simulated runs whose true difference is known. The output is compared with golden files that a person
+//! has read. `UPDATE_GOLDEN=1` rewrites them.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -19,7 +20,8 @@ use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-/// Returns a closed run of 4 slots. Responses take about 20 ms times `slower`, with noise per response and per second.
+/// Returns a closed run with 4 slots. Responses take about 20 ms times `slower`, with noise in each response and in
+/// each second.
 fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
     let mut random = Random::new(seed);
     let levels: Vec<f64> = (0..=seconds).map(|_| 0.01 * normal::quantile(random.unit())).collect();
@@ -36,7 +38,7 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
     made(name, seconds, &ops)
 }
 
-/// Returns a closed run of these operations.
+/// Returns a closed run with these operations.
 fn made(name: &str, seconds: u64, ops: &[Op]) -> ComparedRun {
     let mut random = Random::new(ops.len() as u64);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
@@ -167,11 +169,15 @@ fn differing_and_unusable_runs_are_named() {
     assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
     assert!(is_usable(&common::counters_disagree()).unwrap_err().contains("the counters disagree"));
     assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
-    assert_eq!(is_usable(&common::open_late()), Ok(()), "its percentiles are ranges");
-    assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that its client limits is a finding");
+    assert_eq!(
+        is_usable(&common::open_late()),
+        Ok(()),
+        "a run that starts late can be compared, since its percentiles are ranges"
+    );
+    assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that the client limits can be compared");
 }
 
-/// Returns a closed run of `seconds` in which every operation failed.
+/// Returns a closed run of `seconds` in which all operations failed.
 fn without_success(name: &str, seconds: u64) -> ComparedRun {
     let fail = |op: Op| op.failed(AttemptClass::Http5xx, Cause::Status, Phase::Head, Some(503));
     let ops: Vec<Op> = (0..seconds * 100).map(|at| fail(Op::ok(at * 10 * MS, at * 10 * MS + MS, 0))).collect();
@@ -220,7 +226,7 @@ fn a_run_without_success_is_named_and_counted() {
     assert!(text.contains("nothing succeeded in 1 of 6 new runs"), "{text}");
     assert!(text.contains("new/4: nothing succeeded (0 of 300 operations)"), "{text}");
     check("compare_without_success.txt", &text);
-    // Faster by a fifth, but nothing succeeded in one run: the conclusion is not "better".
+    // The new runs are a fifth faster, but nothing succeeded in one of them, so the conclusion is not "better".
     let mut faster = runs("new", 53, 12, 0.8);
     assert_eq!(Comparison::of(&base, &faster, Sides::BaseAndNew, 0.02).conclusion(), Conclusion::Better);
     faster[3] = without_success("new/4", 3);
@@ -253,7 +259,7 @@ fn pairs_find_what_sets_of_runs_cannot() {
 
 #[test]
 fn the_same_target_differs_from_itself_at_most_once_in_twenty() {
-    // Runs of equal targets in which single operations fail at random, a few more in some runs than in others.
+    // The targets are equal. Operations fail at random, in some runs a few more than in others.
     let mut random = Random::new(91);
     let mut side = |name: &str| -> Vec<ComparedRun> {
         let one = |number: u64| {
@@ -294,7 +300,7 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("both sides alike: client and target share one host");
     assert!(caveats, "{text}");
-    // A limit of the client is a caveat as well if it is that of most runs of both sides or of neither.
+    // A limit of the client is a shared caveat if it limited most runs of both sides, or most runs of neither.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);

@@ -1,5 +1,6 @@
-//! Exports against their source. Tables are parsed again and add up to the counts of the report. HdrHistogram's crate reads its files
-//! back to the histograms of the summary. The exports of a small run are golden files that a person has read.
+//! Compares exports with their source. Tables are parsed again, and their sums must equal the counts of the report.
+//! HdrHistogram's crate reads the exported files, which must give the histograms of the summary. The exports of a small
+//! run are golden files that a person has read.
 
 mod common;
 
@@ -19,8 +20,8 @@ use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, HopRecord, OpRecord, SavedRun, Slice};
 
-/// Returns the operations of a second of warm-up, three measured seconds and a drain: 4 slots, responses of 2 ms to 400 ms, some
-/// refused, some redirected.
+/// Returns the operations of a run with 4 slots: one second of warm-up, three measured seconds, and a drain. Responses
+/// take 2 ms to 400 ms. Some operations are refused, some are redirected.
 fn ops() -> Vec<Op> {
     let mut ops = Vec::new();
     for slot in 0..4_u64 {
@@ -102,7 +103,7 @@ fn operations(form: TableForm, count: usize) -> Vec<u8> {
     written(form, operations::COLUMNS, rows)
 }
 
-/// Parses CSV by RFC 4180.
+/// Parses CSV according to RFC 4180.
 fn parse(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
     let mut rest = text.chars().peekable();
@@ -118,11 +119,11 @@ fn parse(text: &str) -> Vec<Vec<String>> {
             c => cell.push(c),
         }
     }
-    assert!(row.is_empty() && cell.is_empty() && !quoted, "a last line without its end");
+    assert!(row.is_empty() && cell.is_empty() && !quoted, "the last line has no end");
     rows
 }
 
-/// Returns a column of a table without its empty cells.
+/// Returns the cells of a column that are not empty.
 fn column<'t>(rows: &'t [Vec<String>], name: &str) -> Vec<&'t str> {
     let index = rows[0].iter().position(|title| title == name).unwrap_or_else(|| panic!("no column {name}"));
     rows[1..].iter().map(|row| row[index].as_str()).filter(|cell| !cell.is_empty()).collect()
@@ -209,7 +210,11 @@ fn operations_add_up_to_the_report() {
     };
     assert_eq!([of("ok"), of("http_5xx"), of("inflight_at_end")].map(|n| n as u64), [counts.ok, counts.failed, 1]);
     let times: Vec<f64> = column(&rows, "response_ms").iter().map(|cell| cell.parse().unwrap()).collect();
-    assert_eq!(times.len(), class.iter().filter(|class| **class == "ok").count(), "of those that ended well");
+    assert_eq!(
+        times.len(),
+        class.iter().filter(|class| **class == "ok").count(),
+        "only successful operations have times"
+    );
 }
 
 #[test]
@@ -277,7 +282,7 @@ fn the_interval_log_leads_back_to_the_summary() {
             }
         }
     }
-    assert_eq!(starts, [1, 2, 3, 4], "without the warm-up");
+    assert_eq!(starts, [1, 2, 3, 4], "the warm-up is left out");
     for (found, truth) in [(response, &run.summary().all.response), (service, &run.summary().all.service)] {
         let found: Vec<(u64, u64)> =
             found.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();

@@ -1,4 +1,5 @@
-//! Every kind of run in every form, against golden files that a person has read. `UPDATE_GOLDEN=1` rewrites them.
+//! Runs of every kind in every format. The output is compared with golden files that a person has read.
+//! `UPDATE_GOLDEN=1` rewrites them.
 
 mod common;
 
@@ -101,7 +102,7 @@ fn every_report_fits_the_schema_and_can_be_read_back() {
     }
     let mut wrong = serde_json::to_value(json(&common::one_sample())).unwrap();
     wrong["operations"]["ok"] = Value::from("many");
-    assert!(!validator.is_valid(&wrong), "a schema that takes anything checks nothing");
+    assert!(!validator.is_valid(&wrong), "the schema accepts a wrong document");
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn results_are_those_of_the_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// All forms of the report and the exit code show the same result.
+/// Every format of the report, and the exit code, show the same result.
 #[test]
 fn every_form_shows_the_same_result() {
     for (name, run) in cases() {
@@ -202,7 +203,7 @@ fn every_limit_is_shown_with_its_reason() {
         assert_eq!(report::limit::limited_by(run), limit, "{name}");
         let report = json(run);
         assert_eq!(report.limited_by, limit, "{name}");
-        // Lines are wrapped, so compare words.
+        // Lines may be wrapped, so compare words.
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown = words(&text(run, &Style::default()));
         assert!(shown.contains("limited by: ") && shown.contains(&words(&report.limit_reason)), "{name}: {shown}");
@@ -218,7 +219,10 @@ fn the_limit_of_operations_in_flight_is_named() {
     for part in ["limit of 400", "600 operations waited", "100 were never started", "slower than asked"] {
         assert!(because.contains(part), "{because}");
     }
-    assert!(!text(&common::rate(), &Style::default()).contains("in-flight limit of"), "it was not reached");
+    assert!(
+        !text(&common::rate(), &Style::default()).contains("in-flight limit of"),
+        "the in-flight limit was not reached"
+    );
 }
 
 #[test]
@@ -286,7 +290,7 @@ fn failed_and_unfinished_operations_stay_in_the_percentiles_with_failures() {
     let states: Vec<_> =
         report.times.response_with_failures.iter().map(|quantile| (quantile.q, quantile.state)).collect();
     let state = |q: f64| states.iter().find(|(at, _)| *at == q).unwrap().1;
-    // 9,500 ended, 400 were unfinished, 100 were dropped.
+    // 9,500 operations ended, 400 were unfinished, and 100 were dropped.
     assert_eq!(state(0.95), QuantileState::Value);
     assert_eq!(state(0.98), QuantileState::LongerThan);
     assert_eq!(state(0.999), QuantileState::Failed);

@@ -1,4 +1,4 @@
-//! Merged runs of several clients, compared with all their operations pooled by brute force.
+//! Merges runs of several clients, and compares the result with all their operations pooled by brute force.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -15,7 +15,7 @@ use store::{EndReason, SavedRun};
 
 const START: u64 = 1_795_228_200_000;
 
-/// Returns operations of a number of slots with pseudorandom times.
+/// Returns operations on a number of slots. Their times are pseudorandom.
 fn ops(seed: u64, slots: u64, until: u64, slowest_ms: u64) -> Vec<Op> {
     let mut state = seed;
     let mut ops = Vec::new();
@@ -31,7 +31,7 @@ fn ops(seed: u64, slots: u64, until: u64, slowest_ms: u64) -> Vec<Op> {
     ops
 }
 
-/// A client: its start, and its operations.
+/// A client: the start of its run, and its operations.
 struct Client {
     started_unix_ms: u64,
     ops: Vec<Op>,
@@ -72,11 +72,11 @@ proptest! {
     ) {
         let clients: Vec<Client> =
             delays.iter().zip(0..).map(|(delay, index)| client(*delay, 6, seed ^ index, slowest << index)).collect();
-        let (overlap, intervals) = merge(&clients).expect("six seconds and at most four apart");
+        let (overlap, intervals) = merge(&clients).expect("runs of six seconds that start at most four seconds apart overlap");
         let begin = begin(Model::Closed { concurrency: 3 * clients.len() as u64 }, "closed", None);
         let end = ended(EndReason::Merged { runs: clients.len() as u64 }, 10 * SECOND);
         let run = SavedRun::of(begin, &intervals, Some(end));
-        // By brute force: operations that ended in a second or a drain that counts.
+        // Brute force: pool the operations that ended in a second, or in a drain, that counts.
         let (mut pooled, mut bytes, mut in_window) = (Vec::new(), 0, 0);
         for (index, client) in clients.iter().enumerate() {
             for op in client.ops.iter().filter(|op| (client.window.0..client.window.1).contains(&op.intended)) {
@@ -105,9 +105,9 @@ proptest! {
         let rate = run.summary().ok_rate().unwrap() * overlap.seconds() as f64;
         prop_assert!((rate - (in_window + warm) as f64).abs() < 1e-6, "{} {} {}", rate, in_window, warm);
         prop_assert_eq!(run.summary().stats.traffic.body, bytes);
-        prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "no counters among finished things disagree");
-        // Each client has three slots without pauses.
+        prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "the counters agree");
+        // Each client keeps three slots busy without pauses.
         let in_flight = run.summary().mean_in_flight().unwrap();
-        prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "concurrency adds up: {in_flight}");
+        prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "sum of all clients: {in_flight}");
     }
 }

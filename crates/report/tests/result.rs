@@ -1,4 +1,4 @@
-//! The same result in every form: random runs as text, HTML, JSON, JUnit, annotations and Markdown.
+//! Checks that every format shows the same result: random runs as text, HTML, JSON, JUnit, annotations and Markdown.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -30,7 +30,8 @@ const OBJECTIVES: [&str; 9] = [
     "goodput >= 1MB/s",
 ];
 
-/// A random run: number of operations, how many of a hundred fail, hang or have wrong content, and how late they start.
+/// A random run: its number of operations, how many of a hundred fail, hang or have wrong content, and how late they
+/// start.
 #[derive(Clone, Debug)]
 struct Planted {
     operations: u64,
@@ -172,13 +173,13 @@ fn begun(run: SavedRun, objectives: &[&str], accept: bool) -> SavedRun {
     run
 }
 
-/// Returns a search of one level.
+/// Returns a search with one level.
 fn search(found: Option<Found>, run: &SavedRun, outcome: Outcome) -> LoadLine {
     let level = Level::of(64.0, "levels/01-64", run, Some(outcome), true);
     LoadLine::of((LoadUnit::Concurrency, 1), Some(&run.begin), found, vec![level])
 }
 
-/// Returns the data of an HTML report.
+/// Returns the data embedded in an HTML report.
 fn data(html: &str) -> serde_json::Value {
     let data = html.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>")).unwrap().0;
     serde_json::from_str(data).unwrap()
@@ -226,7 +227,7 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
-/// The sentence does not blame the target if a level ended for another reason.
+/// If a level failed for another reason, the sentence must not blame the target.
 #[test]
 fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
     let run = common::client_limited();
@@ -275,7 +276,7 @@ fn an_accepted_lack_of_data_is_no_failure_even_if_an_objective_is_missed() {
 fn percentiles_that_stalls_lengthened_are_ranges_in_tables_of_runs() {
     let run = begun(common::open_late(), &["response p99 <= 1s", "success >= 1%"], true);
     let (low, high) = report::percentile::ends(&run.summary().all, measure::objective::Timed::Response, 0.99).unwrap();
-    assert!(low < high, "nothing is tested");
+    assert!(low < high, "the range has no length, so the test would check nothing");
     let range = report::percentile::between(Some(low as f64), high as f64);
     let measured = RunMetrics::of("", &run);
     assert_eq!((measured.response_p99_low_nanos, measured.response_p99_nanos), (Some(low), Some(high)));

@@ -1,4 +1,4 @@
-//! The load line: the levels that a search tried, and where the line lies.
+//! The load line: the levels that a search ran, and where the line lies.
 
 mod text;
 
@@ -15,25 +15,26 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use store::{EndReason, SavedRun};
 
-/// A level that was tried.
+/// A level that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
-    /// Operations in flight, or per second.
+    /// Operations in flight, or operations per second.
     #[serde(serialize_with = "whole")]
     pub level: f64,
-    /// `true` if it passed: all objectives were met, and on a rate the backlog did not grow.
+    /// `true` if the level passed: all objectives were met and, for a rate, the backlog did not grow.
     pub passed: bool,
-    /// Its outcome.
+    /// Outcome of the level.
     pub outcome: LevelOutcome,
-    /// Reason why it did not pass: the objective that was missed, or another cause in words.
+    /// Reason why the level did not pass: the objective that was missed, or another cause in words.
     pub reason: Option<String>,
-    /// `true` if the client's side set the limit.
+    /// `true` if the client's side limited the level.
     pub limited_by_client: bool,
-    /// Length of its measured window, in seconds.
+    /// Length of the level's measured window, in seconds.
     pub seconds: f64,
-    /// `true` if its outcome is certain at the confidence asked for; if not, it was judged on the data at its end.
+    /// `true` if the outcome is certain at the required confidence. Otherwise the level was judged on the data it had
+    /// at its end.
     pub certain: bool,
-    /// Metrics of its run.
+    /// Metrics of the level's run.
     #[serde(flatten)]
     pub metrics: RunMetrics,
 }
@@ -42,13 +43,13 @@ pub struct Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LevelOutcome {
-    /// It passed.
+    /// The level passed.
     Passed,
     /// An objective was missed, or the backlog grew.
     Failed,
-    /// Its time did not suffice to decide it.
+    /// The level's time was too short to decide it.
     NotDecided,
-    /// It did not pass, because of the client or its host.
+    /// The level did not pass, and the cause was the client or its host.
     ClientLimited,
 }
 
@@ -62,7 +63,7 @@ impl LevelOutcome {
         }
     }
 
-    /// Returns the outcome in words.
+    /// Returns the outcome in words, for a table.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
@@ -88,26 +89,26 @@ pub enum LineUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchOutcome {
-    /// The line lies between `passed` and `failed`.
+    /// The load line lies between `passed` and `failed`.
     Found,
     /// No level failed.
     AtLeast,
     /// The lowest level failed.
     NonePassed,
-    /// Levels that had passed failed when they were repeated.
+    /// Levels that had passed failed when they were run again.
     Unsteady,
-    /// After the level that failed, the target did not become as fast again as it was.
+    /// After a failed level, the target did not become as fast again as before.
     NotRecovered,
-    /// After the level that failed, the target stopped serving.
+    /// After a failed level, the target stopped serving.
     TargetGone,
     /// The user ended the search.
     Interrupted,
-    /// The search is going on, or was killed.
+    /// The search is still running, or was killed.
     Unfinished,
 }
 
 impl SearchOutcome {
-    /// Returns the name in JSON.
+    /// Returns the name used in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,7 +126,7 @@ impl SearchOutcome {
     /// Returns the result of a search with this outcome.
     fn result(self, limited_by_client: bool) -> ResultWord {
         match self {
-            // Every level passed, whatever limited the highest one.
+            // Every level passed, so it does not matter what limited the highest one.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
             _ if limited_by_client => ResultWord::Unusable,
@@ -140,38 +141,38 @@ impl SearchOutcome {
 pub struct LoadLine {
     /// Result of the search.
     pub result: ResultRecord,
-    /// Unit of the levels.
+    /// Unit of the levels and of the load line.
     pub unit: LineUnit,
     /// The target, without secrets.
     pub target: String,
-    /// Objectives that every level must meet.
+    /// Objectives that every level had to meet.
     pub objectives: Vec<String>,
     /// Outcome of the search.
     pub outcome: SearchOutcome,
-    /// Highest level that passed, and passed again at the end.
+    /// Highest level that passed, and passed again when it was confirmed at the end.
     #[serde(serialize_with = "whole_or_none")]
     pub passed: Option<f64>,
-    /// Lowest level above it that failed.
+    /// Lowest level above `passed` that failed.
     #[serde(serialize_with = "whole_or_none")]
     pub failed: Option<f64>,
-    /// First objective missed at that level, or another cause in words.
+    /// First objective missed at the level `failed`, or another cause in words.
     pub first_missed: Option<String>,
-    /// `true` if the client's side limited the highest level, so that the target may sustain more.
+    /// `true` if the client's side limited the highest level. The target may then sustain more.
     pub limited_by_client: bool,
-    /// All levels in the order in which they were tried.
+    /// All levels in the order in which they were run.
     pub levels: Vec<Level>,
-    /// Exit status of the result.
+    /// Exit status of the program.
     #[serde(skip)]
     pub exit: ExitStatus,
 }
 
-/// Converts a level that is counted in steps, of which `steps` make one, to operations in flight or per second.
+/// Converts a level from steps, `steps` of which are one unit, to operations in flight or operations per second.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
 }
 
-/// Writes whole numbers without a decimal point.
+/// Serializes whole numbers without a decimal point.
 fn whole<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 { serializer.serialize_u64(*value as u64) } else { serializer.serialize_f64(*value) }
 }
@@ -197,7 +198,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level that fails for certain stops early; one that passes rarely can.
+        // A level whose failure is certain stops early. A level that passes can rarely stop early.
         let stopped = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
             level,
@@ -213,8 +214,8 @@ impl Level {
 }
 
 impl LoadLine {
-    /// Returns the line that a search found. `found` is `None` while the search goes on, or if it was killed; its levels are
-    /// counted in steps, of which `steps` make one unit.
+    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. Its
+    /// levels are counted in steps, `steps` of which are one unit.
     #[must_use]
     pub fn of(
         (unit, steps): (LoadUnit, u64),
@@ -258,7 +259,7 @@ impl LoadLine {
         line
     }
 
-    /// Derives result and exit status from the outcome; `signal` is that which ended the search.
+    /// Derives the result and the exit status from the outcome. `signal` is the one that ended the search.
     fn set_result(&mut self, signal: Option<i32>) {
         let word = self.outcome.result(self.limited_by_client);
         let reason = || NamedText { name: self.outcome.name().into(), text: self.sentence() };

@@ -1,4 +1,4 @@
-//! The load line in words and as a table.
+//! The load line, in words and as a table of levels.
 
 use super::{Level, LevelOutcome, LineUnit, LoadLine, SearchOutcome};
 use crate::Style;
@@ -10,7 +10,7 @@ use crate::text::{first_line, paragraph, table};
 use measure::objective::{Metric, Timed};
 use measure::{Enumerated, Objective};
 
-/// The note below levels whose outcome is not certain.
+/// Note below the table, if the outcome of some level is not certain.
 pub(crate) const ESTIMATED: &str = "≈ not decided at the confidence asked for; judged on the data so far\n";
 
 /// Returns the report for people.
@@ -33,7 +33,7 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
 }
 
 impl LoadLine {
-    /// Returns where the line lies, in a sentence.
+    /// Returns a sentence that says where the load line lies.
     #[must_use]
     pub fn sentence(&self) -> String {
         let passed = self.passed.map(|level| self.shown(level));
@@ -73,7 +73,7 @@ impl LoadLine {
         }
     }
 
-    /// Returns the outcome of the level at which the search found its upper end: "800/s failed (the backlog grows)".
+    /// Returns the outcome of the lowest level above the load line, such as "800/s failed (the backlog grows)".
     fn upper_end(&self, failed: &str) -> String {
         let level = self.levels.iter().rev().find(|level| Some(level.level) == self.failed && !level.passed);
         let why = level.and_then(|level| level.reason.as_ref()).map(|why| format!(" ({why})")).unwrap_or_default();
@@ -84,13 +84,13 @@ impl LoadLine {
         }
     }
 
-    /// Returns the highest level that had passed before all failed.
+    /// Returns the highest level that passed before all levels failed.
     fn passed_before(&self) -> String {
         let most = self.levels.iter().filter(|level| level.passed).map(|level| level.level).reduce(f64::max);
         most.map(|most| format!("; {} had passed before", self.shown(most))).unwrap_or_default()
     }
 
-    /// Returns a level in the unit of the line.
+    /// Formats a level in the unit of the load line.
     pub(crate) fn shown(&self, level: f64) -> String {
         let number = if level.fract() == 0.0 { count(level as u64) } else { format!("{level}") };
         match self.unit {
@@ -99,8 +99,8 @@ impl LoadLine {
         }
     }
 
-    /// Returns the titles of [`Self::row`]. One column has the percentiles that objectives bound, or the p99 of response time
-    /// if there are none.
+    /// Returns the titles of [`Self::row`]. One column is for the percentiles on which there are objectives. It shows
+    /// the p99 of response time if there are none.
     pub(crate) fn columns(&self) -> [String; 10] {
         let bounded: Vec<String> = self.bounded().map(|measured| bounded_title(&measured.objective)).collect();
         let bounded = if bounded.is_empty() { "p99".to_owned() } else { bounded.join(" · ") };
@@ -108,7 +108,7 @@ impl LoadLine {
         titles.map(str::to_owned)
     }
 
-    /// Returns the cells of a level, under [`Self::columns`].
+    /// Returns the cells of a level, in the columns of [`Self::columns`].
     pub(crate) fn row(&self, level: &Level) -> [String; 10] {
         let dash = || "–".to_owned();
         let mark = if Some(level.level) == self.passed { ">" } else { "" };
@@ -128,8 +128,8 @@ impl LoadLine {
         ]
     }
 
-    /// Returns the objectives on a percentile as the first level has them, without those on the median response time, which has
-    /// a column of its own.
+    /// Returns the first level's objectives on percentiles, except those on the median response time, which has its own
+    /// column.
     fn bounded(&self) -> impl Iterator<Item = &MeasuredObjective> {
         let shown = |measured: &&MeasuredObjective| match measured.objective.metric() {
             Metric::Time(Timed::Response, q) => q != 0.5 || measured.objective.kind().is_some(),
@@ -152,7 +152,7 @@ impl LoadLine {
         if values.is_empty() { level.metrics.p99() } else { values.join(" · ") }
     }
 
-    /// Returns what the ranges in the table mean; `None` if it has none.
+    /// Returns an explanation of the ranges in the table, or `None` if it has no ranges.
     pub(crate) fn about_ranges(&self) -> Option<&'static str> {
         let bounded: Vec<Objective> = self.bounded().map(|measured| measured.objective).collect();
         let has_bounded_range = |level: &Level| match bounded.is_empty() {
@@ -168,7 +168,8 @@ impl LoadLine {
     }
 }
 
-/// Returns `p99` for the response time of all operations, and otherwise the name that the objective uses.
+/// Returns the title for an objective's column: `p99` for the response time of all operations, otherwise the name that
+/// the objective uses.
 fn bounded_title(objective: &Objective) -> String {
     let metric = objective.metric().to_string();
     match (objective.kind(), metric.strip_prefix("response ")) {

@@ -1,7 +1,7 @@
 //! The files of `ab -e` and `ab -g`, for spreadsheets and gnuplot scripts.
 //!
-//! Headers and number formats are ab's. Times are those of successful operations, as in [`super::ab`]: the total is response time,
-//! the wait is TTFB, and processing is the total without connecting.
+//! Headers and number formats are the same as ab's. As in [`super::ab`], the times are those of successful operations:
+//! the total is response time, the wait is TTFB, and processing is the total without connecting.
 
 use crate::export::ExportError;
 use measure::{AttemptClass, Distribution};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use store::OpRecord;
 use store::Utc;
 
-/// Writes the file of `ab -e`: for each percentage, the time within which so many requests were served.
+/// Writes the file of `ab -e`: for each percentage of the requests, the time within which they were served.
 ///
 /// # Errors
 /// If writing fails.
@@ -20,7 +20,7 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
         return out.flush();
     }
     for percent in 0..=100_u64 {
-        // ab takes sorted[n·p/100 + ½], counted from 0, and reads beyond its own end when n is small.
+        // ab takes sorted[n·p/100 + ½], counted from 0. For small n it reads beyond the end of its array.
         let index = (u128::from(count) * u128::from(percent) + 50) / 100;
         let rank = (index + 1).min(u128::from(count));
         let nanos = match percent {
@@ -33,10 +33,10 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// Requests that are kept in memory to be sorted; each takes 32 bytes.
+/// Maximum number of requests kept in memory for sorting. Each takes 32 bytes.
 const REQUESTS_MAX: usize = 8_000_000;
 
-/// A line of `ab -g`, in microseconds.
+/// A line of `ab -g`. Times are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Request {
     total_micros: u64,
@@ -45,17 +45,17 @@ struct Request {
     wait_micros: u64,
 }
 
-/// The requests of `ab -g`, which orders them by total time.
+/// The requests for the file of `ab -g`, which sorts them by total time.
 #[derive(Debug, Default)]
 pub struct Gnuplot {
     requests: Vec<Request>,
 }
 
 impl Gnuplot {
-    /// Adds an operation of a run that began at `started_unix_ms`. ab's file has no failed ones.
+    /// Adds an operation of a run that began at `started_unix_ms`. Failed ones are left out, as in ab's file.
     ///
     /// # Errors
-    /// If there are more operations than are kept in memory.
+    /// If there are more operations than can be kept in memory.
     pub fn add(&mut self, started_unix_ms: u64, op: &OpRecord) -> Result<(), ExportError> {
         if op.class != AttemptClass::Ok {
             return Ok(());
@@ -77,7 +77,7 @@ impl Gnuplot {
         Ok(())
     }
 
-    /// Writes the file.
+    /// Sorts the requests and writes the file.
     ///
     /// # Errors
     /// If writing fails.
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(ctime(1_795_314_168_999), "Sun Nov 22 02:22:48 2026");
     }
 
-    /// ab's own formula on sorted values, as far as it stays inside them.
+    /// Compares with ab's own formula on sorted values, wherever that formula stays inside the array.
     #[test]
     fn percentages_are_those_of_the_sorted_values() {
         let mut response = Distribution::default();

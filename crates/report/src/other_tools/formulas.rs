@@ -1,7 +1,7 @@
-//! The formulas of ab and httpbench, so that their numbers and ours can be compared.
+//! The formulas of ab and httpbench, which make our numbers comparable with theirs.
 //!
-//! `seconds` is the length of the measurement, `done` the operations that ended, `concurrency` the slots. All functions return
-//! `None` if they would divide by zero.
+//! `seconds` is the length of the measurement, `done` the number of operations that ended, and `concurrency` the number
+//! of slots. A function returns `None` if it would divide by zero.
 
 fn over(value: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| value / divisor)
@@ -52,14 +52,15 @@ mod tests {
         assert!((found - truth).abs() <= slack, "found {found}, published {truth}");
     }
 
-    /// Alluxio's published run of httpbench.
+    /// Alluxio's published httpbench run.
     #[test]
     fn httpbench_as_published() {
         near(gigabytes_per_second(390_860_000_000, 35.03), 11.16, 0.005);
         near(gigabits_per_second(390_860_000_000, 35.03), 89.3, 0.05);
     }
 
-    /// Filestash's published run of ab: 5.449 s is rounded; its other numbers come from 5.448549 s.
+    /// Filestash's published ab run. Its duration, 5.449 s, is rounded; its other numbers were computed from 5.448549
+    /// s.
     #[test]
     fn ab_as_published() {
         near(requests_per_second(100_000, 5.449), 18_351.99, 0.01);

@@ -1,6 +1,8 @@
-//! Output and files in the formats of other tools, for scripts and spreadsheets that read them: ab, httpbench, and a k6 kit.
+//! Output and files in the formats of other tools, for scripts and spreadsheets that read them: ab, httpbench, and the
+//! k6 kit retrieval-load-testing.
 //!
-//! Lines, widths and formulas are theirs. A function that shows the nearest metric instead of one that does not exist here says so.
+//! Lines, widths and formulas are the same as in the other tool. Some metrics of these tools do not exist here. The
+//! documentation of a function says which metric it shows instead.
 
 pub mod ab_files;
 pub mod formulas;
@@ -14,13 +16,13 @@ use std::fmt::Write;
 use store::SavedRun;
 use url::Url;
 
-/// Returns the responses whose status is not 2xx.
+/// Returns the number of responses with a status other than 2xx.
 pub(crate) fn non_2xx(tally: &Tally) -> u64 {
     sum(tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| *count))
 }
 
-/// Returns ab's "Keep-Alive requests": complete responses that allow their connection to be reused. Runs saved by earlier versions
-/// counted them under the other flag.
+/// Returns ab's "Keep-Alive requests": complete responses that allow reuse of their connection. Runs saved by earlier
+/// versions counted them as [`Flag::KeptAlive`].
 pub(crate) fn keep_alive(tally: &Tally) -> u64 {
     tally.flags.get(Flag::Persistent).max(tally.flags.get(Flag::KeptAlive))
 }
@@ -30,7 +32,8 @@ pub(crate) fn received(summary: &Summary) -> u64 {
     summary.measured.traffic.body.saturating_add(summary.measured.traffic.overhead)
 }
 
-/// Returns the slots of a closed run; the mean number of operations in flight in an open one, which has no slots.
+/// Returns the number of slots of a closed run. An open run has no slots, so its mean number of operations in flight is
+/// returned.
 pub(crate) fn concurrency(run: &SavedRun) -> f64 {
     match run.begin.model {
         Model::Closed { concurrency } => concurrency as f64,
@@ -38,7 +41,8 @@ pub(crate) fn concurrency(run: &SavedRun) -> f64 {
     }
 }
 
-/// Returns a run as httpbench prints it: successful operations, their bytes, and the time until the last one ended.
+/// Returns a run in the format of httpbench: the successful operations, their bytes, and the time until the last of
+/// them ended.
 #[must_use]
 pub fn httpbench(run: &SavedRun) -> String {
     let summary = run.summary();
@@ -52,8 +56,8 @@ pub fn httpbench(run: &SavedRun) -> String {
     )
 }
 
-/// Returns a run as ab 2.4 prints it. Times are those of successful operations: Connect is zero for reused connections, Processing
-/// is service time, Waiting is TTFB, Total is response time.
+/// Returns a run in the format of ab 2.4. Times are those of successful operations: Connect is zero for reused
+/// connections, Processing is service time, Waiting is TTFB, and Total is response time.
 #[must_use]
 pub fn ab(run: &SavedRun) -> String {
     let mut text = server_lines(run);
@@ -114,7 +118,7 @@ fn count_lines(run: &SavedRun) -> String {
     text
 }
 
-/// Returns ab's four kinds of failure. For ab, a status other than 2xx is no failure.
+/// Returns ab's four kinds of failure. To ab, a status other than 2xx is not a failure.
 fn failed_lines(tally: &Tally) -> String {
     let (mut connect, mut receive, mut exceptions) = (0_u64, 0_u64, 0_u64);
     for (class, count) in tally.classes.nonzero() {
@@ -154,7 +158,7 @@ fn failed_lines(tally: &Tally) -> String {
     text
 }
 
-/// Rounds nanoseconds to ab's milliseconds.
+/// Rounds nanoseconds to milliseconds as ab does.
 fn ms(nanos: f64) -> u64 {
     (nanos / 1e6).round() as u64
 }
@@ -188,7 +192,7 @@ fn mean_and_sd(moments: &Moments) -> (f64, f64) {
     (moments.mean().unwrap_or(0.0), moments.standard_deviation().unwrap_or(0.0))
 }
 
-/// Returns ab's warning if mean and median are far apart.
+/// Returns ab's warning that mean and median are far apart, if they are.
 fn sanity(what: &str, values: &Distribution) -> String {
     let (mean, sd) = mean_and_sd(values.moments());
     let apart = (mean - values.quantile(0.5).unwrap_or(0) as f64).abs();
@@ -208,14 +212,15 @@ fn sanity(what: &str, values: &Distribution) -> String {
 }
 
 fn percentile_lines(response: &Distribution) -> String {
-    // ab leaves the table out for a single request.
+    // For a single request, ab prints no table.
     let count = response.count();
     if count < 2 {
         return String::new();
     }
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50_u64, 66, 75, 80, 90, 95, 98, 99] {
-        // ab takes sorted[n·p/100], counted from 0; half a rank lower is safe from rounding.
+        // ab takes sorted[n·p/100], counted from 0. Ask for half a rank less, so that rounding cannot reach the next
+        // rank.
         let rank = u128::from(count) * u128::from(percent) / 100 + 1;
         let value = response.quantile((rank as f64 - 0.5) / count as f64).unwrap_or(0);
         let _ = writeln!(text, "  {percent}%  {:>5}", ms(value as f64));

@@ -1,6 +1,7 @@
-//! The result of a saved run: PASS, FAIL, UNUSABLE or PARTIAL, and why.
+//! The result of a saved run: PASS, FAIL, UNUSABLE or PARTIAL, and the reasons.
 //!
-//! The rules are those of [`measure::RunResult`]. Every form of a report calls [`of`] and shows what it returns.
+//! The rules are those of [`measure::RunResult`]. Every format of a report calls [`of`] and shows what it returns, so
+//! all of them agree.
 
 pub(crate) mod joint;
 mod outage;
@@ -43,10 +44,10 @@ fn ending(run: &SavedRun) -> Ending {
     }
 }
 
-/// Returns whether the numbers of a run may be used.
+/// Checks that the numbers of a run may be used.
 ///
 /// # Errors
-/// The first reason why they may not, as a phrase.
+/// The first reason why they may not be used, as a phrase.
 pub fn usable(run: &SavedRun) -> Result<(), String> {
     let result = of(run);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);

@@ -1,4 +1,4 @@
-//! The longest outage of a saved run: the time in which operations failed or hung and none succeeded.
+//! The longest outage of a saved run: a time in which operations failed or hung and none succeeded.
 
 use measure::result::outage::{self, Second, Silence};
 use measure::time::INTERVAL;
@@ -7,11 +7,11 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Share of a second from which on a stopped client saw too little of that second.
+/// Share of a second: a client that was stopped for longer did not see enough of that second.
 const STOPPED_MAX: f64 = 0.5;
-/// Quantile of response time that stands for how long a successful operation usually takes.
+/// Quantile of response time that is used as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// Relative resolution of recorded waits: three digits.
+/// Relative resolution of recorded waits, which is three digits.
 const RESOLUTION: f64 = 1e-3;
 
 /// Returns the intervals of the measured window.
@@ -19,7 +19,8 @@ fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
     run.points.iter().filter(|point| point.stage == Stage::Measured)
 }
 
-/// Returns the whole seconds of the measured window. A shorter last one has fewer operations for that reason alone.
+/// Returns the whole seconds of the measured window. A last second that is shorter has fewer operations for this reason
+/// alone, so it is left out.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     window(run).filter(|point| is_whole(point))
 }
@@ -29,7 +30,7 @@ pub(crate) fn is_whole(point: &Point) -> bool {
     point.end.since(point.start) >= INTERVAL
 }
 
-/// Returns the length of the longest outage; zero without one.
+/// Returns the length of the longest outage, or zero if there was none.
 pub(super) fn length(run: &SavedRun) -> Duration {
     let slots = match run.begin.model {
         Model::Closed { concurrency } => Some(concurrency),
@@ -40,39 +41,41 @@ pub(super) fn length(run: &SavedRun) -> Duration {
         failed: failed(point),
         longest: point.failed_max_nanos / INTERVAL.as_nanos() as u64,
     };
-    // A client that did not run has nothing to say about the target.
+    // Seconds in which the client did not run show nothing about the target.
     let saw = |point: &&Point| point.ok > 0 || !was_stopped(point);
     let ok = sum(window(run).map(|point| point.ok));
     let seconds = whole_seconds(run).filter(saw).map(second);
     outage::length(seconds, ok, slots, usual(run), silence(run).unwrap_or_default())
 }
 
-/// Returns the operations that failed in an interval for another cause than a delay of this client.
+/// Returns the number of operations that failed in an interval, without those that a delay of this client made fail.
 fn failed(point: &Point) -> u64 {
     point.failed.saturating_sub(point.failed_by_client)
 }
 
-/// Returns whether this client was kept from running for most of the interval.
+/// Returns whether this client could not run for most of the interval.
 fn was_stopped(point: &Point) -> bool {
     point.client.frozen.max(point.client.throttled) >= STOPPED_MAX
 }
 
-/// Returns how long operations that succeed usually take.
+/// Returns the usual time of a successful operation.
 fn usual(run: &SavedRun) -> Duration {
     Duration::from_nanos(run.summary().all.response.quantile(USUAL).unwrap_or(0))
 }
 
-/// Returns what followed the last sign that the target served; `None` if this client was kept from seeing it.
+/// Returns the silence after the last sign that the target served. Returns `None` if this client was stopped then, so
+/// that it could not have seen a later sign.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
     let last = window(run).next_back().filter(|point| !was_stopped(point))?;
-    // A target that takes bytes of an upload serves. The drain counts as well: operations that succeed in it are measured.
+    // A target that reads the bytes of an upload serves. The drain counts too, since operations that succeed in it are
+    // measured.
     let serves = |point: &&Point| point.ok > 0 || point.body_bytes > 0 || point.sent_body_bytes > 0;
     let at = run.points.iter().rposition(|point| serves(&point))?;
     let (point, after) = (&run.points[at], &run.points[at..]);
     let (earliest, sign) = point.last.ok.map_or((point.start, point.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
-    // An operation that hangs may have been sent just before the last successful one ended.
+    // An operation that hangs may have been sent just before the last successful operation ended.
     let since = Duration::from_nanos(end.nanos_since(earliest)) + usual(run);
     let last_failed = after.iter().filter_map(|point| point.last.failed).max().map(|at| at.min(last.end));
     Some(Silence {

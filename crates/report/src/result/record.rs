@@ -1,21 +1,21 @@
-//! A result as JSON documents hold it.
+//! A result, as written to JSON documents.
 
 use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants are those of `ResultWord`; serde fails to compile if they differ.
+// The variants must be those of `ResultWord`: serde does not compile if they differ.
 /// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]
 pub enum ResultName {
     /// The numbers are usable, and all objectives are met.
     Pass,
-    /// The run is incomplete; its numbers are sound as far as they go.
+    /// The run is incomplete. Its numbers are correct for the part that was measured.
     Partial,
     /// The numbers must not be used.
     Unusable,
-    /// An objective is missed, there was an outage, nothing succeeded, or content was wrong.
+    /// An objective was missed, there was an outage, nothing succeeded, or content was wrong.
     Fail,
 }
 
@@ -25,17 +25,17 @@ pub struct ResultRecord {
     /// PASS, FAIL, UNUSABLE or PARTIAL, in lower case.
     #[serde(with = "ResultName")]
     pub word: ResultWord,
-    /// Exit code of the program, and of `plimsoll report`.
+    /// Exit code of the run, and of `plimsoll report` for it.
     pub exit_code: u8,
-    /// Reasons why the result is not `pass`, the most important first; empty for `pass`.
+    /// Reasons why the result is not `pass`, the most important first. Empty for `pass`.
     pub reasons: Vec<NamedText>,
 }
 
-/// A sentence for people with a name for programs.
+/// A sentence for people, with a name for programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedText {
     /// Stable name.
     pub name: String,
-    /// Sentence with the numbers of this run; its wording may change.
+    /// Sentence with the numbers of this run. Its wording may change.
     pub text: String,
 }

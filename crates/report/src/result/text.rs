@@ -1,4 +1,4 @@
-//! Results and judged objectives in words.
+//! Results, and the outcomes of objectives, in words.
 
 use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
@@ -7,7 +7,7 @@ use measure::result::{CutOff, MostFailures, Reason};
 use measure::sample::outcome::Cause;
 use measure::{Objective, RunResult};
 
-/// Returns a reason as a phrase, without a full stop.
+/// Returns a reason as a phrase, without a period at the end.
 #[must_use]
 pub fn text(reason: &Reason) -> String {
     match reason {
@@ -102,7 +102,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
     }
 }
 
-/// Returns what was measured for an objective, like `measured 900 ms`.
+/// Returns the value that was measured for an objective, such as `measured 900 ms`.
 fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
@@ -133,8 +133,8 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
     }
 }
 
-/// Returns the first objective missed, or the condition that failed instead, in a few words; `None` if the run passed or was cut
-/// off.
+/// Returns the first objective missed, or another condition that failed, in a few words. Returns `None` if the run
+/// passed or was cut off.
 #[must_use]
 pub fn first_missed(result: &RunResult) -> Option<String> {
     result.reasons.iter().find_map(|reason| match reason {

@@ -1,7 +1,7 @@
-//! Objects that succeed on one target and fail on another, which a table of shares does not show.
+//! Objects that succeed on one target and fail on another. A table of shares does not show these.
 //!
-//! Objects with the same number in the lists of two targets are the same. The source is the log of operations, so a study must keep
-//! it (`log-ops`).
+//! Two objects on different targets are the same object if they have the same number in the targets' lists. The
+//! operations come from the operation log, so the study must keep it (`log-ops`).
 
 use crate::number::{count, plural};
 use measure::{AttemptClass, Enumerated, OpKind};
@@ -10,12 +10,12 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use store::OpRecord;
 
-/// Objects of a target that are compared; further ones are left out.
+/// Maximum number of objects of a target that are compared.
 const OBJECTS_MAX: usize = 1_000_000;
-/// Objects that are named.
+/// Maximum number of objects that are listed.
 const NAMED_MAX: usize = 10;
 
-/// Outcomes of the operations on each object of a target.
+/// The outcomes of all operations of a target, by object.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
     outcomes: BTreeMap<u64, Outcomes>,
@@ -30,7 +30,8 @@ struct Outcomes {
 }
 
 impl Objects {
-    /// Adds an operation. Those that do not read concern objects of other lists.
+    /// Adds an operation. Operations other than reads are ignored, because their numbers refer to other lists of
+    /// objects.
     pub fn add(&mut self, op: &OpRecord) {
         if !matches!(op.kind, OpKind::Get | OpKind::GetRange | OpKind::Head) {
             return;
@@ -42,7 +43,7 @@ impl Objects {
         let outcomes = self.outcomes.entry(op.url).or_default();
         match op.class {
             AttemptClass::Ok => outcomes.ok += 1,
-            // The run was over, or this client gave up: that shows nothing about the object.
+            // The run had ended, or this client had to give up. Neither shows anything about the object.
             AttemptClass::InflightAtEnd
             | AttemptClass::Interrupted
             | AttemptClass::ClientResource
@@ -55,33 +56,33 @@ impl Objects {
     }
 }
 
-/// Objects that one target of a cell serves and another does not.
+/// The objects of a cell that succeed on one target and fail on another.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Discrepancy {
     /// Name of the cell.
     pub cell: String,
-    /// Target on which all operations on them succeeded.
+    /// Target on which all operations on these objects succeeded.
     pub succeeds_on: String,
-    /// Target on which all failed.
+    /// Target on which all operations on these objects failed.
     pub fails_on: String,
     /// Number of these objects.
     pub objects: u64,
     /// Objects that were requested from both targets.
     pub requested: u64,
-    /// The first 10 of them.
+    /// The first of these objects, at most 10.
     pub first: Vec<FailingObject>,
-    /// `true` if there were too many objects to compare all.
+    /// `true` if there were too many objects to compare all of them.
     pub left_out: bool,
 }
 
-/// One of these objects.
+/// One of the objects that fail.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailingObject {
-    /// Number in the list of the run, from 0.
+    /// Number of the object in the run's list, counted from 0.
     pub object: u64,
-    /// Class of its first failure.
+    /// Class of the first failure.
     pub class: String,
-    /// Operations on it that failed.
+    /// Number of operations on the object that failed.
     pub failed: u64,
 }
 
@@ -114,7 +115,7 @@ impl Discrepancy {
         })
     }
 
-    /// Returns a sentence.
+    /// Returns the discrepancy as a sentence.
     pub(crate) fn sentence(&self) -> String {
         let named = self.first.iter().map(|object| format!("#{} {}", object.object, object.class));
         let more = if self.objects > self.first.len() as u64 { ", …" } else { "" };
@@ -130,7 +131,7 @@ impl Discrepancy {
     }
 }
 
-/// Returns the list for people; empty if there is nothing to list.
+/// Formats a list of discrepancies for people. The text is empty if the list is.
 #[must_use]
 pub fn text(list: &[Discrepancy]) -> String {
     let lines: String = list.iter().map(|one| format!("  {}\n", one.sentence())).collect();

@@ -1,4 +1,4 @@
-//! All trials of a study with their joint result.
+//! All trials of a study and their joint result.
 
 use super::discrepancy::Discrepancy;
 use super::load_lines::LineTrial;
@@ -11,20 +11,20 @@ use measure::{ExitStatus, ResultWord};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// All trials of a study. In JSON, the joint result comes first.
+/// All trials of a study. In JSON, their joint result comes first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Study {
-    /// Number of trials that were to be run.
+    /// Number of planned trials.
     pub planned: u64,
     /// Trials that measured one load.
     pub trials: Vec<Trial>,
     /// Trials that searched for the load line.
     pub load_lines: Vec<LineTrial>,
-    /// Differences of cells, pair by pair of trials.
+    /// Differences between cells, computed pair by pair of trials.
     pub differences: Vec<Subtraction>,
     /// Objects that succeed on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
-    /// Reason why the command ended before all trials were run; `None` for a saved study.
+    /// Exit status of the event that ended the command before all trials were run. `None` for a saved study.
     pub broken_off: Option<ExitStatus>,
 }
 
@@ -32,17 +32,18 @@ pub struct Study {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Study")]
 struct Document<'s> {
-    /// Joint result of all trials: that of the worst, and `partial` if some are missing.
+    /// Joint result of all trials, which is the worst of their results. It is at best `partial` if trials are missing.
     result: ResultRecord,
-    /// Number of trials that were to be run.
+    /// Number of planned trials.
     planned: u64,
     /// Trials that measured one load.
     trials: &'s [Trial],
     /// Trials that searched for the load line.
     load_lines: &'s [LineTrial],
-    /// Differences of cells, pair by pair of trials: each target minus the first one of its cell, or those asked for.
+    /// Differences between cells, computed pair by pair of trials: each target minus the first target of its cell, or
+    /// the differences that the user requested.
     differences: &'s [Subtraction],
-    /// Objects that succeed on one target and fail on another, if operations were logged.
+    /// Objects that succeed on one target and fail on another. Empty unless operations were logged.
     discrepancies: &'s [Discrepancy],
 }
 
@@ -67,13 +68,13 @@ impl Study {
         (self.trials.len() + self.load_lines.len()) as u64
     }
 
-    /// Returns the number of missing trials: the study goes on, or was stopped.
+    /// Returns the number of missing trials. There are some if the study is still running, or was stopped.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.planned.saturating_sub(self.count())
     }
 
-    /// Returns its result: that of all trials together, and PARTIAL if some are missing.
+    /// Returns the result of all trials together, which is at best PARTIAL if some are missing.
     #[must_use]
     pub fn result(&self) -> ResultWord {
         self.record().word
@@ -100,7 +101,7 @@ impl Study {
         joint
     }
 
-    /// Returns how many trials met their objectives, and how many load lines were searched, in phrases.
+    /// Returns phrases that say how many trials met their objectives, and how many load lines were searched.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);
@@ -111,7 +112,8 @@ impl Study {
         phrases.into_iter().flatten().collect()
     }
 
-    /// Returns its first line: the result, how many trials met their objectives, and how many are missing.
+    /// Returns the first line of the report: the result, how many trials met their objectives, and how many are
+    /// missing.
     #[must_use]
     pub fn headline(&self) -> String {
         let mut pieces = vec![self.result().text().to_owned()];

@@ -1,4 +1,4 @@
-//! The searches for load lines of a study, compared with that of the first target of each cell.
+//! The searches for load lines in a study. Each is compared with the search on the first target of the same cell.
 
 use super::rows::Order;
 use crate::load_line::{LoadLine, SearchOutcome};
@@ -13,7 +13,7 @@ pub struct LineTrial {
     pub cell: String,
     /// Name of its target.
     pub target: String,
-    /// Number of the repeat of this cell on this target, from 1.
+    /// Number of the repeat, among the trials of this cell on this target, from 1.
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,
@@ -21,7 +21,7 @@ pub struct LineTrial {
     pub load_line: LoadLine,
 }
 
-/// Returns the searches by cell, repeat and target.
+/// Returns the searches, sorted by cell, repeat and target.
 pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s LineTrial> {
     let order = order.with(lines.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
     let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
@@ -34,7 +34,7 @@ pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s L
 pub(crate) const COLUMNS: [&str; 6] =
     ["cell", "target", "load line", "fails at", "vs. first", "first objective missed"];
 
-/// Returns the table for people; empty if there are no searches.
+/// Formats the searches as a table for people. The text is empty if there are none.
 #[must_use]
 pub fn text<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> String {
     if lines.is_empty() { String::new() } else { table(&table_rows(lines, order)) }
@@ -45,7 +45,7 @@ pub(crate) fn table_rows<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<[
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows(&sorted(lines, order))).collect()
 }
 
-/// Returns the cells of searches, under [`COLUMNS`].
+/// Returns one row for each search, with the columns of [`COLUMNS`].
 pub(crate) fn rows(lines: &[&LineTrial]) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     for (index, trial) in lines.iter().enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn rows(lines: &[&LineTrial]) -> Vec<[String; 6]> {
     rows
 }
 
-/// Returns the highest load that passed.
+/// Formats the highest load that passed.
 fn passed(line: &LoadLine) -> String {
     let passed = line.passed.map(|passed| line.shown(passed));
     match (line.outcome, passed) {
@@ -82,7 +82,7 @@ fn passed(line: &LoadLine) -> String {
     }
 }
 
-/// Returns the load as a multiple of the first target's.
+/// Formats the load line as a multiple of the first target's.
 fn ratio(line: &LoadLine, first: &LoadLine) -> String {
     let found =
         |line: &LoadLine| line.passed.filter(|_| line.outcome == SearchOutcome::Found && !line.limited_by_client);

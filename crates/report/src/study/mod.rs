@@ -1,4 +1,4 @@
-//! A study: trials of several cells on several targets, compared with the first target of each cell.
+//! A study: trials of several cells on several targets. Each target is compared with the first target of the same cell.
 
 pub mod discrepancy;
 mod document;

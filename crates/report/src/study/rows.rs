@@ -1,4 +1,4 @@
-//! The rows of a study: the trials of a cell on a target, in the order of the scenario.
+//! The rows of a study's table. A row has all trials of one cell on one target.
 
 use super::trial::Trial;
 use measure::statistics::median;
@@ -12,11 +12,11 @@ pub(crate) struct Row<'t> {
     pub target: &'t str,
     /// The trials.
     pub trials: Vec<&'t Trial>,
-    /// Index of the row of the cell's first target; `None` in that row itself.
+    /// Index of the row with the first target of the same cell; `None` in that row itself.
     pub first: Option<usize>,
 }
 
-/// The values of several trials.
+/// The median and the range of a value over several trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MedianRange {
     /// Median.
@@ -40,13 +40,14 @@ impl MedianRange {
 }
 
 impl Row<'_> {
-    /// Returns the values of its trials; `None` if no trial has one.
+    /// Returns the median and the range of a value over the row's trials, or `None` if no trial has the value.
     pub fn spread(&self, of: impl Fn(&Trial) -> Option<f64>) -> Option<MedianRange> {
         MedianRange::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
     }
 
-    /// Returns its throughput as a multiple of that of `first`, repeat by repeat. A pair is infinite if nothing succeeded in
-    /// `first` alone; it has no ratio if nothing succeeded in either.
+    /// Returns the throughput as a multiple of that of `first`: the median and the range over the repeats. The ratio of
+    /// a repeat is infinite if nothing succeeded in `first` but something did here. A repeat in which nothing succeeded
+    /// in either has no ratio.
     pub fn ratio_to(&self, first: &Row<'_>) -> Option<MedianRange> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
@@ -56,18 +57,18 @@ impl Row<'_> {
     }
 }
 
-/// The order of cells and targets in tables: that of the scenario. Those that it does not name follow as they were first
-/// measured.
+/// The order of cells and targets in tables, which is that of the scenario. Those missing from the scenario follow, in
+/// the order in which they were first measured.
 #[derive(Clone, Debug, Default)]
 pub struct Order<'s> {
     /// Names of cells.
     pub cells: Vec<&'s str>,
-    /// Names of targets. The others are compared with the first one of a cell.
+    /// Names of targets. In each cell, the first target is the one with which the others are compared.
     pub targets: Vec<&'s str>,
 }
 
 impl<'s> Order<'s> {
-    /// Returns the order with the names that were measured as well.
+    /// Returns the order, extended by the cells and targets that were measured but are not in it.
     pub(super) fn with(&self, measured: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
         let mut order = self.clone();
         let mut known: [HashSet<&str>; 2] =
@@ -101,7 +102,7 @@ pub(crate) fn rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<Row<'t>> {
     rows
 }
 
-/// Returns the names of all targets: those of the scenario, then those that were only measured.
+/// Returns the names of all targets: first those of the scenario, then those that were measured but are not in it.
 pub(crate) fn target_names<'s>(order: &Order<'s>, rows: &[Row<'s>]) -> Vec<&'s str> {
     let mut names = order.targets.clone();
     for row in rows {

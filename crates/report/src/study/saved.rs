@@ -7,25 +7,25 @@ use store::SavedRun;
 /// A study as it was saved. Names are escaped.
 #[derive(Debug, Default)]
 pub struct SavedStudy {
-    /// Its name; empty if its scenario cannot be read any more.
+    /// Name of the study. Empty if the scenario can no longer be read.
     pub name: String,
-    /// The notes of its author.
+    /// Notes from the scenario's author.
     pub notes: Option<String>,
     /// Version of the program that began it.
     pub version: String,
-    /// Text of its scenario, without secrets.
+    /// Text of the scenario, without secrets.
     pub text: String,
-    /// The variables that were set for it, without secrets.
+    /// Variables of the scenario that the user set, without secrets.
     pub set: Vec<(String, String)>,
     /// Its targets in the order of the scenario.
     pub targets: Vec<String>,
     /// Its cells in the order of the scenario.
     pub cells: Vec<StudyCell>,
-    /// Planned number of measurements of each cell.
+    /// Number of times that each cell was to be measured.
     pub repeats: u32,
     /// Its trials in the order in which they were run.
     pub study: Study,
-    /// The run that was made last.
+    /// The last run of the study.
     pub last: Option<SavedRun>,
 }
 
@@ -34,9 +34,9 @@ pub struct SavedStudy {
 pub struct StudyCell {
     /// Its name.
     pub label: String,
-    /// Part of the scenario it belongs to; empty if there is only one.
+    /// Part of the scenario to which the cell belongs. Empty if there is only one.
     pub part: String,
-    /// Value of each axis.
+    /// Name and value of each axis.
     pub values: Vec<(String, String)>,
 }
 

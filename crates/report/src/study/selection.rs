@@ -1,39 +1,40 @@
-//! The choice of cells that are subtracted: the first target of a cell from each other one, or those that the user names.
+//! Selects which cells are subtracted from each other: by default, the first target of each cell from its other
+//! targets; otherwise, those that the user names.
 
 use super::rows::{Row, rows};
 use super::saved::{SavedStudy, StudyCell};
 use super::subtraction::Subtraction;
 
-/// Cells as the user names them.
+/// Cells, as the user selects them.
 enum Selector<'a> {
-    /// By the name of the cell, on any target.
+    /// The cell with this name, on any target.
     Cell(&'a str),
-    /// By values of axes, or of `target` and `part`.
+    /// The cells with these values of axes, or of `target` and `part`.
     Values(Vec<(&'a str, &'a str)>),
 }
 
-/// The position of a row in the matrix: values of `target`, `part` and all axes.
+/// Where a row is in the matrix: its values of `target`, `part` and all axes.
 type Position<'s> = Vec<(&'s str, &'s str)>;
 
 const TARGET: &str = "target";
 const PART: &str = "part";
-/// Cells that a message lists.
+/// Maximum number of cells that a message lists.
 const LISTED_MAX: usize = 10;
 
 impl SavedStudy {
-    /// Returns each target minus the first one of its cell, repeat by repeat.
+    /// Returns the difference between each target and the first target of its cell, computed repeat by repeat.
     #[must_use]
     pub fn compared_with_first(&self) -> Vec<Subtraction> {
         let rows = rows(&self.study.trials, &self.order());
         rows.iter().filter_map(|row| Subtraction::between(row, rows.get(row.first?)?)).collect()
     }
 
-    /// Returns the cells that `of` names minus those that `minus` names. Both are the name of a cell, or values like
-    /// `connection=sftp` or `target=mine,concurrency=8`. If they name several cells, those are subtracted that agree in everything
-    /// that is not named by both.
+    /// Returns the cells that `of` selects minus the cells that `minus` selects. Each selector is the name of a cell,
+    /// or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match several cells, two
+    /// cells form a pair if they agree on every axis that is not named in both selectors.
     ///
     /// # Errors
-    /// If a name is unknown, or no two cells agree.
+    /// If a selector names something unknown, or no two cells form a pair.
     pub fn subtract(&self, of: &str, minus: &str) -> Result<Vec<Subtraction>, String> {
         let rows = rows(&self.study.trials, &self.order());
         let positions: Vec<Position> = rows.iter().map(|row| self.position(row)).collect();
@@ -90,7 +91,7 @@ impl SavedStudy {
         if rows.iter().any(|row| row.cell == text) {
             return Ok(Selector::Cell(text));
         }
-        // A value may hold commas itself.
+        // A value may contain commas, so first try the whole text as one pair.
         let whole = text.split_once('=').filter(|pair| positions.iter().any(|position| position.contains(pair)));
         let pairs = match whole {
             Some(pair) => Some(vec![pair]),
@@ -102,7 +103,7 @@ impl SavedStudy {
             .ok_or_else(|| format!("`{text}` names no measured cell; known are {}", self.selectable(rows, positions)))
     }
 
-    /// Returns the names that can be used.
+    /// Returns the names that a selector can use.
     fn selectable(&self, rows: &[Row<'_>], positions: &[Position<'_>]) -> String {
         let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
         for (name, value) in positions.iter().flatten().filter(|(name, value)| *name != PART || !value.is_empty()) {
@@ -141,7 +142,7 @@ impl Selector<'_> {
     }
 }
 
-/// Returns whether two rows agree in everything that is not named by both selectors.
+/// Returns whether two rows have the same value on every axis that is not named in both selectors.
 fn agree(one: &Position<'_>, other: &Position<'_>, selectors: [&Selector<'_>; 2]) -> bool {
     let value = |position: &Position<'_>, axis: &str| {
         position.iter().find(|(name, _)| *name == axis).map(|(_, value)| (*value).to_owned())

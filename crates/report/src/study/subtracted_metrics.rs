@@ -1,10 +1,10 @@
-//! The metrics by which two cells of a study are subtracted.
+//! The metrics that are computed for the difference between two cells of a study.
 
 use crate::compare::{ComparisonMetric, counts, is_usable};
 use measure::statistics::shares::Share;
 use store::SavedRun;
 
-/// Metrics by which two cells are subtracted, in order.
+/// Metrics for the difference between two cells, in the order in which they are shown.
 pub const SUBTRACTED: [ComparisonMetric; 14] = [
     ComparisonMetric::Success,
     ComparisonMetric::Rate,
@@ -22,12 +22,12 @@ pub const SUBTRACTED: [ComparisonMetric; 14] = [
     ComparisonMetric::ResponseP999,
 ];
 
-/// The values of a trial that are subtracted.
+/// The values of a trial for computing differences.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrialValues {
-    /// Values of [`SUBTRACTED`], in its order; infinite for a time that lies among failures.
+    /// Values of [`SUBTRACTED`], in the same order. A time is infinite if it lies among failures.
     pub metrics: Vec<Option<f64>>,
-    /// Operations that succeeded, of those that are judged.
+    /// Number of operations that succeeded, among all operations that count.
     pub share: Share,
     /// Reason why the trial cannot be used.
     pub unusable: Option<String>,
@@ -41,7 +41,7 @@ impl TrialValues {
         Self { metrics, share: counts(run), unusable: is_usable(run).err() }
     }
 
-    /// Returns whether operations were judged and none succeeded.
+    /// Returns whether the trial has operations that count, but none of them succeeded.
     pub(super) fn nothing_succeeded(&self) -> bool {
         self.share.ok == 0.0 && self.share.of > 0.0
     }

@@ -1,5 +1,6 @@
-//! The difference of two cells of a study, pair by pair of trials: the cost of one target or setting over another. A pair is the
-//! same repeat of both, measured in turn. The rule is that of `compare` ([`measure::statistics::difference::conclude_all`]).
+//! The difference between two cells of a study, computed pair by pair of trials. It shows what one target or setting
+//! costs compared with another. A pair is the same repeat of both cells; its trials are run in turn. The rule is that
+//! of `compare` ([`measure::statistics::difference::conclude_all`]).
 
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
@@ -16,9 +17,9 @@ use measure::statistics::{median, pairs_needed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Differences up to this share of the subtracted value do not matter.
+/// Differences that do not matter: up to this share of the subtracted value.
 const MARGIN: f64 = 0.02;
-/// Trials without a pair that are named; further ones are counted.
+/// Maximum number of trials without a pair that are listed. The remaining ones are only counted.
 const NAMED_MAX: usize = 5;
 
 /// A cell on a target.
@@ -30,24 +31,25 @@ pub struct Side {
     pub target: String,
 }
 
-/// One cell minus another.
+/// The difference between two cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Subtraction {
-    /// The cell.
+    /// Cell from which the other cell is subtracted.
     pub of: Side,
-    /// The cell that is subtracted from it.
+    /// Cell that is subtracted.
     pub minus: Side,
-    /// Pairs of trials.
+    /// Number of pairs of trials.
     pub pairs: u64,
-    /// Pairs in which nothing succeeded on at least one side. They count: their times are beyond any other.
+    /// Number of pairs in which nothing succeeded on at least one side. They count: their times are longer than any
+    /// other.
     pub pairs_without_success: u64,
-    /// Conclusion of all metrics together: worse if any is worse; better if any is better, none is worse, and success has not
-    /// dropped; equivalent if all are.
+    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
+    /// success has not dropped; equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// The metrics that the trials have.
     pub metrics: Vec<Subtracted>,
-    /// Trials that are not in a pair, and why.
+    /// Trials that belong to no pair, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -57,29 +59,31 @@ pub struct Subtraction {
 pub enum DifferenceUnit {
     /// Nanoseconds.
     Nanoseconds,
-    /// A share of all operations: 0.01 is one percentage point.
+    /// A share of all operations. 0.01 is one percentage point.
     Share,
-    /// Relative to the subtracted value: 0.01 is one percent more.
+    /// Relative to the subtracted value. 0.01 is one percent more.
     Relative,
 }
 
 /// One metric of both cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Subtracted {
-    /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as beyond any time.
+    /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as longer than
+    /// any time.
     #[schemars(with = "String")]
     pub metric: ComparisonMetric,
     /// Unit of the difference.
     pub unit: DifferenceUnit,
-    /// Median over the trials of the cell, for success the share of all operations; null if it lies among failures.
+    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median lies
+    /// among failures.
     pub of: Option<f64>,
-    /// The same of the subtracted cell.
+    /// The same for the cell `minus`.
     pub minus: Option<f64>,
-    /// The median difference of pairs (Hodges-Lehmann); null if it cannot be computed or lies among failures.
+    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or lies among failures.
     pub difference: Option<f64>,
-    /// Lower end of its 95 % interval; null below 6 pairs, and if it is infinite.
+    /// Lower end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub low: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub high: Option<f64>,
     /// Smallest difference of a pair; null if it is infinite, and for success.
     pub least: Option<f64>,
@@ -90,38 +94,38 @@ pub struct Subtracted {
     /// Conclusion.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
-    /// The values for people.
+    /// The values, formatted for people.
     #[serde(skip)]
     #[schemars(skip)]
     pub(crate) shown: Shown,
 }
 
 impl Subtracted {
-    /// Returns the conclusion; empty if there were too few pairs for one.
+    /// Returns the conclusion in words. The text is empty if there were too few pairs for a conclusion.
     pub(crate) fn conclusion(&self) -> &'static str {
         let not_tested = self.metric != ComparisonMetric::Success && self.low.is_none() && self.high.is_none();
         if not_tested && self.conclusion == Conclusion::Inconclusive { "" } else { self.conclusion.name() }
     }
 }
 
-/// A metric for people.
+/// The values of a metric, formatted for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shown {
-    /// Value of the subtracted cell.
+    /// Value of the cell that is subtracted.
     pub minus: String,
-    /// Value of the cell.
+    /// Value of the cell from which the other is subtracted.
     pub of: String,
     /// The difference.
     pub difference: String,
-    /// Its interval, or the range of the pairs in parentheses.
+    /// Interval of the difference, or the range of the pairs in parentheses.
     pub interval: String,
 }
 
-/// A trial, and the one that is subtracted from it.
+/// A trial, and the trial that is subtracted from it.
 type Pair<'t> = (&'t Trial, &'t Trial);
 
 impl Subtraction {
-    /// Returns `of` minus `minus`; `None` if they have no repeat in common.
+    /// Returns `of` minus `minus`, or `None` if no repeat was run for both.
     pub(crate) fn between(of: &Row<'_>, minus: &Row<'_>) -> Option<Self> {
         let (pairs, left_out) = pairs(of, minus);
         let failed = |(one, other): &&Pair<'_>| one.values.nothing_succeeded() || other.values.nothing_succeeded();
@@ -158,7 +162,7 @@ impl Subtraction {
         }
     }
 
-    /// Returns what a reader must know about it, as phrases.
+    /// Returns the facts that a reader needs to interpret the difference, as phrases.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![plural(self.pairs, "pair")];
         if self.pairs_without_success > 0 {
@@ -172,7 +176,7 @@ impl Subtraction {
     }
 }
 
-/// Returns the pairs of two rows, and the trials without a pair.
+/// Returns the pairs of trials in two rows, and descriptions of the trials without a pair.
 fn pairs<'t>(of: &Row<'t>, minus: &Row<'t>) -> (Vec<Pair<'t>>, Vec<String>) {
     let (mut pairs, mut left_out) = (Vec::new(), Vec::new());
     let mut leave_out = |trial: &Trial, why: &str| {
@@ -195,7 +199,7 @@ fn pairs<'t>(of: &Row<'t>, minus: &Row<'t>) -> (Vec<Pair<'t>>, Vec<String>) {
     (pairs, left_out)
 }
 
-/// A metric of all pairs.
+/// A metric over all pairs.
 struct PairedMetric {
     metric: ComparisonMetric,
     of: Option<f64>,
@@ -206,7 +210,8 @@ struct PairedMetric {
 }
 
 impl PairedMetric {
-    /// Returns the metric with that index; `None` if no trial has it, or nothing succeeded in any.
+    /// Returns the metric with this index in [`SUBTRACTED`], or `None` if no trial has it or nothing succeeded in any
+    /// trial.
     fn of(index: usize, pairs: &[Pair<'_>]) -> Option<Self> {
         let metric = *SUBTRACTED.get(index)?;
         let value = |trial: &Trial| trial.values.metrics.get(index).copied().flatten();
@@ -220,7 +225,8 @@ impl PairedMetric {
             return None;
         }
         let scale = metric.scale_of_pairs();
-        // A trial without the metric must not be left out: it may have been too slow to have it.
+        // If one trial lacks the metric, the others must not be compared without it: it may have been too slow to have
+        // it.
         let whole = all.len() == pairs.len() && others.len() == pairs.len();
         let difference = if whole { Difference::of_pairs(&others, &all, scale) } else { None };
         let range = if whole { range_of_pairs(&others, &all, scale) } else { None };
@@ -232,7 +238,8 @@ impl PairedMetric {
         Some(Self { metric, of, minus, difference, range, margin })
     }
 
-    /// Returns the metric of success. Shares are pooled, so that fewer pairs decide than with ranks.
+    /// Returns the metric for success. The shares of all pairs are pooled, which needs fewer pairs for a conclusion
+    /// than ranks do.
     fn success(pairs: &[Pair<'_>]) -> Option<Self> {
         let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
@@ -286,7 +293,7 @@ impl PairedMetric {
     }
 }
 
-/// Returns how to read the tables of all differences.
+/// Returns an explanation of the tables of all differences.
 pub(crate) fn about(list: &[Subtraction]) -> String {
     let few = list.iter().any(|one| one.pairs < pairs_needed(1));
     let range = if few {
@@ -302,7 +309,7 @@ pub(crate) fn about(list: &[Subtraction]) -> String {
     )
 }
 
-/// Returns the differences for people; empty if there are none.
+/// Formats the differences for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Subtraction]) -> String {
     let mut text = String::new();
@@ -340,7 +347,8 @@ mod tests {
     use crate::study::tests::trial;
     use crate::study::{Order, TrialValues, rows};
 
-    /// Returns the difference of nine pairs: the second target is faster by half, and one of its trials has that success only.
+    /// Returns the difference of nine pairs. The second target has a rate half as high again as the first. `success` is
+    /// the share of success in one of its trials; all other operations succeed.
     fn faster(success: f64) -> Subtraction {
         let values = |rate: f64, ok: f64| {
             let metrics = SUBTRACTED.iter().map(|metric| (*metric == ComparisonMetric::Rate).then_some(rate));

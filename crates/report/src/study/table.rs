@@ -1,4 +1,4 @@
-//! The trials of a study as a table: a row for each cell and target.
+//! The trials of a study as a table, with one row for each cell and target.
 
 use super::rows::{MedianRange, Order, Row, rows};
 use super::trial::Trial;
@@ -10,13 +10,13 @@ use crate::text::{paragraph, table};
 pub(crate) const COLUMNS: [&str; 10] =
     ["cell", "target", "ok", "goodput", "vs. first", "TTFB p95", "p50", "p99", "success", "limited by"];
 
-/// Returns the table for people.
+/// Formats the trials as a table for people.
 #[must_use]
 pub fn text<'t>(trials: &'t [Trial], order: &Order<'t>) -> String {
     table(&table_rows(trials, order)) + &about_ranges(trials).map(paragraph).unwrap_or_default()
 }
 
-/// Returns what the ranges of trials mean; `None` if there are none.
+/// Returns an explanation of the ranges in the table, or `None` if it has no ranges.
 pub(crate) fn about_ranges(trials: &[Trial]) -> Option<&'static str> {
     trials.iter().any(Trial::has_ranges).then_some(percentile::ABOUT_RANGES)
 }
@@ -35,7 +35,8 @@ pub(crate) fn table_rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[Str
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
 }
 
-/// Returns the cells of a row, under [`COLUMNS`]: medians of the repeats, and the throughput compared with the first target.
+/// Returns the cells of a row, with the columns of [`COLUMNS`]. They hold medians over the repeats, and the throughput
+/// compared with the first target.
 pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
     [
         row.cell.to_owned(),
@@ -55,7 +56,8 @@ fn median(row: &Row<'_>, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) 
     row.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.median))
 }
 
-/// Returns the median of a time. Its range reaches from the median of the lower ends to that of the upper ends.
+/// Formats the median of a time. If the values are ranges, so is the result: from the median of the lower ends to the
+/// median of the upper ends.
 fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     let median = |of: fn(&Trial) -> Option<u64>| {
         row.spread(|trial| of(trial).map(|nanos| nanos as f64)).map(|spread| spread.median)
@@ -63,7 +65,8 @@ fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     median(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(median(low), nanos))
 }
 
-/// Returns what limited the first trial, and which objective was missed in how many.
+/// Returns the limit of the first trial, and the first objective missed with the number of trials in which one was
+/// missed.
 fn limit_and_missed(row: &Row<'_>) -> String {
     let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
     let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();
@@ -76,7 +79,7 @@ fn limit_and_missed(row: &Row<'_>) -> String {
     }
 }
 
-/// Returns the median of the pairs, and their range if there are several.
+/// Formats the median over the pairs. If there are several pairs, their range follows.
 fn ratio(ratio: Option<MedianRange>) -> String {
     match ratio {
         Some(MedianRange { median, count: 1, .. }) => format!("{} ×", times(median)),

@@ -1,10 +1,10 @@
-//! Studies of planted trials.
+//! Tests of studies with made-up trials.
 
 use super::*;
 use crate::run_metrics::RunMetrics;
 use measure::{AttemptClass, ExitStatus, ResultWord};
 
-/// Returns a trial of one cell; every second one missed its objective.
+/// Returns a trial of one cell. In every second repeat, its objective was missed.
 pub(crate) fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
     Trial {
         cell: "range 1MiB".to_owned(),

@@ -19,41 +19,42 @@ pub struct Trial {
     pub cell: String,
     /// Name of its target.
     pub target: String,
-    /// Number of the repeat of this cell on this target, from 1.
+    /// Number of the repeat, among the trials of this cell on this target, from 1.
     pub repeat: u32,
-    /// 95th percentile of the time to the first byte of successes.
+    /// 95th percentile of the time to first byte of successes.
     pub ttfb_p95_nanos: Option<u64>,
-    /// Lower end of its range; the same if client stalls made no difference.
+    /// Lower end of the range in which this percentile lies. It equals the percentile if client stalls made no
+    /// difference.
     pub ttfb_p95_low_nanos: Option<u64>,
-    /// Metrics of its run.
+    /// Metrics of the trial's run.
     #[serde(flatten)]
     pub metrics: RunMetrics,
-    /// Its result.
+    /// Result of the run.
     #[serde(with = "ResultName")]
     pub result: ResultWord,
     /// Exit status of the result.
     #[serde(skip)]
     #[schemars(skip)]
     pub exit: ExitStatus,
-    /// Attempts of its measured window.
+    /// Number of attempts in the measured window.
     pub attempts: u64,
-    /// Those that failed, by class.
+    /// Number of attempts that failed, by class.
     pub failures: Vec<FailedAttempts>,
-    /// Facts that a reader must know next to the numbers.
+    /// Notes that a reader needs to interpret the numbers.
     pub notes: Vec<String>,
-    /// Values by which cells are subtracted.
+    /// Values for computing differences between cells.
     #[serde(skip)]
     #[schemars(skip)]
     pub values: TrialValues,
 }
 
-/// Attempts that failed in one class.
+/// The failed attempts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailedAttempts {
     /// The class.
     #[schemars(with = "String")]
     pub class: AttemptClass,
-    /// Number of failures.
+    /// Number of attempts.
     pub attempts: u64,
 }
 
@@ -82,14 +83,14 @@ impl Trial {
         }
     }
 
-    /// Returns whether one of its times is a range.
+    /// Returns whether any of the trial's times is a range.
     pub(super) fn has_ranges(&self) -> bool {
         let metrics = &self.metrics;
         self.ttfb_p95_low_nanos < self.ttfb_p95_nanos || metrics.p50_is_range() || metrics.p99_is_range()
     }
 
-    /// Returns the throughput by which targets are compared: goodput, or operations per second if objects have no bodies. It is
-    /// 0 if nothing succeeded.
+    /// Returns the throughput by which targets are compared: goodput, or operations per second if the objects have no
+    /// bodies. It is 0 if nothing succeeded.
     pub(super) fn throughput(&self) -> Option<f64> {
         self.metrics.goodput_bytes_per_second.filter(|goodput| *goodput > 0.0).or(self.metrics.ok_per_second)
     }

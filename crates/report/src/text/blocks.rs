@@ -1,6 +1,6 @@
-//! The parts of a report for people: headings, paragraphs, labeled texts and tables.
+//! The elements of a text report: headings, paragraphs, texts with labels, and tables.
 
-/// Styles of headings and results.
+/// The styles of headings and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
     Bold,
@@ -11,13 +11,13 @@ pub enum Paint {
 
 /// A part of a report.
 pub enum Block {
-    /// The first line: pieces joined by dots, the first one in a color.
+    /// The first line: texts separated by dots, the first of them in color.
     FirstLine(Paint, Vec<String>),
     /// The title of a section.
     Heading(String),
     /// A paragraph.
     Line(String),
-    /// A label with its text. Without a label, the text belongs to the item before.
+    /// A label with its text. Without a label, the text continues the item before it.
     Item(String, String),
     /// A table.
     Table(Table),
@@ -25,17 +25,17 @@ pub enum Block {
     Gap,
 }
 
-/// Returns the columns that a text takes.
+/// Returns the width of a text, in characters.
 pub fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A table. The first column is aligned to the left, numbers to the right.
+/// A table. The first column is aligned to the left, and numbers to the right.
 pub struct Table {
     rows: Vec<Vec<String>>,
     /// Number of rows at the top that hold titles.
     heads: usize,
-    /// First column behind the numbers, from which on text is aligned to the left.
+    /// Index of the first text column after the numbers. It and the columns after it are aligned to the left.
     left_from: usize,
 }
 
@@ -44,12 +44,12 @@ impl Table {
         Self { rows: Vec::new(), heads: 0, left_from: usize::MAX }
     }
 
-    /// Returns a table whose columns from `index` on hold text.
+    /// Returns an empty table. The columns from `index` on hold text.
     pub fn with_text_from(index: usize) -> Self {
         Self { rows: Vec::new(), heads: 0, left_from: index }
     }
 
-    /// Adds a row of titles above the other rows.
+    /// Adds a row of titles below earlier titles and above the other rows.
     pub fn head<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.insert(self.heads, cells.into_iter().map(Into::into).collect());
         self.heads += 1;
@@ -59,17 +59,17 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Returns titles and other rows.
+    /// Returns the rows of titles, and the other rows.
     pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left: labels, and text behind the numbers.
+    /// Returns whether a column is aligned to the left: the first column, or text after the numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }
 
-    /// Returns the widths of all columns.
+    /// Returns the widths of all columns, in characters.
     pub fn widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |index: usize| self.rows.iter().filter_map(|row| row.get(index)).map(|cell| columns(cell)).max();

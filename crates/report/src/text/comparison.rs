@@ -11,7 +11,7 @@ use crate::number::{count, decimal, plural};
 use measure::statistics::batch_means::BATCHES_MIN;
 use measure::statistics::difference::Conclusion;
 
-/// Returns a comparison for people. It ends with a line end.
+/// Formats a comparison for people. The text ends with a line break.
 #[must_use]
 pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     let mut page = Page::new(*style);
@@ -66,10 +66,10 @@ fn notes(page: &mut Page, comparison: &Comparison<'_>) {
     }
 }
 
-/// Runs that are named for one reason; further ones are counted.
+/// Maximum number of runs that one note lists. The remaining ones are only counted.
 const NAMED_MAX: usize = 10;
 
-/// Returns what a reader must know about a comparison, as sentences.
+/// Returns the facts that a reader needs to interpret a comparison, as sentences.
 pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(about_runs(comparison, |run| {
@@ -103,7 +103,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns the notes on the number of runs.
+/// Returns the notes about the number of runs.
 fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if comparison.scope == Scope::WithinRuns {
@@ -128,7 +128,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns a sentence for each run about which `remark` returns something.
+/// Returns a sentence for each run on which `remark` returns a remark.
 fn about_runs(comparison: &Comparison<'_>, remark: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, remark(&run.run)?))).collect())
@@ -170,7 +170,7 @@ fn table(comparison: &Comparison<'_>) -> Table {
     table
 }
 
-/// Returns the largest change inside the interval of two halves.
+/// Returns the largest change inside the interval of the difference, if the two sides are halves of the same runs.
 pub fn noise_floor(row: &Row) -> Option<f64> {
     let (low, high) = row.difference?.interval?;
     Some(low.abs().max(high.abs()))

@@ -3,10 +3,10 @@
 use super::blocks::{Block, Paint, Table, columns};
 use super::style::Style;
 
-/// Columns that labels of items take, with the indentation.
+/// Width of the labels of items, with the indentation, in characters.
 const LABEL_WIDTH: usize = 18;
 
-/// A layout in progress.
+/// A layout in progress. It collects the lines.
 pub struct Layout {
     style: Style,
     text: String,
@@ -17,7 +17,7 @@ impl Layout {
         Self { style, text: String::new() }
     }
 
-    /// Returns the whole report. It ends with a line end.
+    /// Returns the whole report. The text ends with a line break.
     pub fn of(mut self, blocks: &[Block]) -> String {
         for block in blocks {
             match block {
@@ -61,7 +61,7 @@ impl Layout {
 
     fn table(&mut self, table: &Table) {
         let widths = table.widths();
-        // Overlong text of the last column continues below the start of that column.
+        // Text of the last column that is too long continues on the next line, indented to the start of the column.
         let indent =
             widths.split_last().map_or(0, |(_, before)| before.iter().map(|width| width + 2).sum::<usize>() + 2);
         for line in table.lines() {
@@ -94,7 +94,8 @@ impl Layout {
     }
 }
 
-/// Breaks a line at spaces and indents further lines. Words that are too long are broken as well, except URLs.
+/// Breaks a line at spaces, and indents the lines that follow. A word that is too long is broken as well, unless it is
+/// a URL.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start().len();

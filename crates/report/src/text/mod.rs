@@ -1,5 +1,5 @@
-//! The report for people: plain text that can be pasted into an issue. The result comes first, then what limited the run, then the
-//! metrics from the most important to the most special.
+//! The report for people: plain text that can be pasted into an issue. It starts with the result and with what limited
+//! the run. The metrics follow, from the most important to the most specific.
 
 mod blocks;
 mod comparison;
@@ -23,10 +23,10 @@ use measure::ResultWord;
 use page::{Page, paint};
 use store::SavedRun;
 
-/// Columns in which every table fits and no label is shortened.
+/// Width at which every table fits and no label is shortened.
 const UNBROKEN_WIDTH: usize = 1000;
 
-/// Returns the whole report. It ends with a line end.
+/// Returns the whole report. The text ends with a line break.
 #[must_use]
 pub fn text(run: &SavedRun, style: &Style) -> String {
     let mut page = Page::new(*style);
@@ -36,7 +36,7 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
     page.finish()
 }
 
-/// The sections of metrics, in order.
+/// The sections with metrics, in order.
 const METRICS: [fn(&mut Page, &SavedRun); 10] = [
     sections::operations::write,
     sections::kinds::write,
@@ -58,7 +58,7 @@ fn overview(page: &mut Page, overview: &Overview) {
     overview.notes.iter().for_each(|note| page.line(&format!("note: {note}")));
 }
 
-/// Returns the sections of the report for a form with its own layout, the setup last.
+/// Returns the sections of the report, the setup last, for a format with its own layout.
 pub(crate) fn section_blocks(run: &SavedRun) -> Vec<Block> {
     blocks(|page| {
         METRICS.iter().for_each(|section| section(page, run));
@@ -66,12 +66,12 @@ pub(crate) fn section_blocks(run: &SavedRun) -> Vec<Block> {
     })
 }
 
-/// Returns the setup of one of several runs that differ in their load.
+/// Returns the setup of one of several runs that have different loads.
 pub(crate) fn setup_without_load(run: &SavedRun) -> Vec<Block> {
     blocks(|page| sections::setup::write_without_load(page, run))
 }
 
-/// Returns the setup of one of several runs that differ in their load and their targets.
+/// Returns the setup of one of several runs that have different loads and targets.
 pub(crate) fn setup_without_target(run: &SavedRun) -> Vec<Block> {
     blocks(|page| sections::setup::write_without_target(page, run))
 }
@@ -82,21 +82,21 @@ fn blocks(write: impl FnOnce(&mut Page)) -> Vec<Block> {
     page.into_blocks()
 }
 
-/// Returns the first line of a report with its own layout: its result, and what follows.
+/// Returns the first line of a report with its own layout: the result, and the text that follows it.
 pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> String {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, ..*style });
     page.first_line(paint(word), vec![word.text().to_owned(), rest]);
     page.finish()
 }
 
-/// Returns a paragraph without a report around it.
+/// Returns a paragraph that is not part of a report.
 pub(crate) fn paragraph(text: &str) -> String {
     let mut page = Page::new(Style::default());
     page.line(text);
     page.finish()
 }
 
-/// Returns a table without a report around it.
+/// Returns a table that is not part of a report.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let mut table = Table::new();
     rows.iter().for_each(|row| table.row(row.clone()));

@@ -1,11 +1,12 @@
-//! A report for people in progress. The sections write to it, `layout` turns it into text, and the HTML report shows the same parts.
+//! A text report while it is being written. The sections add blocks to it, `layout` turns the blocks into text, and the
+//! HTML report shows the same blocks.
 
 use super::blocks::{Block, Paint, Table};
 use super::layout::Layout;
 use super::style::Style;
 use measure::ResultWord;
 
-/// Narrowest layout; below it lines get longer instead.
+/// Minimum width of the layout. If the user asks for less, lines are longer than that.
 const WIDTH_MIN: usize = 60;
 
 /// A report that is being written.
@@ -24,7 +25,7 @@ impl Page {
         Layout::new(self.style).of(&self.blocks)
     }
 
-    /// Returns the parts of the report.
+    /// Returns the blocks of the report.
     pub fn into_blocks(self) -> Vec<Block> {
         self.blocks
     }
@@ -33,12 +34,12 @@ impl Page {
         self.style.width
     }
 
-    /// Adds a heading, after an empty line.
+    /// Adds an empty line and a heading.
     pub fn heading(&mut self, title: &str) {
         self.blocks.push(Block::Heading(title.into()));
     }
 
-    /// Adds pieces joined by dots, the first one in a color.
+    /// Adds a line of texts separated by dots, the first of them in color.
     pub fn first_line(&mut self, paint: Paint, pieces: Vec<String>) {
         self.blocks.push(Block::FirstLine(paint, pieces));
     }

@@ -1,11 +1,11 @@
 //! The style of a text report.
 
-/// The layout of a text.
+/// The style of a text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of a line. URLs are never broken. Below 60, tables are wider.
+    /// Width of a line, in characters. URLs are never broken. Tables do not get narrower than 60 characters.
     pub width: usize,
-    /// `true` if headings and the result are colored, for terminals.
+    /// `true` if headings and the result are shown in color, for terminals.
     pub color: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The section with ab's names and formulas, for comparison with its tables.
+//! The section with the metrics of ab, by ab's names and formulas, for comparison with ab's own output.
 
 use crate::number::{count, decimal, plural};
 use crate::other_tools::{self, formulas};
@@ -56,7 +56,8 @@ fn connections(page: &mut Page, run: &SavedRun) {
     let stats = &run.summary().stats;
     let connections = &stats.connections;
     let kept = count(stats.measured.flags.get(Flag::KeptAlive));
-    // Attempts are those of the window. The window also uses connections that the warm-up opened, so they count too.
+    // Attempts are counted in the window, but connections in the whole run: the window also uses those that the warm-up
+    // opened.
     let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
     page.item(
         "keep-alive",

@@ -1,4 +1,4 @@
-//! The bytes section: bytes by stage, throughput, goodput, and speed of operations.
+//! The bytes section: bytes by stage of the run, throughput, goodput, and the speed of operations.
 
 use crate::limit;
 use crate::number::{bit_rate, byte_rate, bytes, seconds};

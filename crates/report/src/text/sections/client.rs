@@ -1,4 +1,4 @@
-//! The client section: its load, its effect on the numbers, and its cost.
+//! The client section: the load on the client, its effect on the numbers, and its cost.
 
 use crate::limit;
 use crate::number::{bytes, count, four_digits, plural, seconds, share, time};
@@ -50,7 +50,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
 }
 
-/// Writes what this client did to the numbers.
+/// Writes how the client affected the numbers.
 fn effects(page: &mut Page, run: &SavedRun) {
     let (summary, tally) = (run.summary(), &run.summary().stats.measured);
     let affected = sum([summary.all.affected.ok, summary.all.affected.failed]);
@@ -72,7 +72,7 @@ fn effects(page: &mut Page, run: &SavedRun) {
     }
 }
 
-/// Returns the CPU time of the client in the window, per request and per GB.
+/// Formats the CPU time of the client in the window: in total, per request, and per GB.
 fn cpu(run: &SavedRun) -> String {
     let summary = run.summary();
     let nanos = summary.measured.cpu_nanos as f64;

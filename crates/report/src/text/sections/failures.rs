@@ -1,4 +1,4 @@
-//! The failures section: failed attempts by class and cause, with examples, and anomalies of other attempts.
+//! The failures section: failed attempts by class and by cause, with examples, and anomalies of other attempts.
 
 use crate::escape::escape;
 use crate::number::{count, share, time};
@@ -47,7 +47,8 @@ pub fn failed(classes: &Counts<AttemptClass>) -> impl Iterator<Item = (AttemptCl
     classes.nonzero().filter(|(class, _)| is_failure(*class))
 }
 
-/// Returns whether a class is a failure. Attempts in flight at the end of the drain count as unfinished instead.
+/// Returns whether a class is a failure. Attempts that are in flight at the end of the drain are not: they count as
+/// unfinished.
 fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }

@@ -1,4 +1,4 @@
-//! The breakdown sections: metrics by host, by size of the body, and by value of a response header.
+//! The sections with breakdowns: metrics by host, by body size, and by value of a response header.
 
 use crate::escape::escape;
 use crate::label::OTHER;
@@ -10,9 +10,9 @@ use measure::Label;
 use measure::stats::{Dimension, Group};
 use store::SavedRun;
 
-/// Rows of one breakdown.
+/// Maximum number of rows of a breakdown.
 const ROWS_MAX: usize = 20;
-/// Columns that the numbers next to a label take at most.
+/// Maximum width, in characters, of the numbers next to a label.
 const NUMBERS_WIDTH: usize = 62;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -55,7 +55,8 @@ fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
     }
 }
 
-/// Returns the label of a row. `(absent)` and `(other)` are not values; a value that begins with a parenthesis or quote is quoted.
+/// Formats the label of a row. `(absent)` and `(other)` are no values, so a value that begins with a parenthesis or a
+/// quote is quoted.
 fn label(label: &Label, width: usize) -> String {
     let limit = width.saturating_sub(NUMBERS_WIDTH).max(16);
     let shown = match label {

@@ -1,4 +1,4 @@
-//! The sections on what a run leaves behind: damaged objects that it found, and open multipart uploads.
+//! The sections about what remains on the target: damaged objects that the run found, and open multipart uploads.
 
 use crate::escape::escape;
 use crate::number::{count, plural};
@@ -34,7 +34,7 @@ fn write_damaged(page: &mut Page, damaged: &Damaged) {
     page.item("", &rest);
 }
 
-/// Returns a damage for people.
+/// Formats one damage for people.
 fn damage_line(object: &DamagedObject) -> String {
     let mut pieces = vec![escape(&object.object)];
     pieces.extend(object.offset.map(|offset| format!("offset {}", count(offset))));
@@ -43,7 +43,7 @@ fn damage_line(object: &DamagedObject) -> String {
     pieces.join(" · ")
 }
 
-/// Returns the outcome of the multipart uploads that were open at the end of a run, for people.
+/// Formats the outcome of the multipart uploads that were open at the end of a run, for people.
 #[must_use]
 pub fn uploads_line(uploads: &Uploads) -> String {
     let Uploads { aborted, left, unknown } = *uploads;

@@ -8,11 +8,11 @@ use std::time::Duration;
 use store::Utc;
 use store::{Levels, SavedRun, Tls};
 
-/// Targets that are listed.
+/// Maximum number of targets that are listed.
 const TARGETS_SHOWN: usize = 3;
-/// Stages of the load that are listed.
+/// Maximum number of stages of the load that are listed.
 const STAGES_SHOWN: usize = 20;
-/// Characters of the command line and of a target, which the user typed.
+/// Maximum length of the command line and of a target, in characters. The user typed them, so they may be long.
 const TYPED_MAX: usize = 2000;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -24,7 +24,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     server(page, run);
 }
 
-/// Writes the section without the load, which differs between runs.
+/// Writes the section without the load, for one of several runs that have different loads.
 pub fn write_without_load(page: &mut Page, run: &SavedRun) {
     page.heading("Setup");
     command(page, run);
@@ -33,7 +33,7 @@ pub fn write_without_load(page: &mut Page, run: &SavedRun) {
     server(page, run);
 }
 
-/// Writes the section without load and target, which differ between runs.
+/// Writes the section without load and target, for one of several runs that have different loads and targets.
 pub fn write_without_target(page: &mut Page, run: &SavedRun) {
     page.heading("Setup");
     command(page, run);
@@ -90,7 +90,7 @@ fn server(page: &mut Page, run: &SavedRun) {
     }
 }
 
-/// Returns the parameters of the TLS session, and the names in the server's certificate.
+/// Formats the parameters of the TLS session, and the names in the server's certificate.
 fn session(tls: &Tls) -> String {
     let mut pieces = vec![escape(&tls.version), escape(&tls.cipher)];
     pieces.extend(tls.protocol.as_deref().map(escape));
@@ -101,7 +101,7 @@ fn session(tls: &Tls) -> String {
     pieces.join(" · ")
 }
 
-/// Returns the level at the start and the stages.
+/// Formats the level at the start and all stages.
 fn stages(levels: &Levels, open: bool) -> String {
     let stage = |stage: &store::LevelStage| {
         format!("{}:{}", format_span(Duration::from_nanos(stage.length_nanos)), stage.level)
@@ -115,7 +115,7 @@ fn stages(levels: &Levels, open: bool) -> String {
     format!("from {from}: {}{more} (time:level at its end)", shown.join(" → "))
 }
 
-/// Returns the command with shell quotes.
+/// Returns the command line, quoted for a shell.
 fn shell_quoted(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     let quote = |word: &String| {

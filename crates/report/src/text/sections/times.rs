@@ -1,4 +1,4 @@
-//! The times section: response time and service time, with their parts.
+//! The times section: response time, service time, and the parts of service time.
 
 use crate::number::{count, time};
 use crate::percentile::{self, LADDER, Percentile};
@@ -14,9 +14,9 @@ struct Column {
     title: [&'static str; 2],
     cells: Vec<String>,
     samples: u64,
-    /// `true` if a percentile is a range.
+    /// `true` if any percentile is a range.
     ranges: bool,
-    /// By row of the ladder, the samples needed if there are too few.
+    /// One entry for each quantile in the table: the number of samples needed, if there are too few.
     needed: Vec<Option<u64>>,
 }
 
@@ -62,7 +62,8 @@ fn of(title: [&'static str; 2], values: &Distribution) -> Column {
     column(title, head(values), values.count(), |q| percentile::of(values, q))
 }
 
-/// Returns the column of a time of the target, which client stalls may have lengthened.
+/// Returns the column of a time of the target. Its percentiles may be ranges, because client stalls may have lengthened
+/// the times.
 fn of_timed(title: [&'static str; 2], all: &KindStats, timed: Timed) -> Column {
     let (values, _) = all.timed(timed);
     column(title, head(values), values.count(), |q| percentile::timed(all, timed, q))
@@ -102,7 +103,7 @@ fn cell(shown: &Percentile) -> String {
     }
 }
 
-/// Writes the columns, in several tables if they do not fit side by side.
+/// Writes the columns, as several tables if they do not fit side by side.
 fn write_columns(page: &mut Page, columns: &[Column]) {
     let widths = table(columns).widths();
     let (labels, remarks) = (widths[0], widths[columns.len() + 1]);
@@ -123,7 +124,7 @@ fn write_columns(page: &mut Page, columns: &[Column]) {
     }
 }
 
-/// Returns the columns as a table. The last column shows how many samples a percentile needs.
+/// Returns the columns as a table. A last column shows how many samples each percentile needs, if any has too few.
 fn table(columns: &[Column]) -> Table {
     let mut table = Table::with_text_from(columns.len() + 1);
     for line in 0..2 {
