@@ -85,7 +85,7 @@ fn redirects_keep_the_query_and_every_server_lists() {
     other.send("PUT /a%20file HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(other.response().status, 307);
     for address in &addresses {
-        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server must respond with the listing");
+        assert_eq!(Client::connect(*address).get("/", "").body, b"a%20file\n", "every server must send listings");
     }
     drop(cluster);
 }
@@ -102,7 +102,7 @@ fn marker_ends_loops_and_the_check_delays_redirects() {
     assert!(began.elapsed() >= check);
     assert_eq!(split(sent.header("location").unwrap()), (addresses[home], format!("{path}?a=b&redirect").as_str()));
     let began = Instant::now();
-    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "the server must serve the object itself to a redirected client");
+    assert_eq!(other.get(&format!("{path}?redirect"), "").status, 200, "a redirected client must get the object here");
     assert!(began.elapsed() < check, "only redirects must be delayed");
     assert_eq!(Client::connect(addresses[home]).get(&format!("{path}?redirect"), "").body.len(), 1024);
     drop(cluster);

@@ -44,7 +44,7 @@ fn sessions_can_be_opened_and_shown_and_are_required() {
     let ls = "/api/files/ls?path=%2F";
     assert_eq!(client.get(ls, "").status, 401, "a client without cookies needs no X-Requested-With");
     let usual = "Cookie: lang=en\r\nX-Requested-With: XMLHttpRequest\r\n";
-    assert_eq!(client.get(ls, usual).status, 403, "a client with cookies needs X-Requested-With, spelled as Filestash spells it");
+    assert_eq!(client.get(ls, usual).status, 403, "with cookies, Filestash's spelling of X-Requested-With is needed");
     assert_eq!(client.get(ls, AJAX).status, 401, "a client without a session is refused");
     assert_eq!(client.get(ls, &format!("{AJAX}Cookie: auth=bm9uc2Vuc2U\r\n")).status, 401);
     for (body, status) in [(r#"{"type":"sftp"}"#, 403), ("{}", 403), ("nonsense", 405)] {

@@ -176,7 +176,7 @@ fn body_faults_are_alike_on_both_fronts() {
     let lean = Server::start(&config).unwrap();
     for address in [address, lean.addresses()[0]] {
         let mut client = Client::connect(address);
-        assert_eq!(client.get("/absent", "").status, 404, "the body of an error response must not count as a body with content");
+        assert_eq!(client.get("/absent", "").status, 404, "error responses must not count as bodies with content");
         assert_eq!(client.get("/blackhole/150000", "").body, pattern(0, 150_000));
         let mut flipped = pattern(0, 150_000);
         flipped[70_000] = !flipped[70_000];

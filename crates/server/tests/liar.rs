@@ -138,8 +138,8 @@ fn http2_streams_are_read_to_their_end() {
     let liar = play("65-refused-stream");
     let mut client = Client::connect(liar.address());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    // Only the frame with content ends the stream, so the request is not complete before it. The pieces are cut within
-    // frames.
+    // The request is complete only with its second frame, which ends the stream. The writes do not end where frames
+    // end.
     let head = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
     let end = [0, 0, 0, 0, 1, 0, 0, 0, 1];
     client.stream.write_all(&preface[..10]).unwrap();

@@ -63,11 +63,11 @@ pub(super) struct Repeat {
     pub(super) until: RepeatEnd,
 }
 
-/// The end of the repetitions, unless the client closes before.
+/// The end of the repetitions, unless the client closes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// After 256 MiB, unless the client closes before.
+    /// After 256 MiB, unless the client closes first.
     Closed,
 }
 
