@@ -111,7 +111,7 @@ fn uploads_are_read_and_counted() {
     balanced(&ledger);
     assert_eq!(ledger.request_body_bytes, 3_000_012);
     assert_eq!((ledger.methods.of(&Method::Put), ledger.methods.of(&Method::Post)), (2, 1));
-    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received, "100 Continue must be counted");
+    assert_eq!(ledger.complete.head_bytes + ledger.complete.body_bytes, client.received, "100 Continue must count");
 }
 
 #[test]
