@@ -1,4 +1,5 @@
-//! Conclusions about simulated closed runs against targets that pause: whether operations waited for each other.
+//! Tests with simulated closed runs against targets that pause: do they conclude correctly whether operations waited for
+//! each other?
 
 use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};
@@ -7,24 +8,24 @@ use measure::values::random::Random;
 use measure::{Instant, Interval, Model, OpOutcome, Summary, Timeline};
 use std::time::Duration;
 
-/// Target that serves a number of operations at a time, and none during its pauses. Times are in seconds.
+/// A target that serves a limited number of operations at a time, and none during its pauses. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// Time of one operation: exponentially distributed with mean `spread` above `least`.
+    /// Time of one operation: `least`, plus an exponentially distributed time with the mean `spread`.
     least: f64,
     spread: f64,
     /// Operations served at a time.
     workers: usize,
-    /// Length of a pause, and time from one to the next.
+    /// Length of a pause, and time from the start of one to the start of the next.
     pause: f64,
     period: f64,
-    /// `true` if work resumes after a pause where it stopped. Otherwise a timer runs meanwhile, and operations that are
-    /// due end with the pause.
+    /// `true` if work resumes after a pause where it stopped. Otherwise time continues during the pause, and operations
+    /// that are due in it end when it ends.
     suspended: bool,
 }
 
 impl Target {
-    /// Returns when work that starts at `from` and takes `work` ends, if the first pause starts at `phase`.
+    /// Returns when an operation ends that starts at `from` and takes `work`, if the first pause starts at `phase`.
     fn end(&self, from: f64, work: f64, phase: f64) -> f64 {
         if self.pause == 0.0 {
             return from + work;
@@ -54,7 +55,7 @@ fn at(seconds: f64) -> Instant {
     Instant::from_nanos((seconds * 1e9) as u64)
 }
 
-/// Returns the odds of a closed run of `slots` slots and `seconds` seconds.
+/// Simulates a closed run with `slots` slots for `seconds`, and returns its odds.
 fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     let mut random = Random::new(measure::values::random::mix(seed));
     let phase = random.unit() * target.period;
@@ -68,7 +69,7 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
         *worker = target.end(worker.max(sent), work, phase) + noise;
         *worker + 50e-6 * random.unit()
     };
-    // For each slot, when its operation was sent and when it ends.
+    // For each slot, the times at which its operation was sent and will end.
     let mut ops: Vec<(f64, f64)> = Vec::new();
     for slot in 0..slots {
         let sent = slot as f64 * 5e-6;
@@ -126,7 +127,7 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     queueing_odds(&Summary::of(&model, &intervals))
 }
 
-/// Conclusions about runs against one target.
+/// Numbers of conclusions about runs against one target.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conclusions {
     right: u32,
@@ -149,7 +150,7 @@ fn conclusions(target: Target, slots: usize) -> Conclusions {
 }
 
 const RUNS: u64 = 10;
-/// Times of one operation in seconds: the least, and the mean of the exponentially distributed rest.
+/// Times of operations in seconds: the minimum, and the mean of the exponentially distributed rest.
 const TIMES: [(f64, f64); 5] = [(0.005, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.02), (0.002, 0.005)];
 
 /// Returns the conclusions about targets with these pauses, in total and by target.
@@ -171,8 +172,8 @@ fn against_pauses(pause: f64, period: f64) -> (Conclusions, Vec<(Target, usize, 
     (all, each)
 }
 
-/// Asserts that at most `wrong_max` of 10 runs against one target and 1 % of all runs have a wrong conclusion, and at
-/// least `right_min` of all have the right one.
+/// Asserts how often conclusions are right. At most `wrong_max` of 10 runs against one target, and at most 1 % of all
+/// runs, may have a wrong conclusion. At least `right_min` of all runs must have the right one.
 fn check(pause: f64, period: f64, wrong_max: u32, right_min: f64) {
     let (all, each) = against_pauses(pause, period);
     let runs = f64::from(all.right + all.wrong + all.unknown);

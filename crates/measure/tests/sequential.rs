@@ -1,5 +1,5 @@
-//! Error of the sequential test with dependent operations, on simulated targets with a known share of slow operations.
-//! `cargo xtask bench sequential` does the same with 1,000 levels each.
+//! Error rates of the sequential test if operations depend on each other, on simulated targets with a known share of slow
+//! operations. `cargo xtask bench sequential` does the same with 1,000 levels each.
 
 #[path = "support/slowness.rs"]
 mod slowness;
@@ -22,7 +22,8 @@ fn half_the_tolerated_share_passes_in_time() {
     }
 }
 
-/// A spell that is still to come does not show: a short level without any slow operation does not pass early.
+/// A spell that has not happened yet is not visible. A short level without any slow operation must therefore not pass
+/// early.
 #[test]
 fn short_levels_never_pass_early() {
     for process in [Process::Bursts(0.5), Process::Bursts(2.0)] {

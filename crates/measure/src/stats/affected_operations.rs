@@ -1,26 +1,26 @@
-//! Operations that a stall of the client affected.
+//! Operations that a client stall affected.
 //!
-//! The run loop marks an operation as affected when it was due or in flight between the start of a client stall and the
-//! recovery from it (docs/measurement.md). A percentile of all operations includes what the client added. A percentile of
-//! the unaffected operations includes none of it ([`super::quantile_range`]).
+//! The run loop marks an operation as affected if it was due or in flight between the start of a client stall and the
+//! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
+//! percentile of the unaffected operations includes none of it ([`super::quantile_range`]).
 //!
-//! Stalls add at most the sum of three times to an operation: its lateness, the stalls since its start, and the longest
-//! stall. The last one is enough for the operations ahead of it, because a target that takes requests in order finishes each
-//! of them later by at most the longest time by which any of them came later. If the operation had to wait for a slot, each
-//! stall since the slots ran out may have kept a slot taken for that much longer.
+//! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its start,
+//! and the longest stall. The longest stall covers the operations ahead of it: a target that takes requests in order
+//! finishes each of them later by at most the longest delay of any of them. If the operation had to wait for a slot, each
+//! stall since the slots ran out may have kept a slot occupied for that much longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Operations of one kind that a client stall affected: a subset of the [`super::KindStats`] that it belongs to.
+/// Operations of one kind that a client stall affected. They are a subset of the [`super::KindStats`] that contains them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AffectedOperations {
     /// Operations that succeeded.
     pub ok: u64,
-    /// Operations that failed in a way that a stall can cause: by a timeout, or after a stall during which the server may have
-    /// closed the connection.
+    /// Number of operations that failed in a way that a stall can cause: by a timeout, or by a lost connection after a
+    /// stall so long that the server may have closed it.
     pub failed: u64,
     /// Response times of the operations that succeeded, in nanoseconds.
     pub response: Distribution,
@@ -28,19 +28,19 @@ pub struct AffectedOperations {
     pub service: Distribution,
     /// TTFB of the operations that succeeded, in nanoseconds.
     pub ttfb: Distribution,
-    /// Most that stalls can have added to a time of one of them, in nanoseconds.
+    /// Maximum time that stalls can have added to one of these operations, in nanoseconds.
     pub added_max: u64,
 }
 
 /// Shortest idle time after which a server closes a connection, in nanoseconds.
 const CLOSED_AFTER: u64 = 1_000_000_000;
 
-/// Returns whether an operation to which stalls added `added` nanoseconds may have failed for that reason.
+/// Returns whether an operation may have failed because stalls added `added` nanoseconds to its time.
 fn may_be_from_delay(how: AttemptOutcome, added: u64) -> bool {
     use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
     match how.class {
-        // A write that timed out.
+        // The client does not know whether the write was executed, because it timed out.
         Indeterminate if matches!(how.cause, Cause::HeadTimedOut | Cause::TotalTimedOut) => true,
         ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
         ClosedEarly | StaleReuse | Reset | Incomplete | Indeterminate => added >= CLOSED_AFTER,
@@ -55,8 +55,8 @@ impl AffectedOperations {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds an operation that ended. `added` is the most that stalls can have added to its times apart from its lateness, in
-    /// nanoseconds.
+    /// Adds an operation that ended. `added` is the maximum time that stalls can have added to it, without its lateness,
+    /// in nanoseconds.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);
@@ -91,7 +91,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A target that refuses is responsible for its failures, however long the client stalled.
+    /// A target that refuses operations is responsible for these failures, however long the client stalled.
     #[test]
     fn stalls_explain_timeouts_and_from_one_second_on_lost_connections() {
         use AttemptClass::{Http5xx, Indeterminate, Reset, TimeoutHead};
@@ -101,7 +101,11 @@ mod tests {
         };
         let of = |class| explained((class, Cause::None));
         assert_eq!([TimeoutHead, Reset, Http5xx].map(of), [[true, true], [false, true], [false, false]]);
-        assert_eq!(explained((Indeterminate, Cause::HeadTimedOut)), [true, true], "a write that timed out");
+        assert_eq!(
+            explained((Indeterminate, Cause::HeadTimedOut)),
+            [true, true],
+            "a stall explains a write that timed out"
+        );
         assert_eq!(explained((Indeterminate, Cause::ResetInHead)), [false, true]);
     }
 }

@@ -5,8 +5,9 @@ use crate::enumerated;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Most values of one dimension that are kept when the results of threads and intervals are merged. Each thread keeps fewer
-/// ([`super::label::VALUES_OF_A_THREAD`]), so only many threads with different values, or a damaged record, have more.
+/// Maximum number of values of one dimension that are kept when the results of threads and intervals are merged. Each
+/// thread keeps fewer ([`super::label::VALUES_OF_A_THREAD`]), so this limit matters only if many threads have different
+/// values, or for a damaged record.
 pub const GROUPS_MAX: usize = 256;
 
 enumerated! {
@@ -44,10 +45,10 @@ impl GroupStats {
 /// A label with its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// Property that the label is a value of.
+    /// Property of which the label is a value.
     pub dimension: Dimension,
     /// Label; [`Label::Other`] stands for all values beyond the first [`GROUPS_MAX`].
     pub label: Label,
-    /// Results of its operations.
+    /// Results of the operations with this label.
     pub stats: GroupStats,
 }

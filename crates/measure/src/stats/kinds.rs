@@ -31,27 +31,27 @@ pub struct KindStats {
     /// [`Self::expect_continue`].
     #[serde(default)]
     pub sending: Distribution,
-    /// Waits for `100 Continue`, of the operations that succeeded and sent `Expect: 100-continue`.
+    /// Waits for `100 Continue` of the operations that succeeded and had sent `Expect: 100-continue`.
     #[serde(default)]
     pub expect_continue: Distribution,
-    /// Waits of the uploads that succeeded, from the last byte of the request to the end.
+    /// Waits for the response of the uploads that succeeded, from the last byte of the request to the end.
     #[serde(default)]
     pub waiting: Distribution,
-    /// Time spent on opening connections, of the operations that succeeded and opened one.
+    /// Time spent on opening connections, for the operations that succeeded and had opened one.
     pub connect: Distribution,
-    /// Time spent on TLS handshakes, of the operations that succeeded and made one.
+    /// Time spent on TLS handshakes, for the operations that succeeded and had made one.
     #[serde(default)]
     pub handshake: Distribution,
-    /// Sum of [`Self::connect`] and [`Self::handshake`], of the operations that succeeded and made a TLS handshake.
+    /// Sum of [`Self::connect`] and [`Self::handshake`], for the operations that succeeded and had made a TLS handshake.
     #[serde(default)]
     pub connect_and_handshake: Distribution,
     /// Speeds of the operations that succeeded and had a body.
     pub speed: Distribution,
-    /// Lateness of all operations that started (open model, or think time).
+    /// Lateness of all operations that started. Recorded only in the open model, or with think time.
     pub lateness: Distribution,
-    /// Waits for a slot, of all operations that started and had to wait.
+    /// Waits for a slot, for all operations that started and had to wait for one.
     pub slot_wait: Distribution,
-    /// Response times of the operations that failed, until they failed.
+    /// Response times of the operations that failed, up to their failure.
     pub failed_response: Distribution,
     /// Time for which the unfinished operations had waited since their intended start.
     pub unfinished_wait: Distribution,
@@ -64,15 +64,16 @@ pub struct KindStats {
     /// TTFB of the unfinished operations that received a first byte.
     #[serde(default)]
     pub unfinished_ttfb: Distribution,
-    /// Subset of the operations: those that a client stall affected.
+    /// The operations among these that a client stall affected.
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
-    /// Sample of the operations that succeeded: those whose response has an arrival timestamp.
+    /// Times of those successful operations whose response has an arrival timestamp, which is a sample.
     #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
     pub timestamped: TimestampedTimes,
 }
 
-/// An operation without a byte of a response hangs once it has waited this many times as long as the slowest success took.
+/// An operation that has not received a byte of a response counts as hanging once it has waited this many times as long
+/// as the slowest successful operation took.
 const HANGING_FACTOR: f64 = 2.0;
 
 impl KindStats {
@@ -130,7 +131,7 @@ impl KindStats {
         self.timestamped.merge(timestamped);
     }
 
-    /// Records an operation that ended. `paced` tells whether its lateness is meaningful.
+    /// Records an operation that ended. `paced` is whether its lateness is meaningful.
     pub(crate) fn record(&mut self, sample: &OpSample, paced: bool) {
         if paced {
             self.lateness.record(sample.lateness_nanos());
@@ -153,7 +154,7 @@ impl KindStats {
                 self.unfinished_wait.record(sample.response_nanos());
                 match sample.first_byte {
                     Some(_) => sample.ttfb_nanos().into_iter().for_each(|nanos| self.unfinished_ttfb.record(nanos)),
-                    // Operations that this client cut off show nothing about the target.
+                    // Operations that the client itself ended show nothing about the target.
                     None if sample.outcome == OpOutcome::CutOff => {}
                     None => self.unanswered_wait.record(sample.response_nanos()),
                 }
@@ -185,9 +186,9 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte when the
-    /// run ended, after waiting far longer than any operation that succeeded. The other unfinished operations were healthy and
-    /// cut off by the end of the run.
+    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte of
+    /// a response when the run ended, although they had waited far longer than any successful operation. The other
+    /// unfinished operations were healthy, and the end of the run interrupted them.
     #[must_use]
     pub fn hanging(&self) -> u64 {
         self.unanswered_wait.beyond(self.hangs_from()).0
@@ -200,7 +201,7 @@ impl KindStats {
         self.hanging().saturating_sub(self.unanswered_wait.beyond(longer).0)
     }
 
-    /// Returns the wait above which an operation without a byte of a response hangs, in nanoseconds.
+    /// Returns the wait after which an operation without a byte of a response counts as hanging, in nanoseconds.
     fn hangs_from(&self) -> f64 {
         self.response.max().map_or(-1.0, |slowest| HANGING_FACTOR * slowest as f64)
     }

@@ -1,16 +1,17 @@
-//! Labels of groups: values, and the two cases that are not values.
+//! Labels of groups: values, and two special labels that are not values.
 //!
-//! A server chooses the values of its headers, so "no such header" and "too many different values" must not be values
-//! themselves. They are variants here, and in saved runs they are strings where a value is an object.
+//! A server chooses the values of its headers, so "no such header" and "too many different values" must be
+//! distinguishable from every value. They are separate variants here. In records, they are strings, while a value is an
+//! object.
 
 use crate::values::bounded;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// Most values of one dimension that a thread keeps apart; all further ones are [`Label::Other`].
+/// Maximum number of values of one dimension that a thread distinguishes. All further ones become [`Label::Other`].
 pub const VALUES_OF_A_THREAD: usize = 64;
-/// Longest value that is kept, in bytes.
+/// Maximum length of a value, in bytes. Longer ones are cut off.
 pub const VALUE_BYTES_MAX: usize = 256;
 
 /// Label of a group of operations.
@@ -19,16 +20,16 @@ pub enum Label {
     /// A value of at most [`VALUE_BYTES_MAX`] bytes.
     #[serde(rename = "value")]
     Value(String),
-    /// No value: a response without the header, or with an empty one.
+    /// There is no value: the response lacks the header, or the header is empty.
     #[serde(rename = "(absent)")]
     Absent,
-    /// All values beyond the limit, together.
+    /// Stands for all values beyond the limit.
     #[serde(rename = "other")]
     Other,
 }
 
 impl Label {
-    /// Returns the value, if this is one.
+    /// Returns the value; `None` for a special label.
     #[must_use]
     pub fn value(&self) -> Option<&str> {
         match self {
@@ -38,7 +39,7 @@ impl Label {
     }
 }
 
-/// Reads `{"value":"…"}`, `"(absent)"` or `"other"`. Any other string is a value, as earlier versions saved it.
+/// Reads `{"value":"…"}`, `"(absent)"` or `"other"`. Any other string is a value in the form of earlier versions.
 impl<'de> Deserialize<'de> for Label {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -80,7 +81,7 @@ mod tests {
             assert_eq!(serde_json::from_str::<Label>(&text).unwrap(), label, "{text}");
         }
         assert_eq!(serde_json::to_string(&Label::Value("a".into())).unwrap(), r#"{"value":"a"}"#);
-        // The form of earlier versions.
+        // The form that earlier versions wrote.
         for (text, label) in [("\"(absent)\"", Label::Absent), ("\"other\"", Label::Other)] {
             assert_eq!(serde_json::from_str::<Label>(text).unwrap(), label);
         }

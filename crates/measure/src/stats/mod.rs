@@ -1,7 +1,7 @@
-//! Everything that is counted and timed, in a form that adds up.
+//! Everything that is counted and timed, in a form that can be merged.
 //!
-//! [`Stats`] holds the results of one thread in an interval, of all threads in an interval, and of a whole run. Merging is
-//! the same operation at every level, associative and commutative.
+//! [`Stats`] contains the results of one thread in an interval, of all threads in an interval, or of a whole run. Merging
+//! works in the same way at every level. It is associative and commutative.
 
 pub mod affected_operations;
 mod connections;
@@ -28,36 +28,38 @@ use redirect_chains::RedirectChains;
 use serde::{Deserialize, Serialize};
 use unread_responses::UnreadResponses;
 
-/// Longest lists in a record. A member of a list may hold histograms, which take up to 400 kB when unpacked.
+/// Maximum lengths of lists in a record. Each member of a list may contain histograms, which take up to 400 kB when
+/// unpacked.
 const KINDS_IN_RECORD: usize = OpKind::ALL.len();
 const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
-/// Labels that are not values: [`Label::Absent`] and [`Label::Other`].
+/// Number of labels that are not values: [`Label::Absent`] and [`Label::Other`].
 const SPECIAL_LABELS: usize = 2;
 const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
 
 /// Everything that was counted and timed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Stats {
-    /// Operations that belong to the window, and their attempts.
+    /// Operations that belong to the measured window, and their attempts.
     pub measured: Tally,
     /// Operations of the warm-up, and their attempts.
     pub outside: Tally,
     /// Times of the measured operations, by kind.
     #[serde(deserialize_with = "bounded::list::<_, _, KINDS_IN_RECORD>")]
     pub kinds: Vec<(OpKind, KindStats)>,
-    /// Bytes, counted when they arrived or were sent.
+    /// Bytes, counted in the interval in which they arrived or were sent.
     pub traffic: Traffic,
     /// Connections opened.
     pub connections: Connections,
     /// Results by host, size and header.
     #[serde(deserialize_with = "bounded::list::<_, _, GROUPS_IN_RECORD>")]
     pub groups: Vec<Group>,
-    /// ∫ in-flight dt over the window, from the recorder's gauge, in nanoseconds.
+    /// Integral of the number of operations in flight over the measured window, computed from starts and ends, in
+    /// nanoseconds.
     pub in_flight_nanos: u64,
-    /// Σ over all operations of the part of their time from start to end that lies in the window, in nanoseconds.
+    /// Sum over all operations of the time that each spent in flight inside the measured window, in nanoseconds.
     pub residence_nanos: u64,
-    /// Time in the window for which slots of a closed run paused because the target could not be reached, in nanoseconds,
-    /// summed over slots.
+    /// Time inside the measured window for which slots of a closed run paused because the target could not be reached,
+    /// summed over the slots, in nanoseconds.
     #[serde(default)]
     pub back_off_nanos: u64,
     /// Ends of the last operations.
@@ -69,12 +71,12 @@ pub struct Stats {
     /// Measured operations that were redirected; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_chains: Option<Box<RedirectChains>>,
-    /// Waits of unread responses in this client, on a sample.
+    /// How long responses waited unread in this client, measured on a sample.
     #[serde(default, skip_serializing_if = "UnreadResponses::is_empty")]
     pub unread_responses: UnreadResponses,
 }
 
-/// Ends of the last operations, whenever these were due.
+/// Ends of the last operations, whenever they were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEnds {
     /// End of the last operation that succeeded.
@@ -132,14 +134,14 @@ impl Stats {
         self.unread_responses.merge(unread_responses);
     }
 
-    /// Keeps `example` unless there is already one of its cause.
+    /// Keeps an example of a failure, unless there is already one with the same cause.
     pub fn keep_example(&mut self, example: &Example) {
         if !self.examples.iter().any(|kept| kept.cause() == example.cause()) {
             self.examples.push(example.clone());
         }
     }
 
-    /// Returns the results of one kind, and creates them on first use.
+    /// Returns the results of one kind. Creates them if they do not exist yet.
     pub fn kind_mut(&mut self, kind: OpKind) -> &mut KindStats {
         let index = self.kinds.iter().position(|(k, _)| *k == kind).unwrap_or_else(|| {
             self.kinds.push((kind, KindStats::default()));
@@ -158,7 +160,8 @@ impl Stats {
         all
     }
 
-    /// Returns the results of a label, and creates them on first use; those of [`Label::Other`] if there are too many values.
+    /// Returns the results of a label. Creates them if they do not exist yet. If there are too many values, returns those
+    /// of [`Label::Other`].
     fn group_mut(&mut self, dimension: Dimension, label: &Label) -> &mut GroupStats {
         let (mut values, mut found, mut other) = (0, None, None);
         for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.dimension == dimension) {
@@ -208,7 +211,7 @@ mod tests {
         assert_eq!(
             whole.groups.last().map(|group| &group.label),
             Some(&Label::Absent),
-            "operations without a value have a row of their own"
+            "operations without a value keep a group of their own"
         );
         assert!(whole.groups.len() <= GROUPS_IN_RECORD);
     }

@@ -1,8 +1,8 @@
-//! Range in which a percentile of the target lies, given what the client added to the times.
+//! Range in which the true percentile of the target lies, because the client may have prolonged the times.
 //!
-//! The upper end is the percentile of all operations. The lower end leaves out the operations that a client stall affected
-//! ([`super::affected_operations`]) and the time that requests and responses spent inside the client
-//! ([`super::unread_responses`]).
+//! The upper end is the percentile of all operations. For the lower end, the operations that a client stall affected are
+//! left out ([`super::affected_operations`]), and the time that requests and responses spent inside the client is
+//! subtracted ([`super::unread_responses`]).
 
 use super::KindStats;
 use crate::enumerated;
@@ -10,7 +10,7 @@ use crate::statistics::samples_needed;
 use crate::values::Distribution;
 
 enumerated! {
-    /// A time that the client can lengthen.
+    /// A time that the client may prolong.
     pub enum Timed {
         Response => "response", "from the intended start to the end";
         Service => "service", "from sending to the end";
@@ -18,32 +18,32 @@ enumerated! {
     }
 }
 
-/// Range in which a percentile of the target lies, in nanoseconds.
+/// Range in which the true percentile of the target lies, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRange {
-    /// Lower end: the percentile without what the client added. 0 if too few operations were unaffected.
+    /// Lower end: the percentile without the time that the client added. 0 if too few operations were unaffected.
     pub low: u64,
     /// Upper end: the percentile of all operations.
     pub high: u64,
 }
 
-/// A range is wide if it is wider than this share of its lower end, and wider than this many nanoseconds.
+/// A range is wide if its width exceeds both this share of its lower end and this many nanoseconds.
 ///
-/// 10 % and 200 µs would mislead a reader. A fifth of that is left for delays that the client cannot see, such as the way of a
-/// response through a busy kernel.
+/// A difference of 10 % and 200 µs would mislead a reader. The thresholds are a fifth lower, because there are also
+/// delays that the client cannot measure, such as the way of a response through a busy kernel.
 const WIDE_SHARE: f64 = 0.08;
 const WIDE_NANOS: u64 = 160_000;
 
-/// Smallest share of unaffected operations from which a percentile is taken. Fewer would be one short stretch of the run, which
-/// is not typical of the rest.
+/// Minimum share of unaffected operations for the lower end to be computed from them. A smaller share may be one short
+/// part of the run, which is not typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
 impl QuantileRange {
-    /// Returns the range of quantile `q` of `all`. Client stalls affected the subset `part`, and added at most `added_max`
-    /// nanoseconds to each of its values. `None` without values.
+    /// Returns the range of quantile `q` of `all`. Client stalls affected the values in `part`, a subset of `all`, and
+    /// added at most `added_max` nanoseconds to each. `None` if there are no values.
     ///
-    /// A stall only ever adds time, so the percentile of all operations is an upper bound for the target. If the unaffected
-    /// operations happen to be slower than all together, the range does not get wider.
+    /// A stall can only add time, so the percentile of all operations is an upper bound for the target. If the unaffected
+    /// operations happen to be slower than all operations together, the range has no width.
     #[must_use]
     pub fn of(all: &Distribution, part: &Distribution, added_max: u64, q: f64) -> Option<Self> {
         let high = all.quantile(q)?;
@@ -58,7 +58,7 @@ impl QuantileRange {
         Some(Self { low: low.min(high), high })
     }
 
-    /// Returns whether the client may have changed the percentile by more than a reader should overlook.
+    /// Returns whether the client may have changed the percentile so much that reports must show it.
     #[must_use]
     pub fn is_wide(&self) -> bool {
         let width = self.high.saturating_sub(self.low);
@@ -67,7 +67,7 @@ impl QuantileRange {
 }
 
 impl KindStats {
-    /// Returns the values of a time: of all operations that succeeded, and of the affected ones among them.
+    /// Returns the values of a time: those of all operations that succeeded, and those of the affected ones among them.
     #[must_use]
     pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
         match timed {
@@ -77,7 +77,7 @@ impl KindStats {
         }
     }
 
-    /// Returns the range of quantile `q` of a time of the target. `None` if no operation succeeded.
+    /// Returns the range in which quantile `q` of a time of the target lies. `None` if no operation succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
@@ -85,19 +85,20 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns by how much time inside the client lengthened quantile `q`, in nanoseconds: until the kernel had the request, and
-    /// from the arrival of the response until its read.
+    /// Returns by how much the client lengthened quantile `q`, in nanoseconds. This is the time until the kernel had the
+    /// request, and the time from the arrival of the response until the client read it.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),
             Timed::Service => self.timestamped.unread(q),
-            // Only the end of a response has a timestamp. That is also the first byte if the response comes in one piece.
+            // Only the end of a response has a timestamp. If the response arrives in one piece, this timestamp is also
+            // that of the first byte.
             Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.timestamped.unread(q),
             Timed::Ttfb => 0,
         }
     }
 
-    /// Returns how many of the operations whose time exceeds `bound` may do so only because of the time inside the client.
+    /// Returns how many operations would not exceed `bound` without the time inside the client.
     #[must_use]
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;
@@ -110,8 +111,8 @@ impl KindStats {
             let value = values.quantile(q).unwrap_or(0);
             value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
         };
-        // Binary search, as if the condition held for all ranks from some rank on. Where it does not, any rank at which it
-        // changes is as good as another.
+        // Binary search assumes that the condition holds for all ranks above some rank. If it changes more than once, any
+        // rank at which it changes will do.
         let (mut within, mut beyond_rank) = (all - beyond, all + 1);
         while beyond_rank - within > 1 {
             let rank = within.midpoint(beyond_rank);
@@ -148,7 +149,7 @@ mod tests {
         let range = QuantileRange::of(&all, &part, LONG, 0.9).unwrap();
         assert!(range.low.abs_diff(MS) < MS / 100 && range.high.abs_diff(26 * MS) < MS / 10, "{range:?}");
         assert!(range.is_wide());
-        assert!(!QuantileRange::of(&all, &part, LONG, 0.5).unwrap().is_wide(), "stalls do not change the median");
+        assert!(!QuantileRange::of(&all, &part, LONG, 0.5).unwrap().is_wide(), "rare stalls do not change the median");
     }
 
     #[test]
@@ -159,8 +160,16 @@ mod tests {
         let (mut all, part) = (of(&[2 * MS; 990]), of(&[50 * MS; 9000]));
         all.merge(&of(&[MS]));
         all.merge(&part);
-        assert_eq!(QuantileRange::of(&all, &part, LONG, 0.5).unwrap().low, 0, "less than a tenth is unaffected");
-        assert_eq!(QuantileRange::of(&part, &part, LONG, 0.5).unwrap().low, 0, "nothing was unaffected");
+        assert_eq!(
+            QuantileRange::of(&all, &part, LONG, 0.5).unwrap().low,
+            0,
+            "the range starts at 0 if less than a tenth is unaffected"
+        );
+        assert_eq!(
+            QuantileRange::of(&part, &part, LONG, 0.5).unwrap().low,
+            0,
+            "the range starts at 0 if nothing was unaffected"
+        );
     }
 
     #[test]

@@ -1,42 +1,43 @@
 //! Redirected operations, request by request.
 //!
-//! The response time of a redirected operation is the sum of its requests' times. The time of each request has two parts:
-//! the time before it was sent, and the time until its response was complete. Nothing lies in between, so the parts add up
-//! to the response time to the nanosecond, which the accounting checks ([`crate::result::accounting`]). Operations without
-//! a redirect do not appear here.
+//! The response time of a redirected operation is the sum of the times of its requests. The time of each request has two
+//! parts: the time before it was sent, and the time from then until its response was complete. There is nothing between
+//! these parts, so they add up to the response time to the nanosecond, which the accounting checks
+//! ([`crate::result::accounting`]). Operations without a redirect are not counted here.
 
 use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Positions that have rows of their own; later ones count as the last.
+/// Number of positions with a row of their own. Later positions are counted in the last one.
 pub(crate) const POSITIONS: u8 = 16;
-/// Rows with hosts of their own; hosts of further rows count as [`Label::Other`].
+/// Maximum number of rows with named hosts. The hosts of further rows are counted as [`Label::Other`].
 const ROWS_MAX: usize = 256;
-/// Longest list of rows in a record: [`ROWS_MAX`], and one of other hosts for each position.
+/// Maximum number of rows in a record: [`ROWS_MAX`], and one row of other hosts for each position.
 const ROWS_IN_RECORD: usize = ROWS_MAX + POSITIONS as usize;
 
 /// Requests of all redirected operations that had the same position and went to the same host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HopStats {
-    /// Number of redirects before the request: 0 for the first request of an operation, 15 for the 16th and all later ones.
+    /// Number of redirects before the request: 0 for the first request of an operation. 15 also stands for all larger
+    /// numbers.
     pub position: u8,
-    /// Host.
+    /// Host to which the requests were sent.
     pub host: Label,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: u64,
-    /// Attempts whose response was a redirect that the client followed.
+    /// Number of attempts whose response was a redirect that the client followed.
     pub redirects: u64,
-    /// Connections opened for them.
+    /// Number of connections opened for these requests.
     pub opened: u64,
     /// Body bytes received.
     pub body_bytes: u64,
     /// Bytes of heads and framing received.
     pub overhead_bytes: u64,
-    /// Time before they were sent, in operations that succeeded, in nanoseconds: since the end of the previous response, or
-    /// for the first request since the operation's intended start.
+    /// Time before the requests were sent, for operations that succeeded, in nanoseconds. It starts at the end of the
+    /// previous response, or at the operation's intended start for the first request.
     pub until_sent_nanos: u64,
-    /// Time from sending to the end of the response, in operations that succeeded, in nanoseconds.
+    /// Time from sending to the end of the response, for operations that succeeded, in nanoseconds.
     pub service: Distribution,
 }
 
@@ -57,7 +58,7 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`, whose position and host are the same or count as this one's.
+    /// Adds the results of `other`. Its position and host must be the same, or be counted under this row's.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,
@@ -79,7 +80,7 @@ impl HopStats {
         self.service.merge(service);
     }
 
-    /// Returns the part of the response times that these requests account for, before and after sending, in nanoseconds.
+    /// Returns the time that these requests contribute to response times, before and after sending, in nanoseconds.
     #[must_use]
     pub fn nanos(&self) -> u128 {
         self.service.moments().sum.saturating_add(u128::from(self.until_sent_nanos))
@@ -91,7 +92,7 @@ impl HopStats {
 pub struct RedirectChains {
     /// Number of operations.
     pub ops: u64,
-    /// Operations that succeeded. All times are of these only.
+    /// Number of operations that succeeded. All times refer only to these.
     pub ok: u64,
     /// Attempts of all operations.
     pub attempts: u64,
@@ -101,7 +102,7 @@ pub struct RedirectChains {
     pub response: Distribution,
     /// Service times of the operations that succeeded, in nanoseconds.
     pub service: Distribution,
-    /// Time that they waited for responses that were redirects, in nanoseconds.
+    /// Time for which these operations waited for responses that were redirects, in nanoseconds.
     pub redirect_nanos: u64,
     /// Time from the end of each redirect until the next request was sent (name look-up, connection, TLS), in nanoseconds.
     pub reach_nanos: u64,
@@ -109,7 +110,7 @@ pub struct RedirectChains {
     pub redirect_body_bytes: u64,
     /// Bytes of heads and framing of the redirects of all operations.
     pub redirect_overhead_bytes: u64,
-    /// The same operations by position and host.
+    /// Requests of the same operations, by position and host.
     #[serde(deserialize_with = "bounded::list::<_, _, ROWS_IN_RECORD>")]
     pub rows: Vec<HopStats>,
 }
@@ -145,14 +146,16 @@ impl RedirectChains {
         }
     }
 
-    /// Returns `nanos` as a share of the response times of the operations that succeeded, in 0..=1; `None` if none did.
+    /// Returns `nanos` as a share of the response times of the operations that succeeded, in 0..=1; `None` if no
+    /// operation succeeded.
     #[must_use]
     pub fn share(&self, nanos: u128) -> Option<f64> {
         let whole = self.response.moments().sum;
         (whole > 0).then(|| nanos as f64 / whole as f64)
     }
 
-    /// Returns the row of a position and host, and creates it on first use; that of other hosts if there are too many rows.
+    /// Returns the row of a position and host. Creates it if it does not exist yet. If there are too many rows, returns
+    /// the row of other hosts.
     pub(crate) fn row_mut(&mut self, position: u8, host: &Label) -> &mut HopStats {
         let position = position.min(POSITIONS - 1);
         let find =

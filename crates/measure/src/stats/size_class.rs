@@ -14,7 +14,7 @@ pub(crate) const SIZE_CLASSES: [(u64, &str); 10] = [
     (u64::MAX, "over 10 GiB"),
 ];
 
-/// Returns the index of the class that a size belongs to.
+/// Returns the index of the class to which a size belongs.
 pub(crate) fn size_class(bytes: u64) -> u8 {
     SIZE_CLASSES.iter().position(|(bound, _)| bytes <= *bound).unwrap_or(0) as u8
 }

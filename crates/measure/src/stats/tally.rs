@@ -5,7 +5,7 @@ use crate::values::{Counts, add, bounded};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Bound of status codes, which have three digits.
+/// Upper bound of status codes, which have three digits.
 const STATUS_CODES: usize = 1000;
 
 /// Number of responses by status code.
@@ -48,17 +48,18 @@ impl StatusCounts {
     }
 }
 
-/// Counts of operations and attempts. [`super::Stats`] has two: one for operations that belong to the window, one for the rest.
+/// Counts of operations and attempts. [`super::Stats`] contains two: one for operations that belong to the measured
+/// window, and one for the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Operations that the schedule (open model) or the slots (closed model) asked for.
     pub scheduled: u64,
     /// Operations that the client started.
     pub started: u64,
-    /// Operations that were scheduled and never started.
+    /// Operations that were scheduled but never started.
     pub dropped: u64,
-    /// Dropped operations that were due in the window and that the client failed to start for reasons of its own: they did not
-    /// wait for a slot at `in_flight_max`.
+    /// Dropped operations that were due in the measured window, and that the client itself failed to start: they did not
+    /// wait for a slot because of `in_flight_max`.
     #[serde(default)]
     pub missed_by_client: u64,
     /// Operations that succeeded.
@@ -74,10 +75,10 @@ pub struct Tally {
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
-    /// Attempts that were further requests of an operation of several requests.
+    /// Attempts for the second or a later request of an operation that consists of several.
     #[serde(default)]
     pub steps: u64,
-    /// Attempts that sent an operation again after a stale kept-alive connection.
+    /// Attempts that repeated a request after a stale kept-alive connection.
     pub resends: u64,
     /// Attempts by class.
     pub classes: Counts<AttemptClass>,
@@ -91,9 +92,9 @@ pub struct Tally {
     pub body_bytes: u64,
     /// Bytes of response heads, framing and trailers of the attempts.
     pub overhead_bytes: u64,
-    /// Bytes that the attempts sent.
+    /// Bytes sent by the attempts.
     pub sent_bytes: u64,
-    /// Request body bytes among [`Self::sent_bytes`].
+    /// Number of request body bytes in [`Self::sent_bytes`].
     #[serde(default)]
     pub sent_body: u64,
 }
@@ -157,23 +158,23 @@ impl Tally {
 pub struct Traffic {
     /// Response body bytes received.
     pub body: u64,
-    /// Bytes received of heads, framing and trailers, and those that TLS added.
+    /// Bytes received for heads, framing and trailers, and bytes that TLS added.
     pub overhead: u64,
     /// Bytes sent.
     pub sent: u64,
-    /// Request body bytes among [`Self::sent`].
+    /// Number of request body bytes in [`Self::sent`].
     #[serde(default)]
     pub sent_body: u64,
-    /// Response body bytes that arrived inside the window for attempts that failed or were redirects. Counted when the
-    /// operation ends.
+    /// Response body bytes that arrived inside the measured window for attempts that failed or were redirects. They are
+    /// counted when the operation ends.
     pub wasted: u64,
-    /// Request body bytes that were sent inside the window for such attempts.
+    /// Request body bytes that were sent inside the measured window for attempts that failed or were redirects.
     #[serde(default)]
     pub wasted_sent: u64,
 }
 
 impl Traffic {
-    /// Returns the body bytes in both directions.
+    /// Returns the number of body bytes in both directions.
     #[must_use]
     pub fn moved(&self) -> u64 {
         self.body.saturating_add(self.sent_body)

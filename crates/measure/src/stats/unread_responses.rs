@@ -1,27 +1,27 @@
-//! Waits of unread responses in the receive queues of this client.
+//! How long responses waited unread in the receive queues of this client.
 //!
-//! The kernel timestamps what it receives. On a sample of the reads that end a response, the client compares that timestamp
-//! with the instant of the read. The difference is part of the service time, but the target did not cause it
-//! (docs/measurement.md).
+//! The kernel timestamps the data that it receives. For a sample of the reads that end a response, the client compares
+//! this timestamp with the instant of the read. The difference is part of the service time, but the target did not cause
+//! it (docs/measurement.md).
 
 use crate::sample::{OpSample, ReadSample};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Waits of sampled responses in the receive queue, as sums.
+/// Sums of the waits of sampled responses.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct UnreadResponses {
-    /// Responses sampled.
+    /// Number of sampled responses.
     pub sampled: u64,
-    /// Sampled responses that fitted one segment, so that the kernel's timestamp is that of the whole response. The others
-    /// waited for at least the recorded time.
+    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp is that of the whole
+    /// response. The others waited for at least the recorded time.
     pub exact: u64,
-    /// Sum of the waits, in nanoseconds. Each counts as often as the number of reads that its sample represents, since the
-    /// client samples a smaller share where there are many reads.
+    /// Sum of the waits, in nanoseconds. Each is weighted by the number of reads that its sample represents, because the
+    /// client samples a smaller share if there are many reads.
     pub nanos: u64,
     /// Sum of the service times of the sampled responses, in nanoseconds, weighted in the same way.
     pub service_nanos: u64,
-    /// Samples discarded because the system clock was stepped.
+    /// Number of samples discarded because the system clock was set.
     pub discarded: u64,
 }
 
@@ -32,7 +32,7 @@ impl UnreadResponses {
         self.sampled == 0 && self.discarded == 0
     }
 
-    /// Adds a response with its service time. `exact` means that it fitted one segment.
+    /// Adds a response with its service time. `exact` means that it fitted into one segment.
     pub(crate) fn add(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
@@ -69,15 +69,15 @@ impl UnreadResponses {
     }
 }
 
-/// Times of the operations whose response has an arrival timestamp, with and without the time inside the client, in nanoseconds.
-/// Each counts as often as the number of reads that its sample represents.
+/// Times of the operations whose response has an arrival timestamp, with and without the time inside the client, in
+/// nanoseconds. Each is weighted by the number of reads that its sample represents.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimestampedTimes {
     /// Response time until the end of the response was read.
     pub until_read: Distribution,
     /// Response time until the end of the response arrived.
     pub until_arrival: Distribution,
-    /// Response time from the instant at which the kernel had the request until the end of the response arrived.
+    /// Time from the instant at which the kernel had the request until the end of the response arrived.
     pub outside_client: Distribution,
     /// Service time until the end of the response was read.
     pub service_until_read: Distribution,
@@ -102,8 +102,9 @@ impl TimestampedTimes {
         }
     }
 
-    /// Records an operation `times` times: its times, the part of them before the kernel had the request, and the part for which
-    /// its response waited unread, in nanoseconds.
+    /// Records an operation as often as its sample represents. All times are in nanoseconds: response and service time,
+    /// the part of the response time before the kernel had the request, and the time for which the response waited
+    /// unread.
     pub(crate) fn record(
         &mut self,
         (response_nanos, service_nanos): (u64, u64),
@@ -119,14 +120,15 @@ impl TimestampedTimes {
         self.service_until_arrival.record_many(service_nanos.saturating_sub(unread), times);
     }
 
-    /// Returns by how much responses that waited unread lengthen quantile `q` of the service time, in nanoseconds.
+    /// Returns by how much quantile `q` of the service time is lengthened by the time for which responses waited unread,
+    /// in nanoseconds.
     #[must_use]
     pub fn unread(&self, q: f64) -> u64 {
         quantile_excess(&self.service_until_read, &self.service_until_arrival, q)
     }
 
-    /// Returns by how much time inside the client lengthens quantile `q` of the response time, in nanoseconds: until the kernel
-    /// had the request, and while the response waited unread.
+    /// Returns by how much the client lengthened quantile `q` of the response time, in nanoseconds: until the kernel had
+    /// the request, and while the response waited unread.
     #[must_use]
     pub fn inside_client(&self, q: f64) -> u64 {
         quantile_excess(&self.until_read, &self.outside_client, q)
@@ -143,7 +145,7 @@ impl TimestampedTimes {
     }
 }
 
-/// Returns by how much quantile `q` of `with` exceeds that of `without`; 0 if `without` is empty.
+/// Returns by how much quantile `q` of `with` exceeds quantile `q` of `without`; 0 if `without` is empty.
 fn quantile_excess(with: &Distribution, without: &Distribution, q: f64) -> u64 {
     let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
     if without.count() == 0 { 0 } else { at(with).saturating_sub(at(without)) }
@@ -154,9 +156,9 @@ fn quantile_excess(with: &Distribution, without: &Distribution, q: f64) -> u64 {
 pub struct ClientShare {
     /// The share, in 0..=1.
     pub share: f64,
-    /// `true` if the share is a lower bound, because some of the sampled responses did not fit one segment.
+    /// `true` if the share is a lower bound, because some of the sampled responses did not fit into one segment.
     pub at_least: bool,
-    /// Number of responses that it was measured on.
+    /// Number of sampled responses.
     pub samples: u64,
 }
 
@@ -185,7 +187,7 @@ mod tests {
         let mut times = TimestampedTimes::default();
         assert!(times.is_empty() && times.unread(0.5) == 0 && times.inside_client(0.5) == 0);
         let both = |nanos| (nanos, nanos);
-        // Every second slow response arrived early and was read late.
+        // Half of the slow responses arrived early and were read late.
         (0..900).for_each(|_| times.record(both(5_000_000), 1_000_000, 0, 1));
         (0..50).for_each(|_| times.record(both(20_000_000), 0, 0, 1));
         (0..25).for_each(|_| times.record(both(20_000_000), 0, 15_000_000, 2));
@@ -198,7 +200,7 @@ mod tests {
         assert!(!sum.is_empty() && sum.unread(0.94) == times.unread(0.94));
     }
 
-    /// Handshakes that lengthen response times do not hide waits in service times.
+    /// Handshakes lengthen response times, but must not hide waits within service times.
     #[test]
     fn unread_waits_show_behind_slow_handshakes() {
         let mut times = TimestampedTimes::default();

@@ -1,7 +1,7 @@
-//! Time of the measured window for which the client was at its limits.
+//! How long the client was at its limits during the measured window.
 //!
-//! The client watches itself in every interval ([`crate::ClientLoad`]). The rules of docs/measurement.md decide for each
-//! interval which limits it reached, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the conclusion.
+//! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md determine
+//! which limits it reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the conclusion.
 
 use super::Model;
 use crate::interval::Interval;
@@ -10,34 +10,35 @@ use serde::{Deserialize, Serialize};
 
 /// Busy share of a thread above which it has no time left.
 const BUSY_MAX: f64 = 0.95;
-/// Share of a thread's time that it may spend without any operation: waking up, reading the clock, handing over results. The
-/// cost of operations is estimated only from what exceeds it.
+/// Maximum share of a thread's time that it spends without any operation: on waking up, reading the clock, and handing
+/// over results. Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Share of polls that find responses already waiting, above which responses wait unread.
+/// Share of polls that find responses already waiting, above which responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed above which it is full.
 const NIC_MAX: f64 = 0.9;
-/// Share of time for which the process may wait for a core.
+/// Maximum share of time for which a thread may wait for a core.
 const RUN_DELAY_MAX: f64 = 0.05;
-/// Share of time that the hypervisor may give to others.
+/// Maximum share of time for which the hypervisor may run other virtual machines instead.
 const STEAL_MAX: f64 = 0.02;
-/// Lateness p99 that is always allowed, in nanoseconds, and the share of the median response time that is allowed.
+/// Allowed p99 of lateness: the larger of this number of nanoseconds and this share of the median response time.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 const LATENESS_MAX_SHARE: f64 = 0.05;
-/// Shorter intervals, in seconds, are ignored, because their shares depend on chance.
+/// Minimum length of an interval that is examined, in seconds. In shorter ones, shares depend on chance.
 const SECONDS_MIN: f64 = 0.2;
 /// Share of descriptors or local ports in use above which there are too few.
 const RESOURCES_MAX: f64 = 0.95;
 /// Share of all cores' time above which the host has no core to spare.
 const HOST_FULL_MIN: f64 = 0.95;
-/// Share of an interval for which a thread may be kept from running altogether.
+/// Maximum share of an interval for which a thread may be kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
 
-/// Returns whether a thread could not have made the offered load of an open run even with a core of its own and a target that
-/// accepts everything: the CPU time per started operation, times the number of scheduled operations, exceeds the thread's time.
+/// Returns whether a thread could not have generated the offered load of an open run even with a core of its own and an
+/// infinitely fast target. This is the case if the CPU time per started operation, multiplied by the number of scheduled
+/// operations, exceeds the thread's time.
 ///
-/// `busy` is CPU time that the thread got. If the host took the core for a while, the thread started fewer operations in less
-/// CPU time, and the cost per operation is the same. Without a started operation the cost is unknown.
+/// `busy` is the CPU time that the thread got. If other processes took its core for a while, the thread started fewer
+/// operations in less CPU time, so the cost per operation is the same. If no operation was started, the cost is unknown.
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
@@ -46,25 +47,28 @@ pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
 /// Time of the measured window for which the client was at each of its limits, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLimits {
-    /// Seconds examined.
+    /// Number of seconds that were examined.
     pub seconds: f64,
-    /// Seconds in which a thread was busy while responses waited unread, or more was offered than it had time for.
+    /// Seconds in which a thread was busy while responses waited unread, or in which more operations were offered than it
+    /// had time for.
     pub cpu: f64,
     /// Seconds in which operations started later than allowed (open model).
     pub late: f64,
     /// Seconds in which a network card was full.
     pub nic: f64,
-    /// Seconds in which other processes or machines took this host's cores.
+    /// Seconds in which other processes or virtual machines took this host's cores.
     pub host: f64,
     /// Seconds in which too few descriptors or local ports were left.
     pub resources: f64,
-    /// Time for which a thread was kept from running altogether: a stopped process, a paused machine.
+    /// Time for which a thread was kept from running altogether, because its process was stopped or its machine paused.
     pub frozen: f64,
-    /// Time that others took from this client, of its cores or of the whole process, as far as it delayed operations.
+    /// Time lost to other processes or machines (they took the client's cores, or the whole process was stopped), counted
+    /// only as far as this delayed operations.
     pub taken: f64,
-    /// Time for which a thread waited for a core that other processes or machines had, whether or not that delayed operations.
+    /// Time for which a thread waited for a core that other processes or machines used, whether or not this delayed
+    /// operations.
     pub host_delay: f64,
-    /// Time that the CPU quota of the client's control group took.
+    /// Time for which the CPU quota of the client's control group kept it from running.
     pub throttled: f64,
     /// Seconds in which all cores of this host were in use.
     #[serde(default)]
@@ -87,17 +91,18 @@ impl ClientLimits {
             return;
         }
         let load = &interval.client;
-        // Waiting for a core takes as much of a thread's time as work does. Uploads have no responses that could wait unread, so
-        // there a thread without time left is enough.
+        // Waiting for a core takes as much of a thread's time as work does. Uploads have no responses that could wait
+        // unread, so for them a thread without time left is enough.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
         let overfull = model.is_open() && offered_too_much(load.busy, &interval.stats.measured);
-        // A quota stops the whole client and makes its threads wait for cores: no other process is responsible for that.
+        // A CPU quota stops the whole client and makes its threads wait for cores. No other process is responsible for
+        // this time.
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
-        // A thread with time to spare that gets its core late delays what is waiting at that moment: all operations if a full
-        // round of responses waits, one of them if responses come one by one.
+        // If a thread has time to spare but gets its core late, this delays the operations that are ready at that moment:
+        // all of them if a full round of responses is waiting, one of them if responses arrive one by one.
         let delayed = match *model {
             _ if full => 1.0,
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),
@@ -133,7 +138,7 @@ impl ClientLimits {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
 
-    /// Returns the seconds for which this client was stopped by something other than its CPU quota.
+    /// Returns how long something other than its CPU quota stopped this client, in seconds.
     #[must_use]
     pub fn stopped(&self) -> f64 {
         (self.frozen - self.throttled).max(0.0)

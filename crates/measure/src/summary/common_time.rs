@@ -1,15 +1,17 @@
-//! Time for which several runs of one load were measured together, so that several machines count as one run.
+//! The time in which several runs of one load were measured together, so that runs on several machines count as one.
 //!
-//! Each run has a clock of its own, whose zero is a moment of wall time. Only the time in which all of them were
-//! measured counts: the whole seconds of each run that lie inside the window of every other run, or reach beyond it by
-//! at most a tenth. Clocks and starts of machines do not agree more closely.
+//! Each run has its own clock, whose zero is an instant of wall time. Only the time in which all runs were measured
+//! counts. It consists of those whole seconds of each run that lie inside the measured window of every other run, or
+//! reach beyond it by at most a tenth of a second. The tolerance is needed because clocks and starts of machines never
+//! agree exactly.
 //!
-//! Seconds of different runs start at different moments. Each is assigned to the second of the common time that it
-//! covers most of, so two machines are apart by at most half a second plus the difference of their clocks. A second
-//! counts if every run has one for it.
+//! Seconds of different runs start at different instants. Each is assigned to the second of the common time that it
+//! overlaps most. Two machines are therefore shifted by at most half a second plus the difference of their clocks. A
+//! second counts only if every run has one for it.
 //!
-//! If the window of a run ends with the common time, its drain counts too, because dropped and unanswered operations
-//! belong to the percentiles that include failures. The drain of a run that continued belongs to a later time.
+//! If the measured window of a run ends with the common time, its drain counts too, because dropped and unanswered
+//! operations belong to the percentiles that include failures. If a run continued after the common time, its drain
+//! belongs to that later time.
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -17,10 +19,10 @@ use crate::stats::LastEnds;
 use crate::time::Instant;
 use crate::time::{INTERVAL, Stage};
 
-/// Length of an interval that counts, in nanoseconds.
+/// Length of the intervals that count, in nanoseconds.
 const SECOND: u64 = INTERVAL.as_nanos() as u64;
 
-/// Time by which a second may reach beyond the common time, in nanoseconds.
+/// Maximum time by which a second may reach beyond the common time, in nanoseconds.
 const SLACK: u64 = SECOND / 10;
 
 /// Position of an interval on a clock.
@@ -42,7 +44,7 @@ impl Span {
     }
 }
 
-/// Intervals of a run on its clock.
+/// Positions of the intervals of a run on its clock.
 #[derive(Clone, Debug)]
 pub struct RunTimes {
     /// Wall time of the clock's zero, in milliseconds since 1970.
@@ -61,7 +63,7 @@ impl RunTimes {
         self.spans.iter().filter(|span| span.stage == Stage::Measured)
     }
 
-    /// Returns the wall time of the start and end of the window.
+    /// Returns the wall times of the start and the end of the measured window.
     fn window(&self) -> Option<(u64, u64)> {
         let start = self.measured().map(|span| self.wall(span.start)).min()?;
         let end = self.measured().map(|span| self.wall(span.end)).max()?;
@@ -69,29 +71,29 @@ impl RunTimes {
     }
 }
 
-/// Relation of a run to the common time.
+/// Position of a run relative to the common time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Member {
-    /// Wall time of the zero of its clock.
+    /// Wall time of the zero of the run's clock.
     zero: u64,
-    /// End of its window if its drain counts.
+    /// End of the run's measured window if its drain counts; else `None`.
     drains_from: Option<u64>,
 }
 
-/// Time in which all of several runs were measured.
+/// The time in which all of several runs were measured.
 #[derive(Clone, Debug)]
 pub struct CommonTime {
     /// Wall time of the start.
     origin: u64,
     /// Wall time of the latest possible end.
     end: u64,
-    /// Seconds that count, ascending, from `origin`.
+    /// Seconds that count, in ascending order, relative to `origin`.
     seconds: Vec<u64>,
     members: Vec<Member>,
 }
 
 impl CommonTime {
-    /// Returns the common time of these runs; `None` if it has no whole second.
+    /// Returns the common time of runs; `None` if it contains no whole second.
     #[must_use]
     pub fn of(runs: &[RunTimes]) -> Option<Self> {
         let windows: Vec<(u64, u64)> = runs.iter().map(RunTimes::window).collect::<Option<_>>()?;
@@ -121,15 +123,15 @@ impl CommonTime {
         Some(common)
     }
 
-    /// Returns the second that an interval between these wall times covers most of; `None` unless the interval is a
-    /// whole second inside.
+    /// Returns the second that an interval between these wall times overlaps most; `None` unless the interval is a whole
+    /// second inside the common time.
     fn second(&self, start: u64, end: u64) -> Option<u64> {
         let (from, to) = (self.origin.saturating_sub(SLACK), self.end.saturating_add(SLACK));
         let inside = start >= from && end <= to && end.checked_sub(start) == Some(SECOND);
         inside.then(|| start.saturating_sub(self.origin).saturating_add(SECOND / 2) / SECOND)
     }
 
-    /// Returns the wall time of the start, in milliseconds since 1970.
+    /// Returns the wall time of the start of the common time, in milliseconds since 1970.
     #[must_use]
     pub fn started_unix_ms(&self) -> u64 {
         self.origin / 1_000_000
@@ -169,14 +171,14 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // These instants belong to the clock of one run, and the first and last operations of one run are not those of
-        // all.
+        // These instants refer to the clock of one run, and the first and last operations of one run are not those of all
+        // runs.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
         }
-        // Within a second, the runs are not aligned.
+        // Within a second, the clocks of the runs do not agree, so their last operations cannot be compared.
         interval.stats.last = LastEnds::default();
         (interval.start, interval.end) = (placed.start, placed.end);
         Some(interval)
@@ -210,8 +212,8 @@ mod tests {
         // The second run starts and ends 2.3 s later.
         let runs = [run(0, 10_000), run(2_300, 10_000)];
         let common = CommonTime::of(&runs).unwrap();
-        // From 2.8 s to 10.5 s on the first clock. Seconds of the first run from 3.5 s on belong to the common second 1
-        // and later, those of the second run to 0 to 6.
+        // The common time lasts from 2.8 s to 10.5 s on the first run's clock. The seconds of the first run from 3.5 s on
+        // belong to the common seconds from 1 on, and the seconds of the second run belong to 0 to 6.
         assert_eq!((common.seconds(), common.started_unix_ms()), (6, START + 2_800));
         let first = placed(&common, 0, &runs[0]);
         let second = placed(&common, 1, &runs[1]);
@@ -227,7 +229,7 @@ mod tests {
         let common = CommonTime::of(&runs).unwrap();
         assert_eq!(common.seconds(), 5);
         for (index, times) in runs.iter().enumerate() {
-            assert_eq!(placed(&common, index, times).len(), 6, "all but the warm-up");
+            assert_eq!(placed(&common, index, times).len(), 6, "all intervals but the warm-up count");
         }
     }
 
@@ -235,7 +237,10 @@ mod tests {
     fn runs_without_a_common_second_have_no_common_time() {
         assert!(CommonTime::of(&[run(0, 3_000), run(3_000, 3_000)]).is_none());
         assert!(CommonTime::of(&[run(0, 3_000), run(2_500, 3_000)]).is_none());
-        assert!(CommonTime::of(&[run(0, 900), run(0, 900)]).is_none(), "rates need a whole second");
+        assert!(
+            CommonTime::of(&[run(0, 900), run(0, 900)]).is_none(),
+            "there is no common time without a whole second, which rates need"
+        );
         assert!(CommonTime::of(&[]).is_none());
         let empty = RunTimes { started_unix_ms: u64::MAX, spans: Vec::new() };
         assert!(CommonTime::of(&[run(0, 3_000), empty]).is_none());

@@ -1,23 +1,24 @@
-//! Counts of response times by time and by size, with a bounded number of cells, for heat maps.
+//! Counts of response times in a grid of time and value, for heat maps. The number of cells is bounded.
 //!
-//! The reader of a saved run does not keep the histogram of each interval. This is a bounded substitute: at most
-//! [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. When a run outgrows the
-//! columns, neighboring columns are added, and each then covers twice the time. Only resolution is lost.
+//! A reader of a saved run does not keep the histograms of all intervals. The heat map is a substitute of bounded size:
+//! it has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. When a run
+//! outgrows the columns, neighboring ones are merged in pairs, so each column covers twice the time. Only resolution is
+//! lost.
 
 use crate::time::Instant;
 use crate::values::Distribution;
 use crate::values::distribution::RESOLUTION;
 
-/// Most columns. A screen hardly shows more.
+/// Maximum number of columns. A screen hardly shows more.
 pub const COLUMNS_MAX: usize = 300;
 /// Number of rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
 pub const ROWS: usize = 164;
-/// Rows in which a value doubles. Each row is 19 % higher than the previous one.
+/// Number of rows in which a value doubles. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
-/// Shortest length of a column: that of an interval.
+/// Minimum length of a column, which is that of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
 
-/// Counts of values by time and size.
+/// Counts of values by time and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeatMap {
     column_nanos: u64,
@@ -54,12 +55,12 @@ impl HeatMap {
         self.column_nanos
     }
 
-    /// Returns the counts of each column, by row from the smallest values up.
+    /// Returns the columns. Each contains the counts of its rows, from the smallest values up.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = &[u64; ROWS]> {
         self.columns.iter()
     }
 
-    /// Returns the column of an instant, after merging columns until it is within the limit.
+    /// Returns the index of the column that contains an instant. Merges columns first if there would be too many.
     fn column_of(&mut self, at: u64) -> usize {
         loop {
             match usize::try_from(at / self.column_nanos) {
@@ -82,7 +83,7 @@ impl HeatMap {
     }
 }
 
-/// Returns the row of a value in nanoseconds.
+/// Returns the index of the row that contains a value, given in nanoseconds.
 fn row_of(nanos: u64) -> usize {
     let octaves = (nanos.max(RESOLUTION) as f64 / RESOLUTION as f64).log2();
     ((octaves * ROWS_PER_OCTAVE) as usize).min(ROWS - 1)
@@ -122,7 +123,7 @@ mod tests {
             let wanted: usize = seconds.iter().map(|(_, values)| values.len()).sum();
             prop_assert_eq!(heat.columns().flatten().sum::<u64>(), wanted as u64);
             prop_assert!(heat.columns().len() <= COLUMNS_MAX);
-            // Brute force: each column holds the values of its time.
+            // Compared with brute force: each column contains the values of its time.
             for (index, counts) in heat.columns().enumerate() {
                 let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
                 let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();

@@ -1,4 +1,4 @@
-//! Load model of a run, as far as its results depend on it.
+//! The properties of a run's load model on which results depend.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// Each slot starts an operation when its previous one has ended.
+    /// Each slot starts its next operation when the previous one has ended.
     Closed {
         /// Number of slots.
         concurrency: u64,
     },
-    /// Arrivals follow a schedule.
+    /// Operations start on a schedule.
     Open {
         /// Largest number of operations in flight.
         in_flight_max: u64,
@@ -19,7 +19,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Returns whether arrivals follow a schedule.
+    /// Returns whether operations start on a schedule.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Open { .. })

@@ -1,7 +1,7 @@
 //! The results of a whole run, folded from its intervals.
 //!
-//! Nothing here depends on the live run: [`Summary::of`] takes the intervals in the order in which they were written, so a
-//! report made from a directory that a crash left behind is the same as one made at the end.
+//! Nothing here depends on a live run. [`Summary::of`] takes the intervals in the order in which they were written, so a
+//! report made from a directory that a crash left behind is the same as one made at the end of the run.
 
 pub mod client_limits;
 pub mod common_time;
@@ -21,7 +21,7 @@ use crate::stats::{KindStats, Stats, Traffic};
 use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
 
-/// Share of the time for which a client that stood still was kept from running.
+/// If a client was kept from running for more than this share of the time, it counts as having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
@@ -29,7 +29,7 @@ const STOOD_STILL_MIN: f64 = 0.5;
 pub struct StageTotals {
     /// Length in seconds.
     pub seconds: f64,
-    /// Bytes that arrived or were sent in it.
+    /// Bytes that arrived or were sent during the stage.
     pub traffic: Traffic,
     /// CPU time of the client process, in nanoseconds.
     pub cpu_nanos: u64,
@@ -42,7 +42,7 @@ pub struct Summary {
     pub stats: Stats,
     /// Measured operations of all kinds together.
     pub all: KindStats,
-    /// Start and end of the measured window; `None` if it was not reached.
+    /// Start and end of the measured window; `None` if the run did not reach it.
     pub window: Option<(Instant, Instant)>,
     /// Totals of the warm-up.
     pub warmup: StageTotals,
@@ -50,23 +50,24 @@ pub struct Summary {
     pub measured: StageTotals,
     /// Totals of the drain.
     pub drain: StageTotals,
-    /// Operations that succeeded inside the window, whenever they were due.
+    /// Number of operations that succeeded inside the measured window, whenever they were due.
     pub window_ok: u64,
-    /// Operations that failed inside the window, whenever they were due.
+    /// Number of operations that failed inside the measured window, whenever they were due.
     pub window_failed: u64,
-    /// Operations in flight at the end of the last interval.
+    /// Number of operations in flight at the end of the last interval.
     pub in_flight_at_end: u64,
-    /// Largest number of operations in flight in the window; see [`Interval::in_flight_peak`].
+    /// Largest number of operations in flight during the measured window; see [`Interval::in_flight_peak`].
     pub in_flight_peak: u64,
     /// Time for which the client was at one of its limits.
     pub limits: ClientLimits,
     /// Evidence of what limits the run.
     pub evidence: Evidence,
-    /// Number of operations that marked ones would have overtaken had they been independent ([`crate::evidence::overtaking`]).
+    /// Number of operations that the marked ones are expected to overtake if all are independent
+    /// ([`crate::evidence::overtaking`]).
     pub overtaking_expected: f64,
     /// `true` if client and target ran on the same host.
     pub shares_host: bool,
-    /// Rates that other numbers of slots reached after the run; `None` without `--probe`.
+    /// Rates that the probe reached with other numbers of slots after the run; `None` without `--probe`.
     pub probes: Option<Probes>,
 }
 
@@ -82,7 +83,7 @@ impl Summary {
         summary
     }
 
-    /// Adds the next interval. It does not update [`Self::all`], which [`Self::of`] does once.
+    /// Adds the next interval. Does not update [`Self::all`], which [`Self::of`] computes once at the end.
     pub fn add(&mut self, model: &Model, interval: &Interval) {
         self.stats.merge(&interval.stats);
         let totals = match interval.stage {
@@ -101,7 +102,7 @@ impl Summary {
                 add(&mut self.window_ok, tally.ok);
                 add(&mut self.window_failed, tally.failed);
             }
-            // Runs that were saved by earlier versions have only the number at the end.
+            // Records of earlier versions contain only the number at the end of the interval.
             self.in_flight_peak = self.in_flight_peak.max(interval.in_flight_peak).max(interval.in_flight);
             self.limits.add(model, interval);
         }
@@ -109,7 +110,7 @@ impl Summary {
     }
 
     fn add_evidence(&mut self, interval: &Interval) {
-        // Expected overtaking follows from service times, which exist only for measured operations.
+        // Expected overtaking depends on service times, which are only recorded for measured operations.
         let observed = interval.evidence.overtaking;
         let times = || interval.stats.all_kinds().service.without(&interval.evidence.paused);
         let spread = if observed.ahead > 0 { overtaking::spread(&times()) } else { None };
@@ -121,8 +122,8 @@ impl Summary {
         self.evidence.merge(&evidence);
     }
 
-    /// Returns the time for which the schedule asked for operations, in seconds: the window, without the tail in which the last
-    /// operations of a run of N operations end.
+    /// Returns the length of the schedule in seconds. This is the measured window, without the tail in which the last
+    /// operations of a run with a fixed number of operations end.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {
@@ -133,7 +134,8 @@ impl Summary {
         }
     }
 
-    /// Returns the throughput: response body bytes per second that arrived in the window. `None` without a window.
+    /// Returns the throughput: response body bytes that arrived per second of the measured window. `None` without a
+    /// window.
     #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         self.per_second(self.measured.traffic.body)
@@ -146,7 +148,7 @@ impl Summary {
         self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
     }
 
-    /// Returns the request body bytes per second that were sent in the window. `None` without a window.
+    /// Returns the request body bytes that were sent per second of the measured window. `None` without a window.
     #[must_use]
     pub fn sending(&self) -> Option<f64> {
         self.per_second(self.measured.traffic.sent_body)
@@ -165,33 +167,34 @@ impl Summary {
         (seconds > 0.0).then(|| self.stats.measured.scheduled as f64 / seconds)
     }
 
-    /// Returns the started operations per second of the window.
+    /// Returns the operations that started per second of the measured window.
     #[must_use]
     pub fn started_rate(&self) -> Option<f64> {
         self.per_second(self.stats.measured.started)
     }
 
-    /// Returns the operations that succeeded or failed inside the window, per second of it. Operations that end in the drain
-    /// belong to the counts of the window, not to its rates.
+    /// Returns the operations that succeeded or failed per second of the measured window. Operations that end in the
+    /// drain are part of the window's counts, but not of its rates.
     #[must_use]
     pub fn completed_rate(&self) -> Option<f64> {
         self.per_second(self.window_ok.saturating_add(self.window_failed))
     }
 
-    /// Returns the operations that succeeded inside the window, per second of it.
+    /// Returns the operations that succeeded per second of the measured window.
     #[must_use]
     pub fn ok_rate(&self) -> Option<f64> {
         self.per_second(self.window_ok)
     }
 
-    /// Returns a count per second of the window. `None` without a window.
+    /// Divides a count by the length of the measured window in seconds. `None` without a window.
     #[must_use]
     pub fn per_second(&self, count: u64) -> Option<f64> {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
     }
 
-    /// Returns the share of operations that succeeded among those that ended, were dropped, or hung ([`KindStats::hanging`]), in
-    /// 0..=1. Other unfinished operations are healthy and do not count. `None` if no operation counts.
+    /// Returns the share of operations that succeeded, in 0..=1. Operations that ended, were dropped, or hung
+    /// ([`KindStats::hanging`]) count. Other unfinished operations are healthy and do not count. `None` if no operation
+    /// counts.
     #[must_use]
     pub fn success(&self) -> Option<f64> {
         let tally = &self.stats.measured;
@@ -199,15 +202,15 @@ impl Summary {
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 
-    /// Returns the range of quantile `q` of a time of the target, over all kinds: from the quantile without what this client
-    /// added to that of all operations. `None` if no operation succeeded.
+    /// Returns the range in which quantile `q` of a time of the target lies, over all kinds: from the quantile without
+    /// the time that this client added to the quantile of all operations. `None` if no operation succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         self.all.quantile_range(timed, q)
     }
 
-    /// Returns the client's share of service time, measured on a sample of the responses in the window and the drain. `None`
-    /// without samples, as on unix sockets.
+    /// Returns the client's share of service time, measured on a sample of the responses in the measured window and the
+    /// drain. `None` without samples, as on unix sockets.
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()
@@ -219,14 +222,15 @@ impl Summary {
         self.limits.share(self.limits.frozen.max(self.limits.throttled)) > STOOD_STILL_MIN
     }
 
-    /// Returns the mean number of operations in flight over the window.
+    /// Returns the mean number of operations in flight during the measured window.
     #[must_use]
     pub fn mean_in_flight(&self) -> Option<f64> {
         (self.measured.seconds > 0.0).then(|| self.stats.in_flight_nanos as f64 / 1e9 / self.measured.seconds)
     }
 
-    /// Returns the time spent on connections by each operation that succeeded, with zero for those that used a kept-alive one:
-    /// what ab calls "Connect". It includes the TLS handshake. In a run with TLS, connections without it count as zero.
+    /// Returns the time that each successful operation spent on connections, which ab calls "Connect". It includes the
+    /// TLS handshake. Operations that used a kept-alive connection count as zero. In a run with TLS, connections without
+    /// a handshake also count as zero.
     #[must_use]
     pub fn connect_of_all(&self) -> Distribution {
         let with_tls = self.all.connect_and_handshake.count() > 0;

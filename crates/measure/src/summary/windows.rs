@@ -1,39 +1,39 @@
-//! A run as a bounded number of windows, the observations of the bootstrap and of batch means.
+//! Divides a run into a bounded number of windows. They are the observations of the bootstrap and of batch means.
 //!
-//! Histograms of all intervals of a long run would not fit into memory. Neighboring intervals are merged, twice as many
-//! whenever there are too many windows, so a run of any length has at most [`WINDOWS_MAX`] windows. A long run has at
-//! least half of that.
+//! The histograms of all intervals of a long run would not fit into memory. Whenever there are too many windows,
+//! neighboring ones are merged in pairs. A run of any length thus has at most [`WINDOWS_MAX`] windows, and a long run has
+//! at least half as many.
 
 use crate::interval::Interval;
 use crate::statistics::Recorded;
 use crate::time::Stage;
 
-/// Most windows of a run.
+/// Maximum number of windows of a run.
 pub const WINDOWS_MAX: usize = 300;
 
-/// Results of consecutive intervals of the measured window, as far as runs are compared by them.
+/// Results of consecutive intervals of the measured window. Contains what comparisons of runs need.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// Length in seconds.
+    /// Length of the window in seconds.
     pub seconds: f64,
-    /// Operations that succeeded in this time, whenever they were due.
+    /// Number of operations that succeeded in this time, whenever they were due.
     pub succeeded: u64,
-    /// Operations due in the measured window that succeeded.
+    /// Number of operations due in the measured window that succeeded.
     pub ok: u64,
-    /// Operations due in the measured window that succeeded or failed.
+    /// Number of operations due in the measured window that succeeded or failed.
     pub completed: u64,
-    /// Operations due in the measured window that count for success: ended, dropped, or without a byte of a response at
-    /// the end.
+    /// Number of operations due in the measured window that count for the share of success: they ended, were dropped, or
+    /// had not received a byte of a response at the end.
     pub judged: u64,
     /// Response body bytes received, without those of attempts that failed or were redirects. May be negative, because
-    /// wasted bytes are counted when an operation ends.
+    /// the latter are counted when an operation ends.
     pub good_bytes: f64,
     /// Request body bytes sent, without those of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,
     /// CPU time of the client, in nanoseconds.
     pub cpu_nanos: f64,
-    /// Response times in nanoseconds. Operations that failed, were dropped or never ended are
-    /// [`crate::statistics::BEYOND`] every time.
+    /// Response times in nanoseconds. Operations that failed, were dropped or never ended count as
+    /// [`crate::statistics::BEYOND`].
     pub response: Recorded,
 }
 
@@ -78,9 +78,9 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Windows {
     list: Vec<Window>,
-    /// Intervals in each window but the last.
+    /// Number of intervals in each window except the last one.
     each: u32,
-    /// Intervals in the last window.
+    /// Number of intervals in the last window.
     filled: u32,
 }
 
@@ -92,7 +92,7 @@ impl Default for Windows {
 
 impl Windows {
     /// Adds the next interval. The warm-up is left out. Operations that end in the drain belong to the last window, so
-    /// that the sums over all windows are those of the run.
+    /// the sums over all windows equal those of the run.
     pub fn add(&mut self, interval: &Interval) {
         if interval.stage == Stage::Warmup {
             return;

@@ -1,8 +1,8 @@
 //! Instants, and the clocks that return them.
 //!
 //! The engine never asks the operating system for the time. It gets a [`Clock`], so the same code runs on real and on
-//! simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the run. Wall
-//! time is only a label that is added where records are written.
+//! simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the run. Wall time
+//! is only added as a label when records are written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct Instant(u64);
 impl Instant {
     /// Zero of the clock.
     pub const ZERO: Self = Self(0);
-    /// Instant later than any that a clock can return (584 years), for "no deadline".
+    /// An instant later than any that a clock can return (584 years). It means "no deadline".
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Returns the instant `nanos` nanoseconds after the clock's zero.
@@ -54,7 +54,7 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
-    /// Saturates at [`Instant::NEVER`].
+    /// Returns the sum, at most [`Instant::NEVER`].
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -63,7 +63,7 @@ impl Add<Duration> for Instant {
 impl Sub<Duration> for Instant {
     type Output = Self;
 
-    /// Saturates at [`Instant::ZERO`].
+    /// Returns the difference, at least [`Instant::ZERO`].
     fn sub(self, span: Duration) -> Self {
         Self(self.0.saturating_sub(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
     }
@@ -77,11 +77,11 @@ impl fmt::Display for Instant {
 
 /// Source of monotonic time.
 pub trait Clock {
-    /// Returns the current instant, which never decreases.
+    /// Returns the current instant. It never decreases.
     fn now(&self) -> Instant;
 }
 
-/// Monotonic clock of the operating system, with the creation of this value as its zero.
+/// Monotonic clock of the operating system. Its zero is the creation of this value.
 ///
 /// It is `Copy`, so that all threads of a run share one zero.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Instants of a run, the clocks that return them, and the stages that a run consists of.
+//! Instants of a run, the clocks that return them, and the stages of a run.
 
 mod clock;
 mod timeline;

@@ -1,8 +1,9 @@
 //! Stages of a run: warm-up, measured window, drain.
 //!
-//! An operation belongs to the window by its intended start, its bytes by their arrival, its sample to the interval in
-//! which it ended (docs/measurement.md). The end of the window may be unknown while the run goes on, because a run of N
-//! operations ends with the last of them. An interrupt may move it forward.
+//! The intended start of an operation decides whether it belongs to the measured window. Its bytes are counted when they
+//! arrive, and its sample belongs to the interval in which it ended (docs/measurement.md). The end of the window may be
+//! unknown during the run, because a run with a fixed number of operations ends with the last of them. An interrupt may
+//! move the end forward.
 
 use crate::enumerated;
 use crate::time::Instant;
@@ -17,10 +18,10 @@ enumerated! {
     }
 }
 
-/// Longest interval that is saved.
+/// Maximum length of an interval that is saved.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Positions of the stages of a run.
+/// Start and end of the stages of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
     start: Instant,
@@ -30,8 +31,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the timeline of a run that starts at `start`, warms up for `warmup` and then measures for `window`, or
-    /// until it is ended.
+    /// Returns the timeline of a run that starts at `start`, warms up for `warmup`, and is then measured for `window`, or
+    /// until it is ended if that is `None`.
     #[must_use]
     pub fn new(start: Instant, warmup: Duration, window: Option<Duration>) -> Self {
         let window_start = start + warmup;
@@ -39,7 +40,7 @@ impl Timeline {
         Self { start, window_start, window_end, interval: INTERVAL }
     }
 
-    /// Returns the timeline with intervals of `length`, of which [`INTERVAL`] must be a multiple.
+    /// Returns the same timeline with intervals of `length`. [`INTERVAL`] must be a multiple of it.
     #[must_use]
     pub fn in_slices(self, length: Duration) -> Self {
         debug_assert!(!length.is_zero() && INTERVAL.as_nanos().is_multiple_of(length.as_nanos()));
@@ -64,7 +65,7 @@ impl Timeline {
         self.window_end
     }
 
-    /// Ends the window at `at`, unless it ends earlier.
+    /// Ends the measured window at `at`, unless it ends earlier.
     pub fn end_window(&mut self, at: Instant) {
         self.window_end = self.window_end.min(at);
     }
@@ -87,7 +88,7 @@ impl Timeline {
         self.stage(intended) == Stage::Measured
     }
 
-    /// Returns the nanoseconds of `from..to` that lie inside the window.
+    /// Returns how much of the time `from..to` lies inside the measured window, in nanoseconds.
     #[must_use]
     pub fn overlap_nanos(&self, from: Instant, to: Instant) -> u64 {
         to.min(self.window_end).nanos_since(from.max(self.window_start))

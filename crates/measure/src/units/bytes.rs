@@ -1,5 +1,5 @@
-//! Sizes in bytes. `kB`, `MB`… are powers of 1000, `KiB`, `MiB`… powers of 1024. A bare `K` or `M` is rejected, because
-//! tools disagree about its meaning.
+//! Sizes in bytes. `kB`, `MB`, … are powers of 1000. `KiB`, `MiB`, … are powers of 1024. A bare `K` or `M` is rejected,
+//! because tools disagree about its meaning.
 
 use super::{UnitError, parse_number, split_unit};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl FromStr for ByteSize {
 }
 
 impl fmt::Display for ByteSize {
-    /// Writes the shortest form of the exact size, which parses to the same value.
+    /// Writes the shortest text that parses to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, factor) = UNITS
             .iter()
@@ -69,7 +69,7 @@ impl fmt::Display for ByteSize {
 }
 
 impl ByteSize {
-    /// Returns the size rounded for people, in decimal units, such as `1.25 GB`.
+    /// Returns the size rounded for readers, in decimal units, such as `1.25 GB`.
     #[must_use]
     pub fn human(self) -> String {
         let (name, factor) = [

@@ -1,4 +1,4 @@
-//! Values with units, with one parser for each kind, shared by command line, scenario and records.
+//! Values with units. Each kind has one parser, which command line, scenarios and records share.
 
 mod bytes;
 mod rate;
@@ -8,7 +8,7 @@ pub use bytes::ByteSize;
 pub use rate::Rate;
 pub use span::{format_span, parse_span};
 
-/// Description of what is wrong with a value, with the fix.
+/// What is wrong with a value, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 

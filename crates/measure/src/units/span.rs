@@ -16,13 +16,13 @@ const UNITS: [(&str, f64); 10] = [
     ("w", 604_800e9),
 ];
 
-/// Longest span: 366 days.
+/// Maximum time span: 366 days.
 const LONGEST_NANOS: f64 = 366.0 * 86_400e9;
 
 /// Parses a time span of up to 366 days.
 ///
 /// # Errors
-/// Fails with the text and the fix.
+/// Fails if the text is not such a time span. The error contains the text and the fix.
 pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let wrong = || UnitError::new(format!("`{text}` is not a span of time: write it like 10s, 1m30s, 500ms or 250us"));
     let mut rest = text.trim();
@@ -79,7 +79,7 @@ mod tests {
     proptest! {
         #[test]
         fn format_parses_back(nanos in 0_u64..31_536_000_000_000_000) {
-            // Whole microseconds, because nanoseconds of a year do not fit a double.
+            // Whole microseconds are used, because the number of nanoseconds in a year does not fit into a double.
             let span = Duration::from_micros(nanos / 1000);
             prop_assert_eq!(parse_span(&format_span(span)), Ok(span));
         }

@@ -1,5 +1,5 @@
-//! Limits for reading saved records. A record with a list or string longer than this program ever writes is rejected,
-//! so a hostile file may slow a reader down, but cannot exhaust its memory.
+//! Limits for reading saved records. A record with a list or string longer than this program ever writes is rejected. A
+//! hostile file may thus slow down a reader, but cannot exhaust its memory.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// Reads a list of at most `MOST` elements, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// Fails if an element does, or if the list is longer; the rest of the list is not read then.
+/// Fails if an element cannot be read, or if the list is longer. In the latter case, the rest of the list is not read.
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(from: D) -> Result<Vec<T>, D::Error> {
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
@@ -39,7 +39,7 @@ pub fn text<'de, D: Deserializer<'de>, const MOST: usize>(from: D) -> Result<Str
     String::deserialize(from).and_then(fitting::<D::Error, MOST>)
 }
 
-/// Reads a string like [`text`], or nothing.
+/// Reads an optional string of at most `MOST` bytes, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
 /// Fails like [`text`].

@@ -1,7 +1,7 @@
 //! Closed sets of names, and exact counts over them.
 //!
-//! Outcomes, causes and flags are enums in which each member has a fixed name. [`Counts`] has one counter for every
-//! member, adds without loss, and is serialized as a map from name to count without the zeros.
+//! Outcomes, causes and flags are enums in which each member has a fixed name. [`Counts`] has one counter for each
+//! member. It can be merged without loss, and is serialized as a map from names to counts, without zeros.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -15,7 +15,7 @@ pub trait Enumerated: Copy + PartialEq + 'static {
     const ALL: &'static [Self];
     /// Returns the position in [`Self::ALL`].
     fn index(self) -> usize;
-    /// Returns the name in records and reports: lower case, words joined by `_` or `-`.
+    /// Returns the name that records and reports use: lower case, words joined by `_` or `-`.
     fn name(self) -> &'static str;
 
     /// Returns the member with a name; `None` if there is no such member.
@@ -80,7 +80,7 @@ impl<E: Enumerated> Default for Counts<E> {
 }
 
 impl<E: Enumerated> Counts<E> {
-    /// Counts `member` once more.
+    /// Adds one to the count of `member`.
     #[inline]
     pub fn add(&mut self, member: E) {
         self.counts[member.index()] += 1;

@@ -8,7 +8,7 @@ pub mod random;
 pub use distribution::{Distribution, Moments, Quantile};
 pub use enumerated::{Counts, Enumerated};
 
-/// Returns the sum of saved counts. It saturates, since a damaged record may hold any number.
+/// Returns the sum of saved counts. It saturates, because a damaged record may contain any number.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)

@@ -1,12 +1,12 @@
-//! Pseudorandom numbers from a seed, the same on every machine.
+//! Pseudorandom numbers from a seed. They are the same on every machine.
 //!
-//! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): its finalizer for
-//! numbers that are functions of an index, and its sequence for resampling.
+//! The algorithm is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+//! Its finalizer computes numbers that are functions of an index, and its sequence is used for resampling.
 
 /// Increment of the state in each step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Returns the result of one step of SplitMix64 from the state `value`.
+/// Returns the output of one step of SplitMix64 from the state `value`.
 #[inline]
 #[must_use]
 pub fn mix(mut value: u64) -> u64 {
@@ -21,7 +21,7 @@ pub fn mix(mut value: u64) -> u64 {
 pub struct Random(u64);
 
 impl Random {
-    /// Creates the sequence of a seed.
+    /// Creates the sequence that belongs to a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -34,7 +34,8 @@ impl Random {
         bits
     }
 
-    /// Returns the next number, uniform in 0..`bound` (by Lemire's multiplication; the bias is below `bound` / 2⁶⁴).
+    /// Returns the next number, uniform in 0..`bound`. It uses Lemire's multiplication, whose bias is below `bound` /
+    /// 2⁶⁴.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_sequence_agrees_with_the_reference() {
-        // First numbers of SplitMix64 from state 1234567 in its reference implementation.
+        // First numbers of the reference implementation of SplitMix64, from the state 1234567.
         let mut random = Random::new(1_234_567);
         let drawn = [(); 3].map(|()| random.bits());
         assert_eq!(drawn, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);

@@ -1,31 +1,31 @@
-//! Simulated targets with a known share of slow operations, which depend on each other.
+//! Simulated targets with a known share of slow operations that depend on each other.
 
 use measure::statistics::sequential::{Decision, Sequential};
 use measure::values::random::Random;
 use std::time::Duration;
 
-/// Share of operations that may be slow: an objective on p95.
+/// Maximum share of operations that may be slow, as in an objective on p95.
 pub const TOLERATED: f64 = 0.05;
-/// Length of a level in seconds: 30 of the longest spells for a target at its bound.
+/// Length of a level in seconds. In this time, a target at its bound has 30 spells of the longest length.
 pub const LEVEL_SECONDS: f64 = 30.0 * 2.0 / TOLERATED;
-/// Operations in a slice of 100 ms.
+/// Number of operations in a slice, and length of a slice in seconds.
 const OPS: u64 = 20;
 const SLICE: f64 = 0.1;
-/// Exponent of the Pareto distributions, at which their variance is infinite.
+/// Exponent of the Pareto distributions. Their variance is infinite.
 const PARETO: f64 = 1.5;
 
-/// Process by which operations are slow.
+/// Random process that decides which operations are slow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
-    /// Bursts of this many seconds in which all operations are slow, with exponentially distributed gaps.
+    /// All operations are slow in bursts of this many seconds, with exponentially distributed gaps.
     Bursts(f64),
     /// A pause every 5 s, with a random phase.
     Pauses,
-    /// A share that rises in proportion to time, from 0 to twice the mean over the level.
+    /// The share of slow operations rises linearly over the level, from 0 to twice the mean.
     Drift,
-    /// Independent times of a Pareto distribution, slow if they exceed the bound.
+    /// Times are independent and Pareto-distributed. Operations are slow if they exceed the bound.
     HeavyTimes,
-    /// Spells with a Pareto-distributed length from 50 ms on, limited to 2 s.
+    /// Spells have a Pareto-distributed length of at least 50 ms, limited to 2 s.
     HeavySpells,
 }
 
@@ -42,7 +42,7 @@ impl Process {
     ];
 }
 
-/// Level of a process, which yields slow operations slice by slice.
+/// A simulated level, which yields the number of slow operations slice by slice.
 pub struct Level<'r> {
     process: Process,
     share: f64,
@@ -71,7 +71,7 @@ impl<'r> Level<'r> {
     fn mean_spell(&self) -> Option<f64> {
         match self.process {
             Process::Bursts(seconds) => Some(seconds),
-            // ∫ min(x, 2) of a Pareto distribution from 0.05 on.
+            // The mean of min(x, 2), for x from a Pareto distribution that starts at 0.05.
             Process::HeavySpells => {
                 let (least, most): (f64, f64) = (0.05, 2.0);
                 Some((PARETO * least - least.powf(PARETO) * most.powf(1.0 - PARETO)) / (PARETO - 1.0))
@@ -80,7 +80,7 @@ impl<'r> Level<'r> {
         }
     }
 
-    /// Returns the length of the spell or gap that begins.
+    /// Returns the length of the spell or gap that starts now.
     fn length(&mut self) -> f64 {
         let mean = self.mean_spell().unwrap_or_default();
         match (self.slow, self.process) {
@@ -111,7 +111,7 @@ impl<'r> Level<'r> {
         }
     }
 
-    /// Returns the decision of the sequential test, and its time in seconds.
+    /// Runs the sequential test on the level. Returns its decision, and the time in seconds at which it was made.
     pub fn decided(mut self, tolerated: f64, alpha: f64) -> Option<(Decision, f64)> {
         let mut test = Sequential::new(tolerated, alpha).over(Duration::from_secs_f64(self.slices as f64 * SLICE));
         while self.number < self.slices {
@@ -130,17 +130,17 @@ impl<'r> Level<'r> {
 /// Outcomes of many levels of one process and share.
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes {
-    /// Number of levels decided as within their bound.
+    /// Number of levels for which the test decided "within".
     pub within: usize,
-    /// Number of levels decided as beyond their bound.
+    /// Number of levels for which the test decided "beyond".
     pub beyond: usize,
-    /// Number of levels not decided in time.
+    /// Number of levels for which the test did not decide in time.
     pub open: usize,
-    /// Seconds until the decisions, ascending.
+    /// Times of the decisions in seconds, in ascending order.
     pub seconds: Vec<f64>,
 }
 
-/// Simulates `levels` levels of `seconds` seconds.
+/// Simulates `levels` levels, each for `seconds`.
 pub fn outcomes(process: Process, share: f64, tolerated: f64, seconds: f64, levels: usize, seed: u64) -> Outcomes {
     let slices = (seconds / SLICE).round() as u64;
     let mut random = Random::new(seed);

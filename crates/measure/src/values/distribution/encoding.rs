@@ -1,4 +1,4 @@
-//! Distributions in records: exact moments, and a histogram in the V2 encoding of HdrHistogram as base64.
+//! The form of distributions in records: exact moments, and a histogram in the V2 encoding of HdrHistogram as base64.
 
 use super::{Distribution, Moments, RESOLUTION, SIGNIFICANT_DIGITS};
 use base64::Engine;
@@ -50,25 +50,27 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
-/// Length of the V2 header in bytes: cookie, length of the payload, offset, digits, lowest and highest value, ratio.
+/// Length of the V2 header in bytes. It contains: cookie, length of the payload, offset, digits, lowest value, highest
+/// value, ratio.
 pub(super) const HEADER_BYTES: usize = 40;
-/// Most values in one saved distribution. No client records that many in a second, and the sum over all kinds and
-/// intervals of a run still fits 64 bits, as the histogram's own sums require.
+/// Maximum number of values in one saved distribution. No client records so many in a second, and the sum over all kinds
+/// and intervals of a run still fits into 64 bits, which the histogram's own sums need.
 const COUNT_MAX: u64 = 1 << 36;
 
-/// Rejects encodings that this module never writes and that would cost the decoder gigabytes or a panic.
+/// Rejects encodings that this module never writes, and that would make the decoder panic or use gigabytes of memory.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
-    // The decoder allocates the payload that the header announces before it checks that the payload exists.
+    // The decoder allocates the payload length that the header announces before it checks whether the payload exists.
     let length = u32::try_from(payload.len()).map_err(|_| "the histogram is too long")?;
     if header[4..8] != length.to_be_bytes() {
         return Err("the histogram's length differs from its header");
     }
-    // More digits, or a lower resolution, would take gigabytes of counters.
+    // With more digits or a finer resolution, the counters would take gigabytes.
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
         return Err("the histogram has other digits or another resolution than three significant digits and 64");
     }
-    // The one number that the decoder cannot negate. No count up to `COUNT_MAX` has that many such bytes in a row.
+    // These bytes encode the only number that the decoder cannot negate. No count up to `COUNT_MAX` contains so many of
+    // them in a row.
     if payload.windows(9).any(|window| window == [0xFF; 9]) {
         return Err("the histogram has an impossible count");
     }

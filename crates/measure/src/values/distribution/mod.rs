@@ -1,8 +1,8 @@
 //! Distributions of measured values: an HdrHistogram with exact moments.
 //!
-//! Threads, intervals and saved runs exchange histograms because histograms can be added, which percentiles cannot.
-//! Values keep three significant digits. Count, sum, sum of squares, minimum and maximum are exact. A distribution
-//! grows with the range of its values and never holds samples.
+//! Threads, intervals and saved runs exchange histograms, because histograms can be added and percentiles cannot. Values
+//! are recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size of a
+//! distribution depends on the range of its values, not on their number.
 
 mod encoding;
 mod moments;
@@ -13,14 +13,14 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference between values that is kept: 64 ns for times (so three digits hold from 64 µs on), 64 B/s for
-/// speeds.
+/// Smallest difference between values that is kept: 64 ns for times, 64 B/s for speeds. Values therefore have three
+/// significant digits from 64,000 on, for example from 64 µs.
 pub const RESOLUTION: u64 = 64;
 
 /// Recorded values, with quantiles to three significant digits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// Created with the first value.
+    /// Created when the first value is recorded.
     histogram: Option<Box<Histogram<u64>>>,
     moments: Moments,
 }
@@ -28,9 +28,9 @@ pub struct Distribution {
 /// Quantile of a distribution that includes operations without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
-    /// The value.
+    /// The quantile is this value.
     Value(u64),
-    /// The rank falls among unfinished operations: the value is larger than what they had waited.
+    /// The rank falls among unfinished operations, so the value is larger than the time that they had waited.
     Unfinished,
     /// The rank falls among failed or dropped operations, which count as +∞.
     Failed,
@@ -38,7 +38,7 @@ pub enum Quantile {
     Empty,
 }
 
-/// Reason why recording and adding cannot fail.
+/// Reason why recording and merging cannot fail.
 const GROWS: &str = "an auto-resizing histogram accepts any 64-bit value";
 
 fn new_histogram(values: u64) -> Histogram<u64> {
@@ -56,7 +56,7 @@ impl Distribution {
         self.moments.count == 0
     }
 
-    /// Records a value: nanoseconds of a time, bytes per second of a speed.
+    /// Records a value: a time in nanoseconds, or a speed in bytes per second.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.moments.record(value);
@@ -91,10 +91,11 @@ impl Distribution {
         }
     }
 
-    /// Returns the values that are not in `part`, a subset of these: bucket by bucket, never below zero.
+    /// Returns the values that are not in `part`, which must be a subset of these. Counts are subtracted bucket by
+    /// bucket, and never become negative.
     ///
-    /// Sum and sum of squares are exact for a true subset. Minimum and maximum are exact to their buckets, because a
-    /// histogram does not show which of the values in a bucket belong to the part.
+    /// Sum and sum of squares are exact if `part` is a true subset. Minimum and maximum are only exact to the bucket,
+    /// because a histogram does not show which values of a bucket belong to the part.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         if part.histogram.is_none() {
@@ -114,7 +115,8 @@ impl Distribution {
         left
     }
 
-    /// Adds `count` values of a bucket of a distribution with the moments `from`. Buckets are added in ascending order.
+    /// Adds `count` values of a bucket that ends at `highest`. They come from a distribution with the moments `from`.
+    /// Buckets must be added in ascending order.
     fn keep(&mut self, highest: u64, count: u64, from: &Moments) {
         if count == 0 {
             return;
@@ -164,11 +166,11 @@ impl Distribution {
         }
     }
 
-    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and
-    /// `failed` ones, which are +∞.
+    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and `failed`
+    /// operations, which count as +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
-        // The sums of saved counts must not overflow, whatever a damaged record contains.
+        // Sums of saved counts must not overflow, whatever a damaged record contains.
         let ended = self.moments.count.saturating_add(unfinished);
         let all = ended.saturating_add(failed);
         if all == 0 {
@@ -189,13 +191,13 @@ impl Distribution {
         if rank == self.moments.count {
             return self.moments.max;
         }
-        // Half a rank lower, so that rounding in the floating-point quantile cannot move to the next rank.
+        // Half a rank is subtracted, so that floating-point rounding cannot select the next rank.
         let value = histogram.value_at_quantile((rank as f64 - 0.5) / self.moments.count as f64);
         value.clamp(self.moments.min, self.moments.max)
     }
 
-    /// Returns how many values are above a bound and how many are below it, by the values of their buckets as in
-    /// quantiles.
+    /// Returns how many values are above a bound, and how many are below it. As in quantiles, values are represented by
+    /// their buckets.
     #[must_use]
     pub fn beyond(&self, bound: f64) -> (u64, u64) {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;
@@ -207,7 +209,7 @@ impl Distribution {
         })
     }
 
-    /// Returns the sum of the values above a bound, by the values of their buckets.
+    /// Returns the sum of the values above a bound. Values are represented by their buckets.
     #[must_use]
     pub fn sum_beyond(&self, bound: f64) -> u128 {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max);
@@ -215,7 +217,7 @@ impl Distribution {
         above.fold(0, |sum, (recorded, count)| sum + u128::from(value(recorded)) * u128::from(count))
     }
 
-    /// Returns the histogram, for files that contain one; `None` without values.
+    /// Returns the histogram, for export to files; `None` without values.
     #[must_use]
     pub fn histogram(&self) -> Option<&Histogram<u64>> {
         self.histogram.as_deref()
@@ -227,7 +229,7 @@ impl Distribution {
         new_histogram(0)
     }
 
-    /// Returns recorded values and their counts, ascending; each value is the highest of its bucket.
+    /// Returns pairs of value and count, in ascending order. Each value is the highest of its bucket.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram
             .iter()

@@ -29,7 +29,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
     }
 
-    /// Returns the moments of these values and those of `other` together.
+    /// Returns the moments of the values of both combined.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         match (self.count, other.count) {
@@ -53,7 +53,7 @@ impl Moments {
 
     /// Returns the sample standard deviation (divisor n − 1); `None` below two values.
     ///
-    /// It is computed from exact integer sums, n·Σx² − (Σx)², so that no digits cancel.
+    /// It is computed from exact integer sums, n·Σx² − (Σx)², so that cancellation loses no digits.
     #[must_use]
     pub fn standard_deviation(&self) -> Option<f64> {
         if self.count < 2 {
@@ -68,7 +68,7 @@ impl Moments {
     }
 }
 
-/// Sums too large for JSON numbers, as decimal strings.
+/// Serializes sums as decimal strings, because they are too large for JSON numbers.
 mod decimal {
     use serde::{Deserialize, Deserializer, Serializer};
 

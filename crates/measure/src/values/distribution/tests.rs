@@ -1,4 +1,4 @@
-//! Distributions compared with sorted values and direct computations.
+//! Tests that compare distributions with sorted values and direct computations.
 
 use super::encoding::{HEADER_BYTES, Record};
 use super::*;
@@ -63,7 +63,7 @@ proptest! {
             (found, expected) => prop_assert_eq!(found, expected),
         }
         let text = serde_json::to_string(&found).unwrap();
-        prop_assert!(serde_json::from_str::<Distribution>(&text).is_ok(), "the rest can be saved and read");
+        prop_assert!(serde_json::from_str::<Distribution>(&text).is_ok(), "the remaining distribution can be saved and read");
     }
 
     #[test]
@@ -109,7 +109,7 @@ fn failed_and_unfinished_operations_exceed_all_values() {
 
 #[test]
 fn averaging_percentiles_would_be_wrong_and_merging_is_right() {
-    // A quiet client and a stalled one.
+    // One client runs undisturbed, the other one stalls.
     let mut quiet = of(&(0..10_000).map(|i| 1_000_000 + i * 100).collect::<Vec<_>>());
     let stalled = of(&(0..1_000).map(|i| if i < 50 { 500_000_000 } else { 1_000_000 + i * 100 }).collect::<Vec<_>>());
     let average = (quiet.quantile(0.99).unwrap() + stalled.quantile(0.99).unwrap()) / 2;
@@ -142,7 +142,7 @@ fn damaged_records_are_rejected() {
     };
     assert!(rejected(3, &with(15, 5)).contains("three significant digits"));
     assert!(rejected(3, &with(23, 1)).contains("another resolution"));
-    // Four gigabytes are announced but missing.
+    // The header announces four gigabytes that are missing.
     assert!(rejected(3, &with(4, 0xFF)).contains("differs from its header"));
     assert!(rejected(3, &bytes[..20]).contains("has no header"));
     assert!(rejected(3, &[]).contains("has no header"));
@@ -158,7 +158,7 @@ fn absurd_counts_are_rejected_before_they_overflow() {
         bytes.extend_from_slice(payload);
         bytes
     };
-    // Zigzag numbers in base 128: i64::MIN, which has no positive counterpart, and i64::MAX twice.
+    // Zigzag-encoded numbers in base 128: i64::MIN, which has no positive counterpart, and i64::MAX twice.
     let least = with_payload(&[0xFF; 9]);
     let most = with_payload(&[[0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]; 2].concat());
     for (bytes, count, why) in
