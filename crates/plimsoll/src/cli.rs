@@ -1,4 +1,4 @@
-//! The command line: all commands with their help, and how each is run.
+//! The command line: all commands, their help texts, and the functions that run them.
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
@@ -24,11 +24,11 @@ const EXIT_CODES: &str = "Exit codes: 0 PASS, or PARTIAL · 1 FAIL · 2 bad usag
 /// A command of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Finds the load line of the embedded server: a first look that needs nothing else.
+    /// Finds the load line of the embedded server: a first look that needs no other server.
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
-    /// Runs the study of a scenario file: several targets and settings, with repeats in a fair order.
+    /// Runs the study in a scenario file: several targets and settings, repeated in a fair order.
     Run(run::Args),
     /// Writes a dataset to a target, once.
     Prepare(Box<prepare::Args>),
@@ -36,15 +36,15 @@ pub enum Command {
     Cleanup(Box<cleanup::Args>),
     /// Writes a dataset to disk: files of any sizes with reproducible content.
     Generate(Box<generate::Args>),
-    /// Finds which server of a redirecting cluster owns which object, and writes lists for `get`.
+    /// Finds which server of a redirecting cluster owns each object, and writes lists for `get`.
     Owners(Box<owners::Args>),
     /// Measures the cost of redirects: reads the same objects through one server and from their owners.
     Redirects(Box<redirects::Args>),
     /// Serves files and blackhole objects, with optional delays, stalls and faults.
     Serve(Box<serve::Args>),
-    /// Prints the report of a saved run, even of one that is in progress or was interrupted.
+    /// Prints the report of a saved run, which may still be in progress or have been interrupted.
     Report(report::Args),
-    /// Compares two sets of saved runs: what is worse, better, equivalent or inconclusive.
+    /// Compares two sets of saved runs: each metric is worse, better, equivalent or inconclusive.
     Compare(compare::Args),
     /// Merges runs that several machines made at the same time.
     Merge(merge::Args),

@@ -1,11 +1,11 @@
-//! Standard output and standard error. A reader that has gone away is neither a failure nor a panic.
+//! Standard output and standard error. If the reader of the output has gone away, it is neither a failure nor a panic.
 
 use crate::failure::{Exit, Failure};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use sys::signals::Signal;
 
-/// Maximum length of a message, in characters. Paths and URLs in it can be long.
+/// Maximum length of a message, in characters. A message may contain long paths and URLs.
 const MESSAGE_MAX: usize = 4096;
 
 /// Writes to standard output. Fails if the output cannot be written, for example to a file on a full disk.
@@ -15,7 +15,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// As [`print()`], but returns the bare error. A reader that has gone away is not an error.
+/// Like [`print()`], but returns the I/O error as it is. It is not an error if the reader has gone away.
 pub fn try_print(text: &str) -> io::Result<()> {
     let mut stream = io::stdout().lock();
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
@@ -29,8 +29,8 @@ pub fn buffered_stdout() -> impl Write + Send {
     io::BufWriter::with_capacity(64 << 10, io::stdout())
 }
 
-/// Returns whether the pipe is closed or the terminal is gone. When a terminal goes, the system sends a signal and then refuses
-/// all writes.
+/// Returns whether an error means that the pipe was closed or the terminal is gone. When a terminal goes away, the
+/// system sends a signal and then refuses all writes.
 pub fn is_reader_gone(error: &io::Error) -> bool {
     let hung_up = || sys::signals::interrupts().last == Some(Signal::HangUp);
     error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())

@@ -1,5 +1,5 @@
-//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: every key that it
-//! deletes follows from the dataset.
+//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: it
+//! deletes only keys that follow from the dataset's description.
 
 use super::prepare::show;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset, if `prepare` did not complete.
+    /// The dataset. Needed only if `prepare` did not complete.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.
@@ -45,7 +45,7 @@ const AFTER: &str = "Deletes the objects of the dataset that was prepared there,
     flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Number of objects to name at a time if they cannot be listed.
+/// Number of objects to delete at a time if they cannot be listed.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let message = format!("{}; {}{aborted}", objects.description(), mixed.description());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // The message below has the same content as text.
+        // The message below says the same as text.
         if load::run_options(&args.common).format == OutputFormat::Json {
             saved::print_json(json)?;
         }
@@ -85,13 +85,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     show(&args.common, &message, json)
 }
 
-/// The result of deleting what runs of `mix` wrote next to the dataset.
+/// Outcome of deleting what runs of `mix` wrote next to the dataset.
 enum Mixed {
-    /// All of this many objects were deleted.
+    /// All objects that runs wrote were deleted. The value is their number.
     Deleted(u64),
-    /// There is no record of any run, and the objects cannot be listed.
+    /// There is no record of any run, and objects cannot be listed.
     NoneKnown,
-    /// This many objects were deleted. A run that did not complete may have written others, which are unknown.
+    /// This many objects were deleted. A run that did not complete may have written more, which are unknown.
     InPart(u64),
 }
 
@@ -118,16 +118,16 @@ impl Mixed {
 /// The requests that delete objects.
 struct Delete {
     one: RequestPlan,
-    /// Deletes several objects with one request. `None` once the server has refused it.
+    /// Request that deletes several objects. `None` once the server has refused it.
     batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
 
-/// The result of deleting objects.
+/// Outcome of deleting objects.
 enum Gone {
-    /// Each was deleted by its own request. `missing` did not exist.
+    /// Each object was deleted by its own request. `missing` of them did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// Deleted or missing. S3 counts missing objects as deleted.
+    /// This many objects were deleted or did not exist. S3 does not tell the two apart.
     InBatches(u64),
 }
 
@@ -195,7 +195,7 @@ impl Delete {
         Ok(ended)
     }
 
-    /// Deletes what runs wrote next to the dataset.
+    /// Deletes what runs of `mix` wrote next to the dataset.
     fn mixed(
         &mut self,
         stored: &LocationClient<'_>,
@@ -219,7 +219,7 @@ impl Delete {
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
-    /// Deletes what runs wrote, by listing it.
+    /// Lists what runs of `mix` wrote, and deletes it.
     fn listed(
         &mut self,
         stored: &LocationClient<'_>,
@@ -229,7 +229,7 @@ impl Delete {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
-            // Deleting the objects of the first page makes the next ones the first page.
+            // Always list the first page: once its objects are deleted, the next ones take their place.
             let numbers = stored.list_mix_objects(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
@@ -245,7 +245,7 @@ impl Delete {
         }
     }
 
-    /// Aborts open multipart uploads of the objects to delete. Returns a message and the counts.
+    /// Aborts open multipart uploads of the objects that are deleted. Returns a message and the counts.
     fn uploads(
         &self,
         stored: &LocationClient<'_>,
@@ -257,7 +257,7 @@ impl Delete {
         }
         let open = match stored.open_uploads() {
             Ok(open) => open,
-            // Not every server can list them. Objects can be deleted all the same.
+            // Not every server can list uploads. The objects can be deleted nevertheless.
             Err(why) => {
                 let why = why.into_message();
                 return Ok((format!("; cannot list open multipart uploads ({why})"), None));
@@ -285,7 +285,7 @@ impl Delete {
     }
 }
 
-/// Returns whether a server does not support batches, rather than refusing the content of one.
+/// Returns whether the server does not support batches at all. It may also refuse just the content of one.
 fn refuses_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0

@@ -17,19 +17,19 @@ use store::SavedRun;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER, override_usage = USAGE)]
 pub struct Args {
-    /// Saved runs to compare with. All runs of a repeated run (--repeat) count.
+    /// Saved runs to compare with; a repeated run stands for all of its runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
     /// Saved runs to compare with those of --base.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub new: Vec<PathBuf>,
-    /// Instead of --base and --new: runs of one target. Comparing one half with the other shows the noise.
+    /// Runs of one target, instead of --base and --new. One half is compared with the other, which shows the noise.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
-    /// Differences up to this many percent do not matter (for success: at most 0.1).
+    /// Differences up to this percentage do not matter (for success, at most 0.1).
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     pub margin: f64,
-    /// Compare in pairs: the n-th run of --new with the n-th of --base, made in turn.
+    /// Compare pairs of runs that were made in turn: the n-th of --new with the n-th of --base.
     #[arg(long, conflicts_with = "aa")]
     pub paired: bool,
     /// Compare runs even if their loads or conditions differ.
@@ -104,7 +104,7 @@ fn refuse_unusable(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Re
     }
 }
 
-/// Refuses runs of different loads or under different conditions, which differ by more than the target.
+/// Refuses runs that differ in more than the target: in their loads, or in their conditions.
 fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
     let mut unlike = all_differences(base, new);
     if unlike.is_empty() || args.unlike {
@@ -119,7 +119,7 @@ fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Resu
     )))
 }
 
-/// Returns the directories of single runs, including those of repeated runs.
+/// Returns the directories of all runs. A repeated run is replaced by its runs.
 fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let runs = named.iter().flat_map(|path| match repeats::are_in(path) {
         true => repeats::directories(path),
@@ -132,7 +132,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Returns every other run on each side, so that slow changes affect both halves.
+/// Returns two halves. The runs go to each half in turn, so that slow changes affect both.
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
         return Err(Failure::usage(
@@ -146,7 +146,7 @@ fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     Ok((first, second))
 }
 
-/// Refuses a run that is named twice, since counting it twice would make chance look like change.
+/// Refuses a run that is named twice. If it counted twice, chance would look like a change.
 fn refuse_twice(base: &[PathBuf], new: &[PathBuf]) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut all: Vec<PathBuf> = base.iter().chain(new).map(|path| real(path)).collect();
@@ -157,7 +157,7 @@ fn refuse_twice(base: &[PathBuf], new: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
-/// Reads runs, with their windows if requested.
+/// Reads the runs, including their windows if requested.
 fn read(directories: &[PathBuf], with_windows: bool) -> Result<Vec<ComparedRun>, Failure> {
     let one = |path: &PathBuf| {
         let mut windows = Windows::default();

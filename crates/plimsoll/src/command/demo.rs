@@ -1,4 +1,4 @@
-//! `plimsoll demo`: a first look that needs nothing else. It searches for the load line of the embedded server.
+//! `plimsoll demo`: a first look that needs no other server. It searches for the load line of the embedded server.
 
 use super::line;
 use super::load_command::LoadCommand;
@@ -24,11 +24,11 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Response time of the demo server below its capacity.
+/// Response time of the demo server as long as it is not overloaded.
 const DELAY: Duration = Duration::from_millis(5);
-/// The concurrency above which it becomes slow, and the delay that each request above it adds.
+/// Concurrency above which the demo server is overloaded, and the delay that each request above it adds.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
-/// The search, as a user would type it. The objective is a separate word.
+/// The search, as a user would type it. The objective is separate, because it contains spaces.
 const SEARCH: &str = "line --from 8 --to 1024 -d 1s";
 const OBJECTIVE: &str = "response p95 <= 50ms";
 

@@ -20,7 +20,7 @@ use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Directory of a run; tables of runs also accept a repeated run, a study, or a search for the load line.
+    /// Directory of a run. Tables of runs also accept a repeated run, a study, or a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Export format.
@@ -39,19 +39,19 @@ const AFTER: &str = "For several runs (--repeat, a study, a search), csv, parque
 /// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// A row per second, or per run of several runs.
+    /// A row per second of a run; for several runs, a row per run.
     Csv,
-    /// A row per operation, of a run made with --log-ops.
+    /// A row per operation. The run must have been made with --log-ops.
     OpsCsv,
-    /// As csv, in Apache Parquet.
+    /// Like csv, in Apache Parquet.
     Parquet,
-    /// As ops-csv, in Apache Parquet.
+    /// Like ops-csv, in Apache Parquet.
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// As `ab -e`: percentages served and their times.
+    /// Like `ab -e`: the time within which each percentage of requests was served.
     AbE,
-    /// As `ab -g`, for gnuplot; needs --log-ops.
+    /// Like `ab -g`, for gnuplot. The run must have been made with --log-ops.
     AbG,
     /// Percentiles of response time, for HdrHistogram's plotters.
     Hgrm,
@@ -108,7 +108,7 @@ fn name(form: Form) -> String {
 type Written = Result<(), ExportFailure>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
-/// Exports one run in any format.
+/// Exports one run. It supports all formats.
 fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let run = match set.positions.first() {
         Some(position) => set.read(position)?,
@@ -134,7 +134,7 @@ fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Exports several runs in the formats that support them.
+/// Exports several runs, in the formats that allow this.
 fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
@@ -143,7 +143,7 @@ fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Passes each interval of a run to `take`, until it fails.
+/// Calls `take` for each interval of a run, until it returns an error.
 fn each_interval(base: &Path, mut take: impl FnMut(Interval) -> Result<(), ExportError>) -> Written {
     let mut taken = Ok(());
     let read = store::for_each_record(base, |record| {
@@ -170,7 +170,7 @@ fn interval_log(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(out.flush()?)
 }
 
-/// Passes each operation of a run to `take`. One is in memory at a time.
+/// Calls `take` for each operation of a run. Only one operation is in memory at a time.
 fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), ExportError>) -> Written {
     let mut log = OpLogReader::open(base).map_err(|error| match &error.kind {
         StoreErrorKind::Io(io) if io.kind() == io::ErrorKind::NotFound => Failure::usage(format!(
@@ -206,7 +206,7 @@ fn gnuplot(base: &Path, run: &SavedRun, out: Out<'_>) -> Written {
     Ok(file.write(out)?)
 }
 
-/// Writes a row per run.
+/// Writes a table with one row per run.
 fn table_of_runs(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let columns = if form == Form::RetrievalCsv { retrieval::COLUMNS } else { runs::COLUMNS };
     let mut table = table::begin(form.table().unwrap_or(TableForm::Csv), columns, out)?;

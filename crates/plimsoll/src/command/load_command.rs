@@ -1,4 +1,4 @@
-//! The commands that make load: `get`, `put`, `mix` and `line`. A trial of a study is one of them.
+//! The commands that make load: `get`, `put`, `mix` and `line`. Each trial of a study runs one of them.
 
 use super::{get, line, mix, put};
 use crate::execute::RunOptions;
@@ -25,7 +25,7 @@ pub enum LoadCommand {
     Line(Box<line::Args>),
 }
 
-/// A parser for these commands alone.
+/// A parser that knows only these commands.
 #[derive(Parser, Debug)]
 #[command(name = "plimsoll", disable_help_subcommand = true)]
 struct LoadCli {
@@ -34,7 +34,7 @@ struct LoadCli {
 }
 
 impl LoadCommand {
-    /// Parses a command line, which starts with the program's name.
+    /// Parses a command line, whose first word is the program's name.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         let words: Vec<OsString> = words.into_iter().collect();
         LoadCli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| match error.kind() {
@@ -43,7 +43,7 @@ impl LoadCommand {
         })
     }
 
-    /// Returns the plan and the options of a run. A search has several plans, and none here.
+    /// Returns the plan and the options of a run. There is no single plan for a search, so it is refused.
     pub fn plan(&self) -> Result<(Plan, RunOptions), Failure> {
         let (plan, common) = match self {
             Self::Get(args) => (get::plan::of(args)?, &args.common),
@@ -56,10 +56,10 @@ impl LoadCommand {
         Ok((plan, load::run_options(common)))
     }
 
-    /// Checks the flags, as far as this is possible without a request to a target.
+    /// Checks the flags without sending a request to a target.
     pub fn check(&self) -> Result<(), Failure> {
         match self {
-            // The plan depends on the record of the dataset at the target.
+            // The plan depends on the record of the dataset, which is on the target.
             Self::Mix(_) => Ok(()),
             Self::Line(args) => line::check(args),
             Self::Get(_) | Self::Put(_) => self.plan().map(|_| ()),

@@ -1,7 +1,7 @@
 //! `plimsoll merge`: merges runs of the same load that several machines made at the same time.
 //!
-//! Only the time in which all of them measured counts ([`measure::summary::common_time`]). The runs are read in parallel, one second
-//! of each at a time, so that days of many machines need no more memory than a minute.
+//! Only the time in which all machines were measuring counts ([`measure::summary::common_time`]). The runs are read in
+//! parallel, one second of each at a time, so that even long runs of many machines need little memory.
 
 use crate::console;
 use crate::execute;
@@ -46,14 +46,14 @@ const RUNS_MAX: usize = 256;
 /// Maximum number of targets in the record, as for any run.
 const TARGETS_MAX: usize = 10;
 
-/// A run to merge.
+/// One of the runs to merge.
 struct SourceRun {
     directory: PathBuf,
     run: SavedRun,
     times: RunTimes,
 }
 
-/// The part of a run that does not count.
+/// The part of a run that was measured but does not count.
 #[derive(Default)]
 struct LeftOut {
     seconds: f64,
@@ -61,7 +61,7 @@ struct LeftOut {
     lost: u64,
 }
 
-/// Runs the command. Returns the exit code of the merged run.
+/// Merges the runs, and returns the exit code of the merged run.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let parts = read(&args.directories)?;
     check(&parts, args.partial)?;
@@ -107,7 +107,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
     directories.iter().map(one).collect()
 }
 
-/// Checks that the runs are of the same load, and that each is complete and named once.
+/// Checks that the runs have the same load, that each is complete, and that none is named twice.
 fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (index, part) in parts.iter().enumerate() {
@@ -135,7 +135,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns when a run measured.
+/// Returns the time in which a run measured, as text.
 fn when_measured(part: &SourceRun) -> String {
     let start = part.run.begin.started_unix_ms;
     let wall = |at: Instant| {
@@ -162,7 +162,7 @@ fn left_out(index: usize, part: &SourceRun, overlap: &CommonTime) -> LeftOut {
     left
 }
 
-/// Returns a message with the part of a run that counts and the part that does not.
+/// Returns a message about one run, with its part that counts and its part that does not.
 fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} count",
@@ -198,7 +198,7 @@ fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Beg
     for (index, begin) in begins.iter().enumerate().skip(1) {
         merged.model = sum_of_models(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
-        // Several runs of one machine share its cores.
+        // Runs made on the same machine share its cores, so count them once.
         if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
             merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
             merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
@@ -223,7 +223,7 @@ fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Beg
     merged
 }
 
-/// Returns the sum of two load models.
+/// Returns the load model of two runs together.
 fn sum_of_models(a: Model, b: Model) -> Model {
     match (a, b) {
         (Model::Closed { concurrency: a }, Model::Closed { concurrency: b }) => {
@@ -232,15 +232,15 @@ fn sum_of_models(a: Model, b: Model) -> Model {
         (Model::Open { in_flight_max: a }, Model::Open { in_flight_max: b }) => {
             Model::Open { in_flight_max: a.saturating_add(b) }
         }
-        // Runs of different loads are refused before.
+        // Cannot happen, because runs with different load models are refused.
         (a, _) => a,
     }
 }
 
-/// Number of intervals to read ahead.
+/// Number of intervals that each thread reads in advance.
 const AHEAD: usize = 2;
 
-/// Starts a thread that reads the intervals of a run that count, in order.
+/// Starts a thread that sends, in order, the intervals of a run that count.
 fn intervals<'s>(
     scope: &'s thread::Scope<'s, '_>,
     index: usize,
@@ -249,7 +249,7 @@ fn intervals<'s>(
 ) -> Receiver<Interval> {
     let (sender, receiver) = sync_channel(AHEAD);
     scope.spawn(move || {
-        // The run was readable before. A closed channel means that merging has ended.
+        // Errors can be ignored: the run was readable before, and a closed channel means that merging has ended.
         let _ = store::for_each_record(&directory, |record| {
             if let Record::Interval(interval) = record
                 && let Some(interval) = overlap.take(index, *interval)

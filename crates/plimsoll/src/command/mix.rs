@@ -1,4 +1,4 @@
-//! `plimsoll mix`: a load of several kinds of requests with weights, on a prepared dataset.
+//! `plimsoll mix`: a load of several kinds of requests, each with a weight, on a prepared dataset.
 
 use crate::failure::Failure;
 use crate::load::dataset;
@@ -24,7 +24,7 @@ pub struct Args {
     /// Weight of reads of whole objects.
     #[arg(long, value_name = "N")]
     pub get: Option<u32>,
-    /// Weight of reads of random ranges, whose size is --range.
+    /// Weight of reads of random ranges. --range sets their size.
     #[arg(long, value_name = "N", requires = "range")]
     pub get_range: Option<u32>,
     /// Weight of HEAD requests.
@@ -36,7 +36,7 @@ pub struct Args {
     /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes one if there is none.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
-    /// Delete up to this many objects, 1 to 1000, with one request (S3); 1 sends a DELETE per object.
+    /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object takes a DELETE request.
     #[arg(long, value_name = "N", default_value = "1", value_parser = batch_size, hide_short_help = true)]
     pub delete_batch: BatchSize,
     /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.
@@ -54,7 +54,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset, if `prepare` did not write it.
+    /// The dataset. Needed only if `prepare` did not write it.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.
@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
-/// Runs `load` and records what it writes to an [`unlisted`] location.
+/// Runs `load`, and records what it writes if the location is [`unlisted`].
 pub fn remembered<T>(
     args: &Args,
     place: Option<&DatasetLocation>,
@@ -94,7 +94,8 @@ pub fn remembered<T>(
     LocationClient::new(&args.common, place, Patience::Once)?.record_mix(load)
 }
 
-/// Returns the plan's location if the plan writes objects to it and it cannot be listed. `cleanup` then needs a record of them.
+/// Returns the location to which the plan writes objects, if objects cannot be listed there. `cleanup` then needs a
+/// record of them.
 pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
@@ -110,7 +111,7 @@ fn makes_objects(request: &RequestPlan) -> bool {
     }
 }
 
-/// Returns the plan that the flags describe. May request the record of the dataset from its location.
+/// Returns the plan that the flags describe. This may request the record of the dataset from its location.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
@@ -170,7 +171,7 @@ fn requests(
     let response_body = || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
-    // The write that a deletion makes if there is nothing to delete comes first, with the weight of writes.
+    // A deletion writes an object if there is none to delete. This write comes first, with the weight of writes.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
     let mut requests = vec![(writes, put)];
     for (kind, weight) in weights {

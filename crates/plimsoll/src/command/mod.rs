@@ -1,4 +1,4 @@
-//! The commands, a module for each.
+//! The commands, one module for each.
 
 pub mod cleanup;
 pub mod compare;

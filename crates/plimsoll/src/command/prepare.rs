@@ -1,6 +1,6 @@
-//! `plimsoll prepare`: writes a dataset to a target. If it is already there, nothing is written.
+//! `plimsoll prepare`: writes a dataset to a target, unless the target already has it.
 //!
-//! Preparing is not a measured load: transient failures are retried, with pauses, and counted.
+//! Preparing is not a measured load. Transient failures are retried with pauses, and counted.
 
 use crate::console;
 use crate::failure::Failure;
@@ -52,7 +52,7 @@ const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.js
     retried with pauses. Use `put` to measure writes. --help-all prints every flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Number of objects to write before the next ones start. This bounds the memory for their results.
+/// Number of objects to write at a time. This limits the memory for their results.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     show(&args.common, &message, serde_json::to_string_pretty(&made))
 }
 
-/// Prints what was done, in the selected format.
+/// Prints what was done, in the format that the flags select.
 pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
     match load::run_options(args).format {
         OutputFormat::Json => saved::print_json(json)?,
@@ -100,7 +100,7 @@ pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses flags that have no effect because nothing is measured.
+/// Refuses flags that would have no effect, because nothing is measured.
 fn check(args: &Args) -> Result<(), Failure> {
     let (load, shown, checks) = (&args.common.load, &args.common.output, &args.common.checks);
     if load.duration.is_some() || load.requests.is_some() || load.bytes.is_some() || shown.repeat.get() > 1 {
@@ -123,7 +123,7 @@ fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The objects to write, and the progress.
+/// The objects to write, and the progress so far.
 struct Writing<'a> {
     location: &'a DatasetLocation,
     plan: &'a Plan,
@@ -160,7 +160,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Writes the objects with these numbers, and retries until all are written.
+    /// Writes the objects with these numbers, and retries until all of them are written.
     fn chunk(&mut self, mut missing: Vec<u64>) -> Result<(), Failure> {
         while !missing.is_empty() {
             let targets = Arc::new(self.location.chosen(self.dataset.clone(), &missing));
@@ -199,7 +199,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Returns the failure that ends writing.
+    /// Returns the failure that stops the writing.
     fn failure(&self, example: Option<&OpEntry>, plan: &Plan) -> Failure {
         let why = example.map_or_else(
             || "no request completed".to_owned(),

@@ -1,5 +1,5 @@
-//! `plimsoll redirects`: the cost of a cluster's redirects. Pairs of runs read the same objects, once through a server that
-//! redirects, and once from their owners.
+//! `plimsoll redirects`: measures the cost of a cluster's redirects. Each pair of runs reads the same objects twice:
+//! through a server that redirects, and directly from their owners.
 
 use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
 use crate::console;
@@ -26,7 +26,7 @@ pub struct Args {
     /// Location of the objects on any server of the cluster, e.g. http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
-    /// File with names of objects, one per line; give one file per object size to compare.
+    /// File with names of objects, one per line. Give one file per object size to compare sizes.
     #[arg(long, value_name = "FILE", required = true)]
     pub names: Vec<PathBuf>,
     /// Duration of each run.
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(worst.exit.into())
 }
 
-/// The exit code so far, and the reason of the run that set it.
+/// The exit code so far, with the reason from the run that set it.
 struct WorstExit {
     exit: Exit,
     why: Option<String>,
@@ -114,13 +114,13 @@ impl WorstExit {
         }
     }
 
-    /// Returns whether to stop making runs.
+    /// Returns whether no further runs should be made.
     fn ends_all(&self) -> bool {
         matches!(self.exit, Exit::Interrupted(_) | Exit::CouldNotRun)
     }
 }
 
-/// Returns the owners of the objects in a list. Fails if the owner of any object is unknown.
+/// Returns the owners of the objects in a list. Fails if an object's owner is unknown.
 fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
     let owners = find_object_owners(&args.url, path, &args.reach)?;
     let failed = owners.failures().count();
@@ -133,13 +133,13 @@ fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
     )))
 }
 
-/// Returns the share of the objects that the entry server does not own.
+/// Returns the share of the objects that are not owned by the entry server.
 fn elsewhere(owners: &ObjectOwners) -> f64 {
     let mine = owners.by_owner().get(owners.entry()).map_or(0, Vec::len);
     1.0 - mine as f64 / owners.names().len().max(1) as f64
 }
 
-/// Runs the pairs of a list, and adds their results to `worst`.
+/// Makes the pairs of runs for a list, and adds their results to `worst`.
 fn compare(
     args: &Args,
     path: &Path,
@@ -156,7 +156,7 @@ fn compare(
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
-        // Each way goes first equally often, so drift affects both.
+        // Each way goes first equally often, so that slow changes affect both.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
@@ -198,7 +198,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // The comparison uses all operations of a pair, however few.
+        // The comparison uses the operations of a pair even if they are few.
         accept_not_enough_data: true,
         abort: Vec::new(),
         monitor: None,
@@ -207,7 +207,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     execute::run(plan, &output)
 }
 
-/// Prints a limit other than the target, which would distort the comparison.
+/// Prints the limit of a run if it is not the target, because it would distort the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {

@@ -1,6 +1,8 @@
-//! The keys of a cloud machine's role, from its metadata service (IMDSv2): a token, the role's name, its keys.
+//! The keys of a cloud machine's role, from the machine's metadata service (IMDSv2). It takes three requests: for a
+//! token, for the role's name, and for the keys.
 //!
-//! The service is used only on request. Other machines have none, and an unexpected request could surprise their users.
+//! The service is used only if the user asks for it. Machines outside a cloud do not have it, and an unexpected request
+//! could surprise their users.
 
 use super::{Credentials, Source, Surroundings};
 use crate::failure::Failure;
@@ -12,9 +14,9 @@ use wire::{Event, HeaderValue, RequestKind, ResponseReader, Scheme, Url};
 
 const ENDPOINT: &str = "http://169.254.169.254";
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
-/// Timeout for connecting, and for each whole response. The service is nearby or does not exist.
+/// Timeout for connecting, and for each whole response. It is short, because the service is nearby or does not exist.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum bytes of a response. Keys with their token have about 2 KiB.
+/// Maximum bytes of a response. Keys with their token take about 2 KiB.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
 /// Requests the keys of this machine's role.
@@ -63,7 +65,7 @@ struct Service {
 }
 
 impl Service {
-    /// Sends a request on its own connection and returns the body of a response with status 200.
+    /// Sends a request on a new connection, and returns the body if the status is 200.
     fn request(&self, method: &str, path: &str, name: &str, value: &str) -> Result<String, Failure> {
         let value = HeaderValue::parse(value).map_err(|_| failed("sent a token that is not a valid header value"))?;
         let origin = self.endpoint.origin();
@@ -92,7 +94,7 @@ impl Service {
     }
 }
 
-/// Reads status and body of a response, which must be complete before the deadline.
+/// Reads status and body of a response. It must be complete before the deadline.
 fn response(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
     let bad = |what: &str| std::io::Error::other(what.to_owned());
     let mut reader = ResponseReader::new();

@@ -1,5 +1,6 @@
-//! The keys for S3, from the first source that has any: flags, a named profile, the environment, the default profile, or the
-//! machine's role. Sources are never mixed. Keys are never shown, only their source.
+//! The keys for S3. They come from the first source that has any: flags, a named profile, the environment, the default
+//! profile, or the machine's role. Keys of different sources are never mixed. Messages show the source of the keys, but
+//! never the keys.
 
 mod endpoint;
 mod instance_metadata;
@@ -14,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
 
-/// The choice between sources of keys.
+/// The sources in which keys are searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
@@ -24,7 +25,7 @@ pub enum SourceChoice {
     Imds,
 }
 
-/// Keys for S3, or where to find them.
+/// Flags with keys for S3, or with the place where they are.
 #[derive(clap::Args, Debug, Default)]
 #[command(next_help_heading = "S3 credentials")]
 #[group(skip)]
@@ -32,7 +33,7 @@ pub struct Args {
     /// Access key; also @FILE or ${ENV} [default: from the environment or ~/.aws].
     #[arg(long, hide_short_help = true, value_name = "KEY", requires = "secret_key")]
     pub access_key: Option<String>,
-    /// Secret key of --access-key; use @FILE or ${ENV}, since others on this host can see command lines.
+    /// Secret key of --access-key; use @FILE or ${ENV}, since other users of this host can see command lines.
     #[arg(long, hide_short_help = true, value_name = "SECRET", requires = "access_key")]
     pub secret_key: Option<String>,
     /// Session token of a temporary --access-key; also @FILE or ${ENV}.
@@ -77,24 +78,24 @@ pub struct Credentials {
     pub keys: Keys,
     /// Their source.
     pub source: Source,
-    /// The region from the environment, or else from the same source.
+    /// The region in the environment. If there is none, it is that of the source of the keys.
     pub region: Option<String>,
     /// Time after which the keys are invalid.
     pub expires: Option<Timestamp>,
 }
 
-/// The environment variables and the home directory. Tests replace them.
+/// The environment variables and the home directory, which tests replace.
 pub struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Returns surroundings with these environment variables.
+    /// Returns surroundings in which `variable` returns the environment variables.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }
 
-    /// Returns a variable that is set and not empty.
+    /// Returns an environment variable, if it is set and not empty.
     fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
@@ -104,7 +105,7 @@ impl<'a> Surroundings<'a> {
         self.get("AWS_REGION").or_else(|| self.get("AWS_DEFAULT_REGION"))
     }
 
-    /// Returns the file that a variable names, or one in the home directory.
+    /// Returns the path in an environment variable, or else a path below the home directory.
     fn file(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let named = self.get(variable).map(PathBuf::from);
         named.or_else(|| self.get("HOME").map(|home| PathBuf::from(home).join(below_home)))
@@ -129,7 +130,7 @@ impl Credentials {
             },
         };
         if let Some(found) = &mut found {
-            // The environment overrides files.
+            // The environment has precedence over files.
             found.region = around.region().or_else(|| found.region.take());
         }
         Ok(found)

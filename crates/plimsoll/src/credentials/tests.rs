@@ -1,4 +1,4 @@
-//! Tests of finding keys, with their own environment, files and metadata service.
+//! Tests that find keys in an environment, in files and in a metadata service of their own.
 
 use super::*;
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ fn variables_name_profile_files_and_region() {
     assert_eq!((pair(&found), found.region.as_deref()), (("OTH", "oth-secret"), Some("second")));
     place.variables.insert("AWS_REGION".to_owned(), "first".to_owned());
     assert_eq!(place.found(&Args::default()).region.as_deref(), Some("first"));
-    // Either file may contain keys.
+    // Both files may contain keys.
     let place = TestEnvironment::new(&[]).with(".aws/config", &FILE.replace("[other]", "[profile other]"));
     assert_eq!(pair(&place.found(&profile("other"))), ("OTH", "oth-secret"));
 }
@@ -151,7 +151,7 @@ fn the_configured_server_follows_the_order_of_the_aws_sdks() {
     expect(&[], &profile("other-service"), "http://fallback", "profile other-service");
     expect(&[], &Args::default(), "http://default", "profile default");
     expect(&[("AWS_PROFILE", "both")], &Args::default(), "http://services", "[services local]");
-    // A profile's server applies to keys of every source.
+    // The server in a profile also applies to keys from other sources.
     expect(&ENVIRONMENT, &Args::default(), "http://default", "profile default");
     let expect_none = |variables: &[(&str, &str)], args: &Args| {
         let place = TestEnvironment::new(variables).with(".aws/config", ENDPOINTS);
@@ -173,7 +173,8 @@ fn a_missing_services_section_is_an_error() {
 /// First line and token of each request.
 type Requests = Vec<(String, String)>;
 
-/// Starts a metadata service that sends these responses in turn and returns the requests' first lines and tokens.
+/// Starts a metadata service that sends these responses in turn. Its thread returns the first line and the token of
+/// each request.
 fn service(responses: Vec<String>) -> (String, thread::JoinHandle<Requests>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));

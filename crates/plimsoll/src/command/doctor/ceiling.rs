@@ -1,4 +1,5 @@
-//! The ceiling of this client: the load that it reaches against the embedded server, which uses little CPU time.
+//! The ceiling of this client: the maximum load that it can make. It is measured against the embedded server, which
+//! uses little CPU time.
 
 use super::Finding;
 use crate::command::get;
@@ -9,7 +10,7 @@ use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;
 
-/// Keeps intervals in memory without saving them.
+/// Keeps the intervals of a run in memory, without saving them.
 #[derive(Default)]
 struct Keep(Vec<Interval>);
 
@@ -27,7 +28,7 @@ impl Observer for Keep {
     }
 }
 
-/// Measures small requests and large bodies.
+/// Measures the ceiling for small requests and for large bodies.
 pub fn measure() -> Result<Vec<Finding>, Failure> {
     let _ = sys::signals::catch_interrupts();
     let (server, address) = embedded_server::start(Faults::default())?;

@@ -7,7 +7,7 @@ use report::number::plural;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// File descriptors for a concurrency of 10,000, with some to spare.
+/// File descriptors for a concurrency of 10,000, plus a reserve.
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
@@ -121,7 +121,7 @@ fn congestion() -> Finding {
     }
 }
 
-/// Checks clock, CPU frequency, and CPU time used by others.
+/// Checks the clock, the CPU frequency, and the CPU time that others take.
 pub fn processor() -> Vec<Finding> {
     vec![clock_source(), frequency(), steal(), cores(), quota()]
 }
@@ -138,7 +138,7 @@ fn clock_source() -> Finding {
     )
 }
 
-/// Returns the average duration of a clock reading.
+/// Returns the average time that reading the clock takes.
 fn reading_cost() -> Duration {
     const READINGS: u32 = 100_000;
     let start = Instant::now();
@@ -180,7 +180,7 @@ fn ticks() -> Option<(u64, u64)> {
     Some((*values.get(7)?, values.iter().take(8).sum()))
 }
 
-/// Checks the share of time that the hypervisor gave to other machines, during half a second of work.
+/// Checks the share of CPU time that the hypervisor gives to other machines, during half a second of work.
 fn steal() -> Finding {
     let before = ticks();
     let until = Instant::now() + Duration::from_millis(500);

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// The flags of `doctor`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Skip the measurements (about 5 s) and only check the host's settings.
+    /// Only check the host's settings, and skip the measurements (about 5 s).
     #[arg(long)]
     pub quick: bool,
     /// Source of the keys for S3.
@@ -20,7 +20,7 @@ pub struct Args {
     pub credentials: credentials::Args,
 }
 
-/// The grade of a finding.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
     /// As it should be.
@@ -67,7 +67,7 @@ impl Finding {
         Self { subject, grade: Grade::Unknown, found: why.into(), fix: None }
     }
 
-    /// Returns a good finding or a warning.
+    /// Returns a finding that needs no action if `good` is true, and otherwise a warning.
     pub fn when(good: bool, subject: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Self {
         if good { Self::fine(subject, found) } else { Self::warning(subject, found, fix) }
     }
@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns where keys for S3 were found, but not the keys.
+/// Returns a finding that says where keys for S3 were found. It does not contain the keys.
 fn keys(args: &credentials::Args) -> Finding {
     const SUBJECT: &str = "S3 credentials";
     match Credentials::find(args, &Surroundings::new(&credentials::process_variable)) {

@@ -26,10 +26,11 @@ pub struct Args {
     /// Number of threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub threads: Option<NonZeroU64>,
-    /// Also compare the files that already exist with their expected content.
+    /// Also compare existing files with the content that they should have.
     #[arg(long)]
     pub check: bool,
-    /// Name and size files like another tool: dummy-file-generator (PREFIX00000000.testfile, the last file is not cut).
+    /// Name and size files as another tool does: dummy-file-generator (PREFIX00000000.testfile, the last file is not
+    /// cut).
     #[arg(long, value_name = "TOOL", hide_possible_values = true, conflicts_with_all = ["count", "digits", "extension", "directories"])]
     pub like: Option<Like>,
 }

@@ -1,7 +1,7 @@
 //! Writing and checking one file of a dataset.
 //!
-//! A file is written as `.NAME.partial` and renamed when it is complete. So a file with the right name and size is complete, however
-//! an earlier run ended.
+//! A file is written as `.NAME.partial` and renamed when it is complete. So a file with the right name and size is
+//! complete, even if an earlier run was interrupted or killed.
 
 use content::{Mismatch, ObjectContent};
 use measure::units::ByteSize;
@@ -9,13 +9,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Minimum size for preallocation, which detects a full disk before any byte is written.
+/// Minimum size of a file for preallocation. Preallocation detects a full disk before the first byte is written.
 const PREALLOCATED_FROM: u64 = 1 << 20;
 
 /// Difference of a file from the expected one.
 #[derive(Debug)]
 pub enum FileProblem {
-    /// Another file, or something else, has its name.
+    /// A file of another size, or something that is not a file, has its name.
     Occupied { path: PathBuf, by: Occupant, size: ByteSize },
     /// It has the expected size but other content.
     Differs { path: PathBuf, mismatch: Mismatch },
@@ -32,9 +32,9 @@ pub enum Occupant {
     Other,
 }
 
-/// A callback about the progress of a file.
+/// Follows the progress of a file, and may stop the work on it.
 pub trait Watch {
-    /// Adds the number of bytes done. Returns `false` if work must stop.
+    /// Reports that this many more bytes are done. Returns `false` if the work must stop.
     fn passed(&self, bytes: u64) -> bool;
 }
 
@@ -43,7 +43,7 @@ pub trait Watch {
 pub enum Ended {
     /// The file is complete.
     Whole,
-    /// The callback stopped the work.
+    /// [`Watch::passed`] stopped the work.
     Stopped,
 }
 
@@ -112,17 +112,17 @@ fn take_room(file: &File, size: ByteSize) -> io::Result<()> {
     }
     match sys::file::preallocate(file, size.0) {
         Err(error) if is_full(&error) || error.kind() == io::ErrorKind::FileTooLarge => Err(error),
-        // Some file systems cannot preallocate. Writing then shows whether the file fits.
+        // Some file systems cannot preallocate. In that case writing will show whether the file fits.
         _ => Ok(()),
     }
 }
 
-/// Returns whether the disk or a quota is full.
+/// Returns whether an error means that the disk or a quota is full.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// A file in progress. It is removed on drop unless it was finished.
+/// A file that is being written. It is removed on drop, unless it was finished.
 struct Unfinished {
     path: PathBuf,
     finished: bool,
@@ -134,7 +134,7 @@ impl Unfinished {
         Self { path: path.with_file_name(format!(".{name}.partial")), finished: false }
     }
 
-    /// Creates the file, and its directory. Replaces the leftover of a killed run.
+    /// Creates the file and its directory. Replaces the file that a killed run may have left.
     fn create(&self) -> io::Result<File> {
         let create = || OpenOptions::new().write(true).create_new(true).open(&self.path);
         match create() {
@@ -160,7 +160,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // If it cannot be removed, the next run replaces it.
+            // If the file cannot be removed, the next run replaces it.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -1,4 +1,5 @@
-//! `plimsoll generate`: writes a dataset to disk. A later run completes what an interrupted run has left.
+//! `plimsoll generate`: writes a dataset to disk. After an interruption, a second run writes the files that are
+//! missing.
 
 mod args;
 mod file;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use sys::signals::Signal;
 use workers::{Done, Workers};
 
-/// Writes the missing files and prints their number and the speed.
+/// Writes the missing files, and prints how many they were and how fast they were written.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dataset = args.dataset()?;
     let threads = args.threads()?;
@@ -40,7 +41,7 @@ fn interrupted(signal: Signal, done: &Done, dataset: &Dataset) -> Failure {
     Failure::Message(Exit::Interrupted(signal.number()), message)
 }
 
-/// Creates the directory and locks it against other writers until the result is dropped.
+/// Creates the directory and locks it against other writers. The lock lasts until the returned file is dropped.
 fn lock(directory: &Path) -> Result<File, Failure> {
     let refused = |error: std::io::Error| {
         Failure::could_not_run(format!("cannot use {}: {error}; name a writable directory", directory.display()))
@@ -52,7 +53,7 @@ fn lock(directory: &Path) -> Result<File, Failure> {
             "another `plimsoll generate` is writing to {}: wait until it ends, or name another directory",
             directory.display()
         ))),
-        // Not every file system supports locks.
+        // Not every file system supports locks, so go on without one.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
     }
 }

@@ -19,9 +19,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 const LOOK: Duration = Duration::from_millis(50);
 /// Interval at which the live line is rewritten.
 const SHOW: Duration = Duration::from_millis(500);
-/// Maximum number of objects of various sizes to add up for the time left.
+/// Maximum number of objects whose different sizes are added up to estimate the time left.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// Time left, in seconds, above which it is not shown. It is that long only before the first bytes are written.
+/// If the estimated time left is longer than this, in seconds, it is not shown. This happens only before the first
+/// bytes are written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
 /// The work of all threads, and their progress.
@@ -37,7 +38,7 @@ pub struct Workers<'a> {
     present: Tally,
 }
 
-/// Number of complete files, and number of bytes, including those of incomplete files.
+/// Number of complete files, and number of bytes in complete and incomplete files.
 #[derive(Default)]
 struct Tally {
     files: AtomicU64,
@@ -55,7 +56,7 @@ pub struct Done {
     pub present: u64,
     /// Elapsed time.
     pub elapsed: Duration,
-    /// The signal that interrupted the work, if not all files are complete.
+    /// The signal that interrupted the work, unless all files were complete.
     pub interrupted: Option<Signal>,
 }
 
@@ -73,7 +74,7 @@ impl Watch for Counting<'_> {
 }
 
 impl<'a> Workers<'a> {
-    /// Returns the work on a dataset, not started yet.
+    /// Returns the work on a dataset. [`Self::run`] starts it.
     pub fn new(dataset: &'a Dataset, directory: &'a Path, check: bool) -> Self {
         Self {
             dataset,
@@ -114,7 +115,8 @@ impl<'a> Workers<'a> {
                     interrupted = Some(signal);
                     self.stopped.store(true, Ordering::Relaxed);
                     if seen.count > 1 {
-                        // A thread may hang on a disk that does not respond. Its file still has its temporary name.
+                        // A thread may hang on a disk that does not respond, so do not wait for it. Its file has only
+                        // its temporary name.
                         progress.live.clear();
                         console::report_and_exit(super::interrupted(
                             signal,
@@ -135,7 +137,7 @@ impl<'a> Workers<'a> {
             bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
             present: self.present.files.load(Ordering::Relaxed),
             elapsed: start.elapsed(),
-            // An interrupt after the last file changes nothing.
+            // An interrupt after the last file makes no difference.
             interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
         }
     }
@@ -144,7 +146,7 @@ impl<'a> Workers<'a> {
         self.written.files.load(Ordering::Relaxed) + self.present.files.load(Ordering::Relaxed)
     }
 
-    /// Writes or checks object after object until none is left or a thread has a problem.
+    /// Writes or checks one object after the other, until none is left or a thread has a problem.
     fn work(&self, problem: &Sender<FileProblem>) {
         let content = self.content.clone();
         let mut buffer = Vec::new();
@@ -169,7 +171,7 @@ impl<'a> Workers<'a> {
 
     fn give_up(&self, problem: &Sender<FileProblem>, problem_met: FileProblem) {
         self.stopped.store(true, Ordering::Relaxed);
-        // The receiver lives until the last thread has ended.
+        // Sending cannot fail, because the receiver lives until the last thread has ended.
         let _ = problem.send(problem_met);
     }
 
@@ -202,7 +204,7 @@ struct Progress<'a> {
     workers: &'a Workers<'a>,
     start: Instant,
     shown: Instant,
-    /// Total bytes of the dataset, if they can be calculated quickly.
+    /// Total bytes of the dataset, unless it would take long to calculate them.
     total: Option<f64>,
     live: LiveLine,
 }
@@ -227,7 +229,7 @@ impl<'a> Progress<'a> {
     fn line(&self, elapsed: Duration) -> String {
         let passed = |tally: &Tally| tally.bytes.load(Ordering::Relaxed) as f64;
         let (written, present) = (passed(&self.workers.written), passed(&self.workers.present));
-        // Without --check, existing files take no time.
+        // Without --check, existing files take no time, so they must not count for the speed.
         let worked = if self.workers.check { written + present } else { written };
         let rate = worked / elapsed.as_secs_f64().max(1e-9);
         let left =

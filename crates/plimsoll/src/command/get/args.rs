@@ -16,11 +16,11 @@ pub enum Order {
     RoundRobin,
     /// At random, with equal probability.
     Random,
-    /// Each URL once. Then the run ends.
+    /// Each URL once. The run then ends.
     Once,
 }
 
-/// Calls to a system.
+/// Calls to a system, as a value of --do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Do {
     /// Read a file.
@@ -49,13 +49,13 @@ pub struct Args {
     /// Order in which URLs are requested.
     #[arg(long, value_enum, default_value = "round-robin", value_name = "ORDER")]
     pub order: Order,
-    /// Compare every byte with the dataset's content; with --as gateway, check the hash of every block and that none is missing.
-    /// A difference fails the run.
+    /// Compare every byte with the dataset's content; with --as gateway, check the hash of every block and that no
+    /// block is missing. A difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// Checksum of each whole body: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for a single object; etag
-    /// for an ETag that is an MD5; checksum for the one in the response (x-amz-checksum-*, Content-MD5, Digest; also in a
-    /// trailer).
+    /// Checksum to verify in each whole body: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for a
+    /// single object; etag if the ETag is an MD5; checksum for the one that the response contains (x-amz-checksum-*,
+    /// Content-MD5, Digest; also in a trailer).
     #[arg(
         long,
         alias = "expect-hash",
@@ -65,7 +65,7 @@ pub struct Args {
         hide_short_help = true
     )]
     pub expect: Option<ExpectedChecksum>,
-    /// The dataset, if the objects belong to one.
+    /// The dataset, if the objects are those of a dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of the dataset's bytes, sizes and directories.
@@ -93,13 +93,13 @@ pub struct Args {
     /// Send HEAD requests.
     #[arg(short = 'I', long, conflicts_with = "method", help_heading = "Requests", hide_short_help = true)]
     pub head: bool,
-    /// File with the request body, up to 64 MiB; sent by POST unless -m names a method.
+    /// File with the request body, up to 64 MiB. It is sent by POST, unless -m names another method.
     #[arg(long, value_name = "FILE", help_heading = "Requests", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
-    /// Request the range at this offset each time, instead of a random one.
+    /// Request the range at this offset every time, instead of a random one.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
-    /// Size of the objects, which saves HEAD requests (with --range).
+    /// Size of the objects with --range. It saves the HEAD requests that would find it out.
     #[arg(long, value_name = "SIZE", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub object_size: Option<ByteSize>,
 }
@@ -117,7 +117,7 @@ fn wanted(text: &str) -> Result<ExpectedChecksum, String> {
     }
 }
 
-/// A parser for `get` alone.
+/// A parser that knows only the flags of `get`.
 #[derive(clap::Parser, Debug)]
 struct Alone {
     #[command(flatten)]
@@ -125,12 +125,12 @@ struct Alone {
 }
 
 impl Args {
-    /// Parses a command line of `get`, starting with the command's name.
+    /// Parses a command line of `get`. Its first word is the command's name.
     pub fn of_line(words: &str) -> Result<Self, Failure> {
         Self::of_words(words.split(' ').map(str::to_owned))
     }
 
-    /// Parses the words of a command line of `get`, starting with the command's name.
+    /// Parses the words of a command line of `get`. The first word is the command's name.
     pub fn of_words(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let alone = <Alone as clap::Parser>::try_parse_from(words);
         alone.map(|alone| alone.args).map_err(|error| Failure::usage(error.render()))

@@ -21,19 +21,19 @@ use wire::{ByteRange, Header};
 
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// The objects and the credentials to request them with.
+/// The objects, and the credentials with which they are requested.
 struct RequestedObjects {
     targets: Targets,
     credentials: Option<String>,
     auth: Auth,
     spread: Spread,
-    /// The form of the requests, if a system is named.
+    /// The form of the requests, if the user named a system.
     form: Option<Form>,
-    /// The query of every request for an object of a dataset.
+    /// Query of every request for an object of a dataset.
     query: Option<Box<str>>,
 }
 
-/// Returns the URLs of a list, one object of S3, a dataset, or the objects of a system.
+/// Returns the objects that the flags select: a list of URLs, one S3 object, a dataset, or objects of a system.
 fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     if args.dialect.system.is_some() {
         return objects_of_system(args);
@@ -62,7 +62,8 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: None, query })
 }
 
-/// Returns the objects of a system: a dataset, or the names on the command line (arguments without a scheme) and in a list.
+/// Returns the objects of a system: a dataset, or objects by name. The names are the arguments without a scheme, and
+/// those in a list.
 fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
@@ -126,7 +127,7 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let mut headers = load::headers(&args.common.requests, credentials)?;
     if args.expect == Some(ExpectedChecksum::FromResponse) && matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous) {
-        // S3 sends a checksum only on request.
+        // S3 sends a checksum only if the request asks for it.
         headers.extend(Header::parse("x-amz-checksum-mode: ENABLED"));
     }
     let mut checks = load::checks(&args.common.checks, &headers)?;

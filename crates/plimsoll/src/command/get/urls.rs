@@ -1,4 +1,4 @@
-//! The URLs to load, from the command line and from a list.
+//! The URLs to load, from the command line or from a list.
 
 use super::args::Args;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::path::Path;
 use wire::Url;
 
-/// Returns the targets that the URLs name, and the credentials in them.
+/// Returns the objects that the URLs name, and the credentials that the URLs contain.
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let mut urls = Urls { targets: Targets::default(), credentials: None, most: URLS_MAX };
     for text in &args.urls {
@@ -41,7 +41,7 @@ struct Urls {
 }
 
 impl Urls {
-    /// Adds a URL. `place` names its position in error messages.
+    /// Adds a URL. `place` says in error messages where it comes from.
     fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
         let url = match Url::parse(text) {

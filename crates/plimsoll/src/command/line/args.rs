@@ -39,7 +39,7 @@ pub enum On {
 )]
 #[group(skip)]
 pub struct Args {
-    /// A load other than that of `get`.
+    /// A kind of load other than that of `get`.
     #[command(subcommand)]
     pub other: Option<OtherLoad>,
     /// The load, with the flags of `get`.
@@ -49,7 +49,7 @@ pub struct Args {
     pub search: SearchArgs,
 }
 
-/// A load other than that of `get`.
+/// A kind of load other than that of `get`.
 #[derive(clap::Subcommand, Debug)]
 pub enum OtherLoad {
     /// Finds the load line of writes, with the flags of `plimsoll put`.
@@ -58,7 +58,7 @@ pub enum OtherLoad {
     Mix(Box<MixArgs>),
 }
 
-/// The flags of `put`, except that its `--from PATH` is `--files PATH`: `--from` is the first level.
+/// The flags of `put`. `put --from PATH` is named `--files PATH` here, because `--from` is the first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -117,16 +117,17 @@ pub struct SearchArgs {
     /// Maximum width of the final bracket, as a share of its lower end [default: 5% in flight, 2% per second].
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     pub precision: Option<f64>,
-    /// Confidence required to stop a level early.
+    /// Confidence at which the result of a level is certain enough to stop it early.
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     pub confidence: f64,
-    /// Maximum duration of a level whose backlog or percentiles are not decided yet.
+    /// Maximum duration of a level while its backlog or its percentiles are still undecided.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
     pub level_max: Duration,
     /// Pause between two levels.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     pub rest: Duration,
-    /// Time for the target to become as fast as before after a failed level; more if its backlog takes longer.
+    /// Maximum wait after a failed level for the target to become as fast as before; longer if its backlog takes
+    /// longer.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     pub recovery: Duration,
 }
@@ -165,7 +166,7 @@ impl On {
         }
     }
 
-    /// Returns a level in operations in flight or per second.
+    /// Converts a level to operations in flight or operations per second.
     pub fn load(self, level: u64) -> f64 {
         report::load_line::load(level, self.unit().steps())
     }
@@ -178,7 +179,7 @@ impl On {
         let steps = NonZeroU64::new(self.unit().steps()).unwrap_or(NonZeroU64::MIN);
         let or = |given: Option<NonZeroU64>, default| given.or(NonZeroU64::new(default)).unwrap_or(NonZeroU64::MIN);
         let or = |given, default| or(given, default).saturating_mul(steps);
-        // The lowest level is 1, as for --from.
+        // The search goes down to level 1 at most. --from cannot be lower either.
         Bounds {
             least: steps,
             from: or(args.from, from),
@@ -189,7 +190,7 @@ impl On {
 }
 
 impl Args {
-    /// Returns the load and the settings of the search.
+    /// Returns the load, and the settings of the search.
     pub fn parts(self) -> (Load, SearchArgs) {
         match self.other {
             None => (Load::Get(self.get), self.search),
@@ -198,7 +199,7 @@ impl Args {
         }
     }
 
-    /// Returns the flags that all load shares, and those of the search.
+    /// Returns the flags that all kinds of load share, and those of the search.
     pub fn common(&self) -> (&load::Args, &SearchArgs) {
         match &self.other {
             None => (&self.get.common, &self.search),

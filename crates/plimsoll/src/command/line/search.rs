@@ -1,4 +1,4 @@
-//! Runs levels until the search has found the load line.
+//! Runs one level after the other until the search has found the load line.
 
 use super::args::{Args, LEVEL_TIME, Load, On, SearchArgs};
 use super::target_recovery::{Recovered, Recovery};
@@ -25,13 +25,13 @@ use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLI
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Typical duration of a level that fails, as a share of one that passes.
+/// Typical duration of a level that fails, as a share of the duration of a level that passes.
 const FAILING: f64 = 0.3;
 
-/// Runs a search and saves all levels below `base`.
+/// Runs a search and saves all its levels below `base`.
 ///
 /// # Errors
-/// Fails if a level cannot be run or saved. A search that finds no line is a result.
+/// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
 pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     let (mut load, args) = args.parts();
     let level_time = *load.common().load.duration.get_or_insert(LEVEL_TIME);
@@ -46,7 +46,7 @@ pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// The levels that have run, and the settings for the next ones.
+/// The levels that were run, and the settings for the next ones.
 struct Levels {
     load: Load,
     args: SearchArgs,
@@ -64,7 +64,7 @@ impl Levels {
     fn announce(&self, bounds: &Bounds) {
         let (few, many) = bounds.levels_expected();
         let least = self.duration(bounds.from.get()).min.as_secs_f64();
-        // At a high rate a level soon has enough samples. Only the first levels take longer.
+        // At a high rate, a level soon has enough samples, so only the first levels take longer.
         let level_time = self.level_time.as_secs_f64();
         let time = |(passing, failing): (f64, f64)| {
             let seconds = passing * level_time + failing * level_time * FAILING + 2.0 * (least - level_time);
@@ -97,7 +97,7 @@ impl Levels {
                 return Ok(Found::Interrupted { passed: search.passed(), signal: progress::interrupting_signal() });
             };
             search.record(&outcome);
-            // If no lower level has passed, one still may.
+            // If no lower level has passed yet, lower levels are still worth trying.
             if let Some(passed) = self.passed_below(level).filter(|_| self.is_beyond_client(level)) {
                 return Ok(Found::Line { passed, failed: level });
             }
@@ -113,7 +113,7 @@ impl Levels {
         }
     }
 
-    /// Returns the highest level below `level` whose latest run passed.
+    /// Returns the highest level below `level` that passed when it was last run.
     fn passed_below(&self, level: u64) -> Option<u64> {
         let last = |(step, run): &&(u64, Level)| {
             let again = self.levels.iter().rev().find(|(other, _)| other == step);
@@ -122,7 +122,7 @@ impl Levels {
         self.levels.iter().filter(|(step, _)| *step < level).filter(last).map(|(step, _)| *step).max()
     }
 
-    /// Returns whether a rate has failed twice because the client cannot offer it. Higher rates would only measure the client.
+    /// Returns whether the client failed twice to offer this rate. Higher rates would only measure the client.
     fn is_beyond_client(&self, level: u64) -> bool {
         let last = self.levels.iter().rev().take(2);
         let mine = last.filter(|(step, run)| *step == level && !run.passed && run.limited_by_client);
@@ -155,7 +155,8 @@ impl Levels {
         (self.args.on == On::Rate).then_some(OfferedLoad { rate, regular, in_flight_max })
     }
 
-    /// Runs a level. Returns `None` if the user interrupts. A confirming level always takes its full time.
+    /// Runs a level. Returns `None` if the user interrupts. A level that confirms an earlier result always takes its
+    /// full time.
     fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
         let load = self.args.on.load(level);
         let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);
@@ -215,7 +216,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
     let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {
         Reason::CountersDisagree(_) => Some(Unusable::CountersDisagree(text)),
-        // Judged with the objectives.
+        // The objectives already take this into account.
         Reason::ClientDecides(_) => None,
         _ => Some(Unusable::Client(text)),
     });

@@ -1,8 +1,9 @@
-//! Recovery of a target after a level that was too much for it.
+//! Recovery of a target after a level that overloaded it.
 //!
-//! An overloaded target may still be busy with its backlog. The next level would then measure the backlog, not the target. So a few
-//! operations, one after the other, measure how fast the target is without load. The search goes on once they are about as fast as
-//! before the first level. The time to wait is bounded and announced. It follows from the backlog and the target's rate.
+//! An overloaded target may still be busy with its backlog, and the next level would then measure the backlog instead
+//! of the target. So a few operations, one after the other, measure how fast the target is without load. The search
+//! continues once they are about as fast as before the first level. The maximum wait is announced. It follows from the
+//! backlog and from the target's rate.
 
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -16,39 +17,40 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::SavedRun;
 
-/// Number of operations to measure.
+/// Number of operations in a measurement.
 const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
-/// Maximum duration of all operations together.
+/// Maximum duration of a measurement.
 const TIME: Duration = Duration::from_secs(5);
-/// The target has recovered if the median is at most the longest earlier service time times `SLOWER_MAX`, plus `SLACK`.
+/// The target has recovered if the median service time is at most `SLOWER_MAX` times the longest one before the search,
+/// plus `SLACK`.
 const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Factor by which a backlog may take longer than calculated.
+/// Factor by which working off a backlog may take longer than calculated.
 const BACKLOG_SLOWER: f64 = 3.0;
-/// Minimum duration of a backlog that is announced.
+/// Minimum expected duration of a backlog for an announcement.
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a backlog.
 const BACKLOG_MAX: Duration = Duration::from_secs(600);
-/// Directory of the latest of these runs.
+/// Directory of the last measurement.
 const DIRECTORY: &str = "recovery";
 
-/// The speed of a target before the search, and how to measure it again.
+/// The speed of a target before the search, and the means to measure it again.
 pub struct Recovery {
     plan: Plan,
     options: RunOptions,
     directory: PathBuf,
-    /// Longest service time before the search, in nanoseconds, or `None` if no operation ended.
+    /// Longest service time before the search, in nanoseconds. `None` if no operation ended.
     before: Option<u64>,
 }
 
 /// The state of a target after a failed level.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovered {
-    /// It is as fast as before.
+    /// It is as fast as before the search.
     Whole,
-    /// It responds, but is slower than before, or not all of its operations succeed.
+    /// It responds, but is slower than before the search, or fails some operations.
     InPart,
     /// It does not respond.
     Gone,
@@ -74,8 +76,8 @@ impl Recovery {
         Ok(recovery)
     }
 
-    /// Waits until the target is as fast as before: at most for `most`, or for three times as long as the backlog of `level` should
-    /// take.
+    /// Waits until the target is as fast as before the search. The maximum wait is `most`, or three times the expected
+    /// duration of the backlog of `level`.
     pub fn wait(&self, most: Duration, level: &SavedRun) -> Result<Recovered, Failure> {
         let Some(before) = self.before else { return Ok(Recovered::Whole) };
         let most = most.max(backlog_time(level).mul_f64(BACKLOG_SLOWER).min(BACKLOG_MAX));
@@ -86,7 +88,7 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations that were cut off in flight are no evidence of a failure, since they may just take longer.
+            // Operations still in flight at the end of the measurement are no failures: they may just take longer.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
@@ -106,12 +108,13 @@ impl Recovery {
 
     fn ask(&self) -> Result<SavedRun, Failure> {
         saved::remove_earlier(&self.directory)?;
-        // The target may have crashed under its load and be starting again.
+        // The target may have crashed under the load, and may be starting again.
         execute::run_level(&self.plan, &self.options).map(|(run, _)| run)
     }
 }
 
-/// Returns how long the target needs for its unfinished operations, at its rate during the level.
+/// Returns how long the target needs for the unfinished operations of a level, at the rate that it had during the
+/// level.
 fn backlog_time(level: &SavedRun) -> Duration {
     let left = level.summary().stats.measured.unfinished as f64;
     let rate = level.summary().completed_rate().filter(|rate| *rate > 0.0);

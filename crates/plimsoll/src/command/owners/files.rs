@@ -7,9 +7,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// File with all objects and their owners.
+/// File that lists all objects with their owners.
 pub const OWNERS: &str = "owners.txt";
-/// File with the objects without an owner.
+/// File that lists the objects without an owner.
 pub const FAILURES: &str = "failures.txt";
 
 /// The list of an owner.
@@ -22,7 +22,7 @@ pub struct List {
     pub path: PathBuf,
 }
 
-/// Writes all files into a directory. None of them may exist.
+/// Writes all files to a directory. It fails if one of them exists.
 pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, Failure> {
     fs::create_dir_all(directory).map_err(|error| refused(directory, &error))?;
     let names = owners.names().iter().enumerate();
@@ -37,7 +37,7 @@ pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, F
     }
     let mut lists = Vec::new();
     for (number, (owner, objects)) in owners.by_owner().into_iter().enumerate() {
-        // The number keeps file names unique, whatever a server calls itself.
+        // Servers choose their names, so only the number keeps file names unique.
         let path = directory.join(format!("{number:02}-{}.urls", store::run_directory::host_and_port(&owner)));
         write(&path, objects.iter().filter_map(|index| owners.url(*index)))?;
         lists.push(List { owner, objects: objects.len(), path });
@@ -61,7 +61,7 @@ fn write(path: &Path, lines: impl Iterator<Item = impl Display>) -> Result<(), F
     write().map_err(|error| refused(path, &error))
 }
 
-/// Percent-encodes control characters, `|` and `%`, so that a name takes one line and contains no separator.
+/// Percent-encodes control characters, `|` and `%`, so that a name stays on one line and cannot contain the separator.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

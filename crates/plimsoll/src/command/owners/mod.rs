@@ -1,4 +1,4 @@
-//! `plimsoll owners`: finds which server of a redirecting cluster owns which object, and writes lists for `get`.
+//! `plimsoll owners`: finds which server of a redirecting cluster owns each object, and writes lists for `get`.
 
 mod files;
 mod object_owners;
@@ -12,9 +12,9 @@ use report::escape::{bounded, escape};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Maximum number of failures to print. A file lists all of them.
+/// Maximum number of failures to print. The file of failures lists all of them.
 const NAMED_MAX: usize = 5;
-/// Maximum number of owners to print. Files list all of them.
+/// Maximum number of owners to print. There is a file for each owner, whatever their number.
 const LISTED_MAX: usize = 64;
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;
@@ -32,7 +32,7 @@ pub struct Args {
     /// Directory for owners.txt and the lists of URLs.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Access to the cluster.
+    /// Flags that say how to reach the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
 }

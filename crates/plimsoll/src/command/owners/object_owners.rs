@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
 
-/// Maximum number of objects in a list. With their URLs they need some 1.5 GB of memory.
+/// Maximum number of objects in a list. With their URLs, that many take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Access to a cluster. The flags have the same meaning as for `get`.
+/// Flags that say how to reach a cluster. They have the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
-    /// Operations in flight.
+    /// Number of operations in flight.
     #[arg(short = 'c', long, value_name = "N", default_value = "16", value_parser = count::<NonZeroU64>)]
     pub concurrency: NonZeroU64,
     /// Header to send, e.g. 'Accept: text/html'; @FILE reads one per line.
@@ -79,7 +79,7 @@ impl ClusterFlags {
         words
     }
 
-    /// Returns the plan of `get` for `url`, still without a load.
+    /// Returns the plan of `get` for `url`, whose load is not set yet.
     pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
         args.common.tls.cacert.clone_from(&self.cacert);
@@ -95,7 +95,7 @@ pub struct ObjectOwners {
     entry: String,
 }
 
-/// Reads the list and requests the owner of each object.
+/// Reads the list, and requests the owner of each object.
 pub fn find_object_owners(url: &str, names: &Path, reach: &ClusterFlags) -> Result<ObjectOwners, Failure> {
     let mut plan = reach.plan(url)?;
     let Some(base) = plan.targets.listed(0).filter(|base| base.query().is_none()) else {
@@ -119,7 +119,7 @@ fn progress(seen: u64, total: u64, elapsed: Duration) -> String {
     format!("finding owners: {seen} of {total}  {} left", format_span(left))
 }
 
-/// Reads a list of names. Returns them with the objects' URLs on the entry server.
+/// Reads a list of names. Returns the names, and the URLs of the objects on the entry server.
 fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
     let (mut names, mut targets) = (Vec::new(), Targets::default());
     let mut lines = Lines::open(path, Limits::LIST)?;
@@ -147,7 +147,7 @@ fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
 }
 
 impl ObjectOwners {
-    /// Returns the names, as given.
+    /// Returns the names as they were given.
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }
@@ -174,7 +174,7 @@ impl ObjectOwners {
         }
     }
 
-    /// Returns the URL of an object at its owner.
+    /// Returns the URL of an object on its owner.
     pub fn url(&self, index: usize) -> Option<String> {
         let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
         match self.found.owners.get(index)? {

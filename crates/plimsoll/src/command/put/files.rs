@@ -1,7 +1,7 @@
 //! The files to upload: one file, or all files below a directory.
 //!
-//! Symbolic links are followed, as by `aws s3 cp --recursive`. What cannot be uploaded is skipped, counted and reported: broken
-//! links, links that lead back to a directory above them, and whatever is neither a file nor a directory.
+//! Like `aws s3 cp --recursive`, `put` follows symbolic links. It skips, counts and reports what cannot be uploaded:
+//! broken links, links to a directory that contains them, and anything that is neither a file nor a directory.
 
 use crate::console;
 use crate::failure::Failure;
@@ -14,14 +14,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::Url;
 
-/// Maximum number of files of a run. It also bounds the files and directories visited, since links can lead to one many times.
+/// Maximum number of files of a run. It also limits the files and directories that are visited, since links may lead to
+/// the same ones many times.
 const FILES_MAX: usize = 10_000_000;
 /// Linux's error number for "too many levels of symbolic links", which has no stable `ErrorKind`.
 const ELOOP: i32 = 40;
 /// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 256;
 
-/// Returns the files below `path`, each with its relative path as its key.
+/// Returns the files at `path` and below. The key of a file is its relative path.
 pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source), Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
@@ -61,16 +62,16 @@ struct FoundFiles {
     /// Regular files with their sizes.
     files: Vec<(PathBuf, u64)>,
     skipped: Skipped,
-    /// Number of files, directories and others that were visited.
+    /// Number of entries visited: files, directories and others.
     looked_at: usize,
 }
 
-/// The entries that are not uploaded.
+/// The entries that cannot be uploaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Skipped {
-    /// Links without a target, or that lead to each other.
+    /// Links whose target does not exist, and links that lead only to each other.
     broken: u64,
-    /// Links that lead to a directory above them.
+    /// Links to a directory that contains them.
     circles: u64,
     /// Sockets, pipes and devices.
     special: u64,
@@ -95,11 +96,11 @@ impl Skipped {
     }
 }
 
-/// Device and inode number, which identify a directory whatever its path.
+/// Device and inode number. They identify a directory, whatever path leads to it.
 type Identity = (u64, u64);
 
 impl FoundFiles {
-    /// Adds the files at `path` and below. `above` identifies the directories that contain it.
+    /// Adds the file at `path`, or all files below it. `above` has the identities of the directories that contain it.
     fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
         let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
         let about = match fs::metadata(path) {
@@ -145,7 +146,7 @@ impl FoundFiles {
     }
 }
 
-/// Returns whether a path could not be followed because it is a broken link.
+/// Returns whether a path could not be followed because a link in it is broken.
 fn leads_nowhere(path: &Path, error: &std::io::Error) -> bool {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let is_circle = error.raw_os_error() == Some(ELOOP);
@@ -180,7 +181,7 @@ mod tests {
                 found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
             assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
-            // The walk meets the circle below `sub` and below `to-sub`.
+            // The walk finds the circle twice, below `sub` and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
             let description = found.skipped.description().unwrap();
             assert!(

@@ -25,11 +25,11 @@ pub struct Args {
     /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: OutputFormat,
-    /// Of a study, show the difference of two cells in pairs, instead of each target's difference to the first one. A cell is
-    /// given by its name, or by values like connection=sftp or target=mine,concurrency=8. The second is subtracted from the first.
+    /// For a study: subtract the second cell from the first, pair by pair, instead of the first target from the others.
+    /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// Write a JUnit file for CI, with a test case for each objective of a run, or one for a search.
+    /// Write a JUnit file for CI, with a test case for each objective of a run, and one for a search.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// After the report, print GitHub annotations for missed objectives and unusable runs.
@@ -37,14 +37,14 @@ pub struct Args {
     pub annotations: bool,
 }
 
-/// Prints a report. Returns the exit code of the run, or the one that takes precedence among several.
+/// Prints a report. Returns the exit code of the run. For several runs, it is the one that takes precedence.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;
     ci::write_and_print(&args.directory, args.junit.as_deref(), args.annotations)?;
     Ok(exit)
 }
 
-/// Replaces the differences of a study by the requested ones.
+/// Replaces the differences in a study with the requested ones.
 fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure> {
     let mut found = Vec::new();
     for pair in requested.chunks_exact(2) {

@@ -1,4 +1,4 @@
-//! The dry run of a study: the command line of every cell, and the projected time.
+//! The dry run of a study: the command line of every cell, and the expected time.
 
 use super::{Planned, command};
 use crate::command::load_command::LoadCommand;
@@ -14,13 +14,13 @@ use study::scenario::Scenario;
 /// The expected time and traffic of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Projected {
-    /// Duration, or `None` if the trial does not end by time and its speed is unknown.
+    /// Expected duration. `None` if the trial ends after an amount of work and its speed is unknown.
     time: Option<Duration>,
     /// Maximum number of body bytes.
     bytes: Option<f64>,
 }
 
-/// Returns the duration of a trial if it ends by time.
+/// Returns the duration of a trial, if the trial ends by time.
 pub fn projected(trial: &TrialCommand) -> Option<Duration> {
     project(trial, None).time
 }
@@ -28,7 +28,7 @@ pub fn projected(trial: &TrialCommand) -> Option<Duration> {
 /// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
 fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
     match command(trial) {
-        // The plan of a mix depends on the dataset's record at the target.
+        // The plan of a mix depends on the dataset's record, which is on the target.
         Ok(LoadCommand::Mix(args)) => {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);
@@ -52,7 +52,8 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     Projected { time: time.map(|time| time + plan.warmup), bytes }
 }
 
-/// Returns the body bytes of an operation, if they are known: a range of fixed length, or the average size in a dataset.
+/// Returns the body bytes of an operation, if they are known: the length of a fixed range, or the average size in a
+/// dataset.
 fn bytes_of_op(plan: &Plan) -> Option<f64> {
     let [request] = plan.mix.requests() else { return None };
     match request.range {
@@ -100,7 +101,7 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
     text
 }
 
-/// Rounds a time of 10 seconds or more to full seconds.
+/// Rounds a time of at least 10 seconds to whole seconds.
 fn rounded(time: Duration) -> Duration {
     if time < Duration::from_secs(10) { time } else { Duration::from_secs(time.as_secs_f64().round() as u64) }
 }

@@ -1,5 +1,5 @@
-//! Hooks: commands that run before and after a trial, for example to fill a cache, check it and clean up. Their output goes to a
-//! log next to the trial.
+//! Hooks: commands that run before and after a trial, for example to fill a cache, check it, or clean up. Their output
+//! is written to a log next to the trial.
 
 use crate::failure::Failure;
 use std::fs::File;
@@ -44,7 +44,8 @@ fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) 
     let output = File::options().create(true).append(true).open(log).map_err(cannot)?;
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).envs(environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
-    // Interrupts of the terminal do not reach a process group of its own. This program handles them and ends the whole group.
+    // The process group keeps interrupts of the terminal from the hook. This program handles them, and ends the whole
+    // group.
     shell.stdout(output.try_clone().map_err(cannot)?).stderr(output).process_group(0);
     let mut process = Process::spawn(&mut shell).map_err(cannot)?;
     let begun = Instant::now();

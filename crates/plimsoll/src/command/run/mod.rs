@@ -1,5 +1,5 @@
-//! `plimsoll run`: runs the study of a scenario file. Every trial is a run of `get`, `put` or `mix`, or a search for the load line,
-//! in a directory of its own. A study that was stopped can be resumed.
+//! `plimsoll run`: runs the study of a scenario file. Every trial is a run of `get`, `put` or `mix`, or a search for
+//! the load line, and has its own directory. A study that was stopped can be resumed.
 
 mod dry_run;
 mod hooks;
@@ -32,16 +32,16 @@ pub struct Args {
     /// Set a variable of the scenario.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
-    /// Run only trials with this value of an axis, or of `part` or `target`; may be repeated.
+    /// Run only trials with this value of an axis, of `part` or of `target`; may be repeated.
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     pub only: Vec<(String, String)>,
-    /// Print the cells, their commands and their projected time, but run nothing.
+    /// Print the cells with their commands and expected times, but run nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Speed that --dry-run assumes, e.g. 1.25GB/s, to project times from bytes and bytes from times.
+    /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
-    /// Resume the study in this directory: run only the trials that it does not contain.
+    /// Resume the study in this directory, with the trials that it does not contain yet.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Directory in which to save the runs [default: runs/TIME-NAME].
@@ -77,7 +77,7 @@ struct Planned {
     repeat: u32,
     directory: String,
     command: TrialCommand,
-    /// Environment variables of its hooks.
+    /// Environment variables for the trial's hooks.
     hook_environment: Vec<(String, String)>,
 }
 
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
-        // The reason for stopping comes last.
+        // Print the reason for stopping last.
         (Err(failure), Err(unshown)) => {
             console::report(unshown);
             Err(failure)
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Shows the results of a study so far, and returns their exit code.
+/// Shows the results of the study so far, and returns their exit code.
 fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Exit, Failure> {
     let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
     let (mut study, deserved) = saved::study::read(base, &records)?;
@@ -143,7 +143,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         Failure::usage(format!("cannot read {}: {error}; name a scenario file", path.display()))
     };
     let mut text = String::new();
-    // One byte more than allowed, so that parsing reports a file that is too large.
+    // Read one byte more than allowed, so that parsing notices a file that is too large.
     let most = BYTES_MAX as u64 + 1;
     match path.to_str() {
         Some("-") => std::io::stdin().take(most).read_to_string(&mut text).map_err(failed)?,
@@ -152,7 +152,7 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Returns the selected trials, in order.
+/// Returns the trials that the flags select, in order.
 fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
     let cells = matrix::cells(scenario).ok_or_else(|| {
         Failure::usage(format!("the matrix has more than {} cells: remove values or axes", matrix::CELLS_MAX))

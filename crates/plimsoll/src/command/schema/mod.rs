@@ -37,7 +37,7 @@ pub struct Args {
     pub what: What,
 }
 
-/// Prints a JSON Schema. `command` is the command line parser.
+/// Prints a JSON Schema. `command` is the parser of the command line.
 pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
     let schema = match args.what {
         What::Report => report::schema(),
@@ -62,7 +62,7 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// Prints completions for a shell to source.
+/// Prints completions that a shell can source.
 pub fn completions(args: &Completions, command: &mut clap::Command) -> Result<ExitCode, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, command, "plimsoll", &mut text);

@@ -1,16 +1,18 @@
-//! The JSON Schema of a scenario, for editors: its keys, and the flags of the commands as settings with their help texts.
+//! The JSON Schema of a scenario, for editors. It contains the scenario's keys, and as settings the flags of the
+//! commands with their help texts.
 //!
-//! It is generated from the command line parser, so it is always up to date. Only the program checks values: in the schema a setting
-//! is a text, a number, a boolean, or a list of them.
+//! It is generated from the parser of the command line, so it is always up to date. Values are checked only by the
+//! program: in the schema, a setting is a text, a number, a boolean, or a list of these.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use study::scenario::Hooks;
 use study::scenario::Order;
 
-/// Commands whose flags are settings. A flag of several commands has the help text of the first.
+/// Commands whose flags are settings. If several commands have a flag, its help text is that of the first.
 const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
-/// Flags that are no settings, since a study itself decides where its runs go, how often they repeat and how they are shown.
+/// Flags that are not settings, because the study decides where runs are saved, how often they are repeated and how
+/// they are shown.
 pub const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
 
 /// Returns the schema of a scenario.
@@ -81,7 +83,7 @@ pub fn schema(cli: &clap::Command) -> Value {
     })
 }
 
-/// Returns all settings: the long names of flags, and settings that are not flags.
+/// Returns all settings: the long names of flags, and the settings that are no flags.
 fn settings(cli: &clap::Command) -> Map<String, Value> {
     let mut settings = BTreeMap::new();
     let mut add = |name: &str, about: String| {
@@ -100,7 +102,7 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
     settings.into_iter().collect()
 }
 
-/// Returns the settings as axes, whose values can have names.
+/// Returns the settings as axes. The values of an axis may have names.
 fn axes(settings: &Map<String, Value>) -> Map<String, Value> {
     let axis = |(name, setting): (&String, &Value)| {
         (name.clone(), json!({"$ref": "#/$defs/axis", "description": setting["description"]}))

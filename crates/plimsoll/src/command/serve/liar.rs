@@ -1,4 +1,4 @@
-//! `serve --liar`: plays a scripted misbehavior.
+//! `serve --liar`: plays scripted misbehavior.
 
 use super::{Args, cannot_serve, wait};
 use crate::console;
@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Time after which a liar ends unless it is stopped before.
+/// Time after which a liar stops on its own.
 const LIAR_LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Prints the cases, or plays the one with this name.
+/// Prints all cases, or plays the case with this name.
 pub fn run(name: &str, args: &Args) -> Result<ExitCode, Failure> {
     if name == "list" {
         let lines: Vec<String> = Case::all().iter().map(|case| format!("{:<36} {}", case.name, case.about)).collect();
@@ -35,7 +35,7 @@ pub fn run(name: &str, args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the command line of a client for a case.
+/// Returns the command line of a client that tests the case.
 fn client_command(case: &Case) -> String {
     let client = &case.client;
     let framed = client.body.as_ref().is_some_and(|body| body.chunked || body.expect_continue);

@@ -68,12 +68,12 @@ fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the failure to serve. The error contains the address and the fix.
+/// Returns the failure for an error that prevents serving. The error already contains the address and the fix.
 fn cannot_serve(error: &std::io::Error) -> Failure {
     Failure::could_not_run(format!("cannot serve: {error}"))
 }
 
-/// Waits until the user interrupts or the time is over.
+/// Waits until the user interrupts or the time is up.
 fn wait(stop_after: Option<Duration>) {
     let start = std::time::Instant::now();
     while sys::signals::interrupts().count == 0 && stop_after.is_none_or(|after| start.elapsed() < after) {

@@ -14,7 +14,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Default delay of each range above the limit of `--slow-above`.
+/// Default delay of each range above the limit that `--slow-above` sets.
 const SLOWDOWN: Duration = Duration::from_millis(10);
 /// Maximum number of servers in a cluster.
 const SERVERS_MAX: usize = 256;
@@ -28,13 +28,13 @@ pub struct StandInArgs {
     /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// Handling of another server's object: redirect, redirect-marked (adds ?redirect) or proxy.
+    /// How to serve an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
-    /// Delay each redirect, as a check of the owner's health does.
+    /// Delay each redirect, as if the server checked the owner's health.
     #[arg(long, value_name = "TIME", value_parser = span, requires = "cluster", hide_short_help = true)]
     pub redirect_check: Option<Duration>,
-    /// Apply the faults to this server of the cluster only, counted from 0.
+    /// Apply the faults only to the server with this index in the cluster, counted from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
     /// Behave like booster-http, kubo (gateway only), alluxio or filestash.
@@ -52,7 +52,8 @@ pub struct StandInArgs {
     /// booster-http: gzip level, 0 to 9 [default: 1].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), hide_short_help = true)]
     pub compression_level: Option<u32>,
-    /// booster-http: delay ranges above this many concurrent ones (by 10ms for each, or as in 300:20ms), and fail some.
+    /// booster-http: delay ranges above this many concurrent ones (10ms for each, or TIME as in 300:20ms), and fail
+    /// some.
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
     /// alluxio: respond with 503 SlowDown to requests above this many concurrent ones.
@@ -61,10 +62,10 @@ pub struct StandInArgs {
     /// alluxio: close the connection after each response.
     #[arg(long, conflicts_with = "close_after", hide_short_help = true)]
     pub no_keep_alive: bool,
-    /// filestash: logins per second, after a burst of 1000 [default: 10].
+    /// filestash: allowed logins per second, after a burst of 1000 [default: 10].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub logins: Option<NonZeroU64>,
-    /// filestash: let clients log in to SFTP servers, by ssh.
+    /// filestash: let clients log in to SFTP servers, using ssh.
     #[arg(long, hide_short_help = true)]
     pub sftp: bool,
     /// Write a list of this many objects to --names or --urls.
@@ -76,12 +77,12 @@ pub struct StandInArgs {
     /// File for the names in the list, one per line.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub names: Option<PathBuf>,
-    /// File for the URLs in the list on the first server, for get --url-file.
+    /// File for the URLs of the list on the first server, which get --url-file can read.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub urls: Option<PathBuf>,
 }
 
-/// Handling of requests for another server's object in a cluster.
+/// How a cluster serves an object of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     Redirect,
@@ -89,7 +90,7 @@ pub enum Mode {
     Proxy,
 }
 
-/// Systems that have a stand-in.
+/// Systems for which there is a stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum System {
     BoosterHttp,
@@ -137,7 +138,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns a message about further paths of a gateway.
+    /// Returns a message about further paths that a gateway serves.
     pub fn remark(&self) -> Option<String> {
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
         gateway.then(|| {
@@ -160,7 +161,7 @@ impl StandInArgs {
         }
     }
 
-    /// Refuses flags of another system, and other combinations.
+    /// Refuses flags of another system, and flags that contradict each other.
     fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--piece-size", self.piece_size.is_some(), System::BoosterHttp),
@@ -210,7 +211,7 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Returns the cluster that the flags describe, on ports from `base` on.
+    /// Returns the cluster that the flags describe. Its ports start at that of `base`.
     pub fn cluster(&self, base: Option<&SocketAddr>) -> Result<Option<ClusterConfig>, Failure> {
         let Some(servers) = self.cluster.map(NonZeroUsize::get) else { return Ok(None) };
         if servers > SERVERS_MAX {

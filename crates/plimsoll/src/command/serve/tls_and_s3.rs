@@ -60,13 +60,13 @@ pub struct S3Args {
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// Default limit for storage in memory.
+/// Default for the bytes that S3 stores in memory.
 const MEMORY_MAX: u64 = 1 << 30;
-/// Default keys for tests on one host.
+/// Default access key, for tests on one host.
 const ACCESS_KEY: &str = "plimsoll";
 const SECRET_KEY: &str = "plimsoll-secret";
 
-/// Refuses combinations of flags.
+/// Refuses flags that contradict each other.
 pub fn check(args: &Args) -> Result<(), Failure> {
     if !is_wanted(args) {
         return Ok(());
@@ -82,7 +82,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns whether the flags require the hyper front.
+/// Returns whether the flags need the hyper front.
 pub fn is_wanted(args: &Args) -> bool {
     let tls = &args.tls;
     tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some() || args.s3.s3
