@@ -1,4 +1,4 @@
-//! The bytes of objects: the AES-128 keystream in counter mode from any offset.
+//! The bytes of objects. They are the AES-128 keystream in counter mode, and can be generated from any offset.
 //!
 //! The key depends only on the seed and is expanded once. Each object has its own initial counter. Counters are 128-bit
 //! big-endian numbers and wrap. The `aes` crate selects the widest instructions of the processor at run time (VAES-512,
@@ -15,23 +15,23 @@ use std::fmt;
 #[serde(transparent)]
 pub struct Seed(pub u64);
 
-/// Identifies the formula of the bytes. A change of the formula needs a new label.
+/// Identifies the formula that computes the bytes. If the formula changes, the label must change too.
 const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
 const BLOCK: usize = 16;
-/// Number of bytes generated at a time. They stay in the first-level cache between the writing of the counters and the
-/// encryption, and are a multiple of the widest batch of any backend (64 blocks).
+/// Number of bytes generated at a time. They stay in the first-level cache from the time the counters are written until
+/// they are encrypted. The number is a multiple of the widest batch of any backend (64 blocks).
 const BATCH: usize = 4096;
 
 type Block = Array<u8, U16>;
 
-/// The content of all objects with one seed. Cheap to clone (a few hundred bytes), so each thread can own one.
+/// The content of all objects with one seed. It is cheap to clone (a few hundred bytes), so each thread can own a copy.
 #[derive(Clone)]
 pub struct Content {
     seed: Seed,
     cipher: Aes128Enc,
 }
 
-/// The content of one object. It is endless; the caller knows the size of the object.
+/// The content of one object. It is endless: the caller knows the size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
     cipher: &'c Aes128Enc,
@@ -89,7 +89,7 @@ impl fmt::Debug for ObjectContent<'_> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Fills `out` with the bytes from `offset` on.
+    /// Fills `out` with the bytes of the object from `offset` on.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
         let mut counter = self.start.wrapping_add(u128::from(offset) / BLOCK as u128);
         let (head, body) = out.split_at_mut(bytes_to_next_block(offset).min(out.len()));
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition of the content, one block at a time.
+    /// Computes a byte by the definition of the content, one block at a time.
     fn byte_by_definition(object: &ObjectContent, offset: u64) -> u8 {
         let counter = object.start.wrapping_add(u128::from(offset / 16));
         encrypt(object.cipher, counter)[(offset % 16) as usize]

@@ -9,10 +9,10 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of objects whose sizes are summed one by one to reach a total. This takes about ten seconds.
+/// Maximum number of objects whose sizes are added up one by one to reach a total. This takes about ten seconds.
 const ADDED_UP_MAX: u64 = 1_000_000_000;
 
-/// The description of a dataset, which defines it completely.
+/// The description of a dataset. It defines the dataset completely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -46,12 +46,12 @@ pub struct Object {
     pub size: ByteSize,
 }
 
-/// The treatment of the last object of a dataset with a given total size.
+/// What to do with the last object of a dataset that has a given total size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remainder {
-    /// Truncated, so the total is exact.
+    /// The last object is truncated, so the total is exact.
     Cut,
-    /// Complete, so the total is reached or exceeded.
+    /// The last object is complete, so the total is reached or exceeded.
     Whole,
 }
 
@@ -65,7 +65,7 @@ impl Dataset {
     /// Creates a dataset with as many objects as needed for `total` bytes.
     ///
     /// # Errors
-    /// All objects are empty, or there would be too many to sum (10⁹ of varying sizes).
+    /// Fails if all objects are empty, or if there would be too many to add up (10⁹ of varying sizes).
     pub fn of_total(
         total: ByteSize,
         remainder: Remainder,
@@ -97,10 +97,11 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Returns number and total size of the objects in complete cycles of known sizes that stay below `total`.
+    /// Returns the number and the total size of the objects in complete cycles of known sizes, for as many cycles as stay
+    /// below `total`.
     fn whole_cycles(&self, total: ByteSize) -> (u64, u64) {
         let Some(cycle) = self.description.sizes.cycle() else { return (0, 0) };
-        // At most 1024 sizes of at most 2⁵³ bytes.
+        // This cannot overflow: there are at most 1024 sizes of at most 2⁵³ bytes.
         let bytes: u64 = cycle.iter().sum();
         let cycles = total.0.saturating_sub(1).checked_div(bytes).unwrap_or(0);
         (cycles * cycle.len() as u64, cycles * bytes)
@@ -118,7 +119,7 @@ impl Dataset {
         self.description.count
     }
 
-    /// Returns object `index`, counted from 0. `None` if there are not that many.
+    /// Returns object `index`, counted from 0. `None` if there are not so many.
     #[must_use]
     pub fn object(&self, index: u64) -> Option<Object> {
         let mut key = String::new();
@@ -126,7 +127,8 @@ impl Dataset {
         Some(Object { key, size })
     }
 
-    /// Does the same as [`Self::object`], but writes the key to a reusable string, replacing its content.
+    /// Returns the size of object `index`, and replaces the content of `key` by its key. Unlike [`Self::object`], it
+    /// reuses the string.
     pub fn read(&self, index: u64, key: &mut String) -> Option<ByteSize> {
         let size = self.size(index)?;
         key.clear();
@@ -160,8 +162,8 @@ impl Dataset {
         (0..self.count()).map_while(|index| self.object(index))
     }
 
-    /// Returns the total size of all objects. For random sizes this sums all objects, which takes about a second for
-    /// 10 to 100 million of them.
+    /// Returns the total size of all objects. For random sizes, it adds up all objects, which takes about a second per 10
+    /// to 100 million of them.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         let (added, sum) = match self.description.sizes.cycle() {
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(named("o-", None).index_of("o-1.bin"), None);
     }
 
-    /// The example of the dummy file generator: 250 MiB in files of 50 MiB.
+    /// The example from the documentation of the dummy file generator: 250 MiB in files of 50 MiB.
     #[test]
     fn golden_number_of_the_dummy_file_generator() {
         let dataset = of_total(262_144_000, Remainder::Whole, "52428800");

@@ -1,12 +1,12 @@
-//! Random numbers as pure functions of seed and object index: one block of AES-128 each.
+//! Random numbers as pure functions of seed and object index. Each takes one block of AES-128.
 //!
-//! The content needs the cipher already. It is fast enough for hundreds of millions of objects, and its output has none of
-//! the patterns that a mix of a few multiplications may have.
+//! The cipher is already needed for the content. It is fast enough for hundreds of millions of objects, and its output
+//! has none of the patterns that a hash of a few multiplications may have.
 
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;
 
-/// Identifies the formula. A change of the formula needs a new label.
+/// Identifies the formula. If the formula changes, the label must change too.
 const DATASET_LABEL: &[u8] = b"plimsoll dataset 1";
 
 /// The random numbers of one dataset.
@@ -36,8 +36,9 @@ impl Draws {
     }
 }
 
-/// Scales `bits` to 0..`bound`. Also returns the remainder as a new uniform number. (D. Lemire, "Fast random integer
-/// generation in an interval", 2019, without the rejection step; the bias is below `bound` / 2⁶⁴.)
+/// Scales `bits` to 0..`bound`. Also returns the remainder, which is a new uniform number. The method is that of D.
+/// Lemire, "Fast random integer generation in an interval", 2019, without the rejection step; its bias is below `bound` /
+/// 2⁶⁴.
 pub(crate) fn scale(bits: u64, bound: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(bound);
     ((product >> 64) as u64, product as u64)
@@ -60,7 +61,7 @@ mod tests {
             let draw = draws.of(index);
             bins[scale(draw.size, 8).0 as usize][scale(draw.directory, 8).0 as usize] += 1;
         }
-        // Each has 1,000 on average. The tolerance is 5 standard deviations.
+        // Each bin contains 1,000 on average. The tolerance is 5 standard deviations.
         assert!(bins.as_flattened().iter().all(|count| (842..=1158).contains(count)), "seed 7: {bins:?}");
     }
 

@@ -1,4 +1,4 @@
-//! Naming schemes: the key of object i is a pure function of i and of its random numbers.
+//! Naming schemes. The key of object i is a pure function of i and of its random numbers.
 //!
 //! A key is `prefix` + number + `extension`. The number is padded with zeros. Keys can be spread over directories by a hash
 //! of the object's number. The directory comes after the last `/` of the prefix, so all keys stay below the folder that
@@ -14,8 +14,8 @@ use std::num::NonZeroU32;
 const DIGITS_MAX: u8 = 20;
 /// Maximum size of a key, as in S3.
 const KEY_BYTES_MAX: usize = 1024;
-/// Maximum size of a file or directory name. File systems allow 255 bytes; a few are reserved for names of unfinished
-/// files.
+/// Maximum size of a file or directory name. File systems allow 255 bytes, but some are reserved for the names of
+/// unfinished files.
 const SEGMENT_BYTES_MAX: usize = 230;
 const DIRECTORIES_MAX: u32 = 1_000_000;
 
@@ -42,11 +42,12 @@ struct Parts {
 }
 
 impl Names {
-    /// Creates a scheme of `prefix`, a number with at least `digits` digits, and `extension`. With `directories` above 0,
-    /// keys are spread over that many directories.
+    /// Creates a scheme whose keys consist of `prefix`, a number with at least `digits` digits, and `extension`. With
+    /// `directories` above 0, keys are spread over that many directories.
     ///
     /// # Errors
-    /// A key would not be valid as a file name or S3 key, for example too long or with a segment `..`.
+    /// Fails if a key would not be valid as a file name or S3 key, for example because it is too long or has a segment
+    /// `..`.
     pub fn new(
         prefix: impl Into<String>,
         digits: u8,

@@ -27,9 +27,9 @@ impl<'c> ObjectContent<'c> {
 pub struct Mismatch {
     /// The offset of the first different byte in the object.
     pub offset: u64,
-    /// The bytes of the object from there on.
+    /// The bytes of the object from that offset on.
     pub expected: Excerpt,
-    /// The received bytes, as many as `expected`.
+    /// The received bytes at the same place, as many as in `expected`.
     pub got: Excerpt,
 }
 
@@ -54,7 +54,7 @@ impl<'c> Verifier<'c> {
     /// Compares the next bytes. The position advances past them, even if they differ.
     ///
     /// # Errors
-    /// The first different byte.
+    /// Returns the first difference.
     pub fn check(&mut self, received: &[u8]) -> Result<(), Mismatch> {
         let mut offset = self.offset;
         self.offset = offset.wrapping_add(received.len() as u64);

@@ -1,4 +1,5 @@
-//! The list of damaged objects of a run: a file with all of them up to a limit, and the first ones for the end record.
+//! The list of the damaged objects of a run. A file contains all of them up to a limit, and the end record contains the
+//! first ones.
 
 use crate::error::StoreError;
 use crate::record::{DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject};
@@ -24,7 +25,7 @@ impl DamagedWriter {
         Self { path: dir.join(DAMAGED_FILE), file: None, seen: HashSet::new(), counts: Damaged::default() }
     }
 
-    /// Adds a damaged object that an operation found. The same damage is listed once.
+    /// Adds a damaged object that an operation found. The same damage is listed only once.
     ///
     /// # Errors
     /// Errors of the system.

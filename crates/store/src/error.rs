@@ -29,15 +29,15 @@ pub enum StoreErrorKind {
     /// The records file is not a regular file but a directory, a pipe or a device.
     #[error("not a file of records")]
     NotAFile,
-    /// The run has a format that this program does not support.
-    #[error("saved in format {found}, but this program reads format {readable} only")]
+    /// The run or study has a format that this program does not support.
+    #[error("made by another version of plimsoll, in format {found}; this version reads only format {readable}")]
     Format {
         /// The format of the run.
         found: u64,
         /// The supported format.
         readable: u32,
     },
-    /// A record is larger than the limit of readers.
+    /// A record is larger than readers accept.
     #[error("a record of {bytes} bytes is above the limit of {limit} bytes")]
     TooLarge {
         /// The size of the record.

@@ -1,7 +1,7 @@
 //! Files of lines in independent zstd frames. Reading ends at the first incomplete frame.
 //!
-//! Each frame has its own checksum. If a frame cannot be written completely, the writer removes its part, so the next
-//! frame follows a complete one. Only the last frame can be incomplete after a crash.
+//! Each frame has its own checksum. If a frame cannot be written completely, the writer removes the incomplete part, so
+//! the next frame follows a complete one. After a crash, only the last frame can be incomplete.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,17 +11,17 @@ use zstd::zstd_safe::CParameter;
 
 /// Maximum size of the lines in a frame. Larger frames are neither written nor read.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// Compression level: the fastest of the regular ones, which already reduces the size to a third. The compressing thread
-/// shares a core with one that makes load.
+/// Compression level: the fastest of the regular ones, which already reduces the size to a third. Speed matters because
+/// the compressing thread shares a core with a thread that generates load.
 const LEVEL: i32 = 1;
-/// Maximum window size that a frame may require, as a power of two: 8 MiB.
+/// Maximum window size that a frame may require, as the exponent of a power of two: 8 MiB.
 const WINDOW_LOG_MAX: u32 = 23;
 /// The first bytes of every frame.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// The destination of frames.
 pub(crate) trait Medium: Write {
-    /// Truncates to the first `len` bytes.
+    /// Truncates the data to the first `len` bytes.
     fn cut(&mut self, len: u64) -> io::Result<()>;
     /// Waits until all data is on the disk.
     fn sync(&mut self) -> io::Result<()>;
@@ -43,7 +43,7 @@ pub(crate) struct FrameWriter {
     compressor: Compressor<'static>,
     /// Total size of complete frames.
     len: u64,
-    /// `true` if there may be bytes of a failed frame after `len`.
+    /// `true` if bytes of a failed frame may follow the complete frames.
     dirty: bool,
     /// Called between the steps of appending a frame.
     give_way: fn(),
@@ -113,7 +113,7 @@ pub enum DamageKind {
     Record,
     /// A record at a wrong position, such as after the end record.
     OutOfPlace,
-    /// An interval above the limit of intervals.
+    /// An interval beyond the maximum number of intervals.
     TooMany,
 }
 
@@ -131,12 +131,12 @@ impl DamageKind {
     }
 }
 
-/// Damage that stopped the reading and that a crash does not explain.
+/// Damage at which reading stopped, and which a crash does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Offset of the damaged frame in the file.
     pub at_byte: u64,
-    /// Number of bytes from there to the end, all of them unused.
+    /// Number of bytes from there to the end of the file. None of them were used.
     pub unread_bytes: u64,
     /// The kind of damage.
     pub kind: DamageKind,
@@ -145,7 +145,7 @@ pub struct Damage {
 /// The next frame, or the reason why there is none.
 pub(crate) enum Next<'a> {
     Lines(&'a [u8]),
-    /// The end of the file, after `torn_bytes` of an incomplete frame.
+    /// The end of the file. It may be preceded by `torn_bytes` of an incomplete frame.
     End {
         torn_bytes: u64,
     },
@@ -165,7 +165,7 @@ impl<R: Read> FrameReader<R> {
         Self { input, lines: Vec::new(), frame_start: 0 }
     }
 
-    /// Reads the next frame. Errors are those of the input.
+    /// Reads the next frame. Its errors are those of reading the input.
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
         self.frame_start = self.input.at;
         if self.input.fill_buf()?.is_empty() {
@@ -197,7 +197,8 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// A counter of frame beginnings in the input. A broken frame that includes the next ones is damage, not a torn end.
+/// Counts the beginnings of frames in the input. If a broken frame is followed by other frames, it is damage and not an
+/// incomplete end.
 #[derive(Default)]
 struct Magic {
     matched: usize,
@@ -269,7 +270,7 @@ mod tests {
     fn zeros(blocks: usize) -> Vec<u8> {
         const BLOCK_BYTES: u32 = 128 << 10;
         const RUN_OF_ONE_BYTE: u32 = 1;
-        // No checksum, no content size, a window of 8 MiB.
+        // Frame header: no checksum, no content size, a window of 8 MiB.
         let mut frame = [&MAGIC[..], &[0, (WINDOW_LOG_MAX as u8 - 10) << 3]].concat();
         for index in 1..=blocks {
             let header = (BLOCK_BYTES << 3) | (RUN_OF_ONE_BYTE << 1) | u32::from(index == blocks);
@@ -283,7 +284,7 @@ mod tests {
     fn a_frame_of_ten_gigabytes_needs_bounded_memory() {
         let sound = zeros(3);
         let mut reader = FrameReader::new(sound.as_slice());
-        let Next::Lines(lines) = reader.next().unwrap() else { panic!("a sound frame was refused") };
+        let Next::Lines(lines) = reader.next().unwrap() else { panic!("a valid frame was rejected") };
         assert!(lines.len() == 3 * (128 << 10) && lines.iter().all(|byte| *byte == 0), "{} bytes", lines.len());
 
         let bomb = zeros((10 << 30) / (128 << 10));

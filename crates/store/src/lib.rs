@@ -1,8 +1,8 @@
-//! The run directory: writing during the run, and reading, also after a crash.
+//! Run directories: written during a run, and readable at any time, even after a crash.
 //!
-//! A run is one append-only file of JSON lines in independent zstd frames. `zstd -dc | jq` reads it, and a `kill -9`
-//! loses at most the frame that was being written. This crate does not interpret numbers: `measure` folds them and
-//! `report` shows them.
+//! A run is one append-only file of JSON lines in independent zstd frames. It can be read with `zstd -dc | jq`, and a
+//! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers: `measure` merges
+//! them and `report` shows them.
 //!
 //! ```text
 //! runs/20261121-023000-localhost_8080/

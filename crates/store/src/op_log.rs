@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub const OPS_FILE: &str = "ops.jsonl.zst";
 /// Maximum size of the lines in a frame.
 const BLOCK_BYTES: usize = 4 << 20;
-/// Maximum size of a line. The longest record takes about 30 KB, and 700 bytes without redirects.
+/// Maximum size of a line. The longest possible record takes about 30 KB, and one without redirects at most 700 bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The requested byte range, both ends included.
@@ -65,7 +65,7 @@ pub struct OpRecord {
     /// The time at which the first byte of the final response was read.
     #[serde(rename = "first_byte_nanos")]
     pub first_byte: Option<Instant>,
-    /// The end.
+    /// The end of the operation.
     #[serde(rename = "end_nanos")]
     pub end: Instant,
     /// Number of attempts.
@@ -84,7 +84,7 @@ pub struct OpRecord {
     pub range: Option<Slice>,
     /// Time to open connections in nanoseconds. `None` if all connections were reused.
     pub connect_nanos: Option<u64>,
-    /// Time of TLS handshakes in nanoseconds. Absent without a handshake.
+    /// Time of TLS handshakes in nanoseconds. Absent if there was no handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_nanos: Option<u64>,
     /// The slot of the operation.
@@ -121,11 +121,11 @@ impl OpLogWriter {
         Ok(Self { path, frames, pending: Vec::new() })
     }
 
-    /// Appends complete lines including line endings. They are written when a frame is full.
+    /// Appends complete lines, including their line endings. They are written to the file when a frame is full.
     ///
     /// # Errors
-    /// [`StoreErrorKind::TooLarge`] for a line longer than any [`OpRecord`]; [`StoreError::is_full`] if there is no space
-    /// left, and then the unwritten lines are lost.
+    /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if
+    /// there is no space left; in this case the unwritten lines are lost.
     pub fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let (bytes, limit) = (line.len(), LINE_BYTES_MAX);
@@ -140,7 +140,7 @@ impl OpLogWriter {
         Ok(())
     }
 
-    /// Hands all appended lines to the kernel, so a crash of this process loses none of them.
+    /// Passes all appended lines to the kernel, so that a crash of this process cannot lose them.
     ///
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
@@ -188,7 +188,7 @@ impl OpLogReader {
         Ok(Self { path, frames, lines: Vec::new(), at: 0, over: false, damage: None })
     }
 
-    /// Returns damage that stopped the reading and that a crash does not explain. Known after the last item.
+    /// Returns the damage at which reading stopped, if a crash does not explain it. Only known after the last item.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage

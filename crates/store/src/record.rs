@@ -7,7 +7,7 @@ use measure::{Cause, Instant, Interval, Objective};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format of saved runs. Readers reject other versions.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The setup of a run and the client's host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Begin {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// Whether the program was built without optimization.
+    /// `true` if the program was built without optimization.
     pub debug_build: bool,
     /// Wall time of the start in milliseconds since 1970 UTC. A label only.
     pub started_unix_ms: u64,
@@ -28,7 +28,7 @@ pub struct Begin {
     pub urls: u64,
     /// The load model.
     pub model: Model,
-    /// A description of the load and its warm-up for people, in one line.
+    /// Description of the load and its warm-up for readers, in one line.
     pub load: String,
     /// Planned changes of the load level. `None` for a constant level.
     #[serde(default)]
@@ -39,26 +39,27 @@ pub struct Begin {
     pub duration_ms: Option<u64>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Number of threads that make load.
+    /// Number of threads that generate load.
     pub threads: u32,
-    /// All resolved settings in order, without secrets.
+    /// All settings after resolving defaults, in order, without secrets.
     pub settings: Vec<(String, String)>,
     /// The objectives of the run.
     pub objectives: Vec<Objective>,
-    /// Whether objectives without enough data count as met.
+    /// `true` if objectives without enough data count as met.
     #[serde(default)]
     pub accept_not_enough_data: bool,
     /// The client's host.
     pub host: Host,
-    /// Whether client and target run on the same host.
+    /// `true` if client and target run on the same host.
     pub loopback: bool,
     /// Name of the response header by which metrics are grouped.
     pub header: Option<String>,
-    /// Whether certificate checks were disabled.
+    /// `true` if certificate checks were disabled.
     pub insecure: bool,
 }
 
-/// Maximum number of stages that are read. Fewer fit into a command line of two megabytes, the limit of the system.
+/// Maximum number of stages that readers accept. A command line, which the system limits to two megabytes, cannot contain
+/// so many.
 const STAGES_MAX: usize = 1 << 20;
 
 /// Planned changes of the load level: slots in the closed model, operations per second in the open model.
@@ -102,7 +103,7 @@ pub struct End {
     pub reason: EndReason,
     /// The time on the run's clock.
     pub at: Instant,
-    /// The server according to its first successful response. `None` without one.
+    /// The server, as described by its first successful response. `None` without one.
     pub server: Option<Server>,
     /// Peak resident memory of the client in bytes.
     pub peak_memory_bytes: u64,
@@ -114,11 +115,11 @@ pub struct End {
     /// Damaged objects. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<Damaged>,
-    /// Upper bound, exclusive, of the numbers of objects that the run wrote outside of its dataset. Objects of the warm-up
-    /// do not count.
+    /// Exclusive upper bound of the numbers of objects that the run wrote outside of its dataset. Objects written in the
+    /// warm-up are not included.
     #[serde(default)]
     pub fresh_below: u64,
-    /// Throughput at other numbers of slots, probed after the run. `None` unless requested.
+    /// Rates with other numbers of slots, measured after the run. `None` without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
 }
@@ -128,9 +129,9 @@ pub struct End {
 pub struct Uploads {
     /// Number of uploads that the client aborted.
     pub aborted: u64,
-    /// Number of uploads that could not be aborted and remain at the server.
+    /// Number of uploads that could not be aborted and remain on the server.
     pub left: u64,
-    /// Number of uploads that may be open, because their response with the ID never arrived.
+    /// Number of uploads that may still be open, because the response with their ID never arrived.
     pub unknown: u64,
 }
 
@@ -148,7 +149,7 @@ impl Uploads {
 }
 
 impl Damaged {
-    /// Returns the sum of two runs. Each run keeps its own file.
+    /// Returns the sum of two runs. The files of the runs are not merged.
     #[must_use]
     pub fn with(mut self, other: Self) -> Self {
         let Self { operations, listed, beyond, first } = other;
@@ -175,7 +176,7 @@ pub struct Damaged {
     pub operations: u64,
     /// Number of entries in [`DAMAGED_FILE`]. An object may have several, at different offsets.
     pub listed: u64,
-    /// Number of operations that are not in the file because it is full.
+    /// Number of operations whose damage is not in the file, because the file is full.
     pub beyond: u64,
     /// The first entries.
     #[serde(deserialize_with = "bounded::list::<_, _, DAMAGED_SHOWN_MAX>")]
@@ -201,7 +202,7 @@ pub struct DamagedObject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EndReason {
-    /// The run completed.
+    /// The run reached its planned end.
     Completed,
     /// The user interrupted the run. It finished the operations in flight.
     Interrupted {
@@ -218,7 +219,7 @@ pub enum EndReason {
         /// The condition, formatted by this program.
         condition: String,
     },
-    /// The run is a merge of simultaneous runs on several machines.
+    /// The run was merged from simultaneous runs on several machines.
     Merged {
         /// The number of runs.
         runs: u64,
@@ -237,7 +238,7 @@ pub enum EndReason {
     },
 }
 
-/// The server according to its first successful response. The texts are untrusted.
+/// The server, as described by its first successful response. The texts are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     /// The value of the `Server` header.

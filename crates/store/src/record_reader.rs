@@ -1,4 +1,4 @@
-//! Reading of the records of a run: complete, still in progress, or after a crash.
+//! Reads the records of a run that is complete, still in progress, or was ended by a crash.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Maximum number of intervals that are read: 23 days of seconds. Their points take 350 MB.
+/// Maximum number of intervals that are read: 23 days with one interval per second. Their points take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
-/// Maximum share of the client's load that is read, so that sums stay finite.
+/// Maximum value of a share in the client's load, so that sums stay finite.
 const SHARE_MAX: f64 = 1e12;
 
 /// The state of the end of a records file.
@@ -19,11 +19,12 @@ const SHARE_MAX: f64 = 1e12;
 pub struct Tail {
     /// Size of an incomplete last frame, which was ignored.
     pub torn_bytes: u64,
-    /// Damage that stopped the reading.
+    /// Damage at which reading stopped.
     pub damage: Option<Damage>,
 }
 
-/// Passes every record of the run in `dir` to `take`, in order, the begin record first. Only one is in memory at a time.
+/// Passes every record of the run in `dir` to `take`, in order, starting with the begin record. Only one record is in
+/// memory at a time.
 ///
 /// # Errors
 /// [`StoreErrorKind::NotARun`] without a begin record, [`StoreErrorKind::NotAFile`] if the path is not a regular file,
@@ -40,14 +41,14 @@ pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
         io::ErrorKind::NotFound => StoreError::new(dir, StoreErrorKind::NotARun),
         _ => StoreError::new(path, error),
     };
-    // Opening a pipe would wait for a writer, and a device may have no end.
+    // Opening a pipe would wait for a writer, and a device may be endless.
     if !path.metadata().map_err(refused)?.is_file() {
         return Err(StoreError::new(path, StoreErrorKind::NotAFile));
     }
     File::open(path).map_err(refused)
 }
 
-/// Does the same as [`for_each_record`] with the bytes of a records file.
+/// Passes the records to `take` like [`for_each_record`], given the bytes of a records file.
 ///
 /// # Errors
 /// Those of [`for_each_record`].
@@ -87,7 +88,7 @@ struct Progress {
     intervals_left: u64,
 }
 
-/// The outer error is that of the whole run; the inner one is damage that ends the reading.
+/// The outer error concerns the whole run. The inner one is damage that ends the reading.
 type LinesResult = Result<Result<(), DamageKind>, StoreErrorKind>;
 
 impl Progress {
@@ -97,7 +98,7 @@ impl Progress {
             if first {
                 check_format(line)?;
             }
-            // A line without its end was truncated when someone repacked the file.
+            // A line without a line ending was truncated when someone repacked the file.
             let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
             let Some(record) = serde_json::from_slice::<Record>(line).ok().filter(is_sound) else {
                 return if first { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };

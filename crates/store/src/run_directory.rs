@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 /// Maximum number of characters of the target in the name of a directory.
 const TARGET_CHARS_MAX: usize = 60;
 
-/// Returns an unused directory for a new run under `base`, for example `20261121-023000-localhost_8080`. If it exists,
-/// appends `-2`, `-3`, and so on. The name consists of the start in UTC and host and port of the URL `target`.
-/// Characters other than ASCII letters, digits, `-` and `.` become `_`. Credentials are left out. Creates nothing on disk.
+/// Returns an unused directory for a new run under `base`, for example `20261121-023000-localhost_8080`. The name
+/// consists of the start in UTC, and of host and port of the URL `target`. Characters other than ASCII letters, digits,
+/// `-` and `.` become `_`, and credentials are left out. If the directory exists, `-2`, `-3`, and so on is appended.
+/// Creates nothing on disk.
 #[must_use]
 pub fn default_directory(base: &Path, unix_ms: u64, target: &str) -> PathBuf {
     let utc = Utc::from_unix_ms(unix_ms);

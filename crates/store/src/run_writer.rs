@@ -38,7 +38,7 @@ impl RunWriter {
         let mut writer = Self { path, reserve, frames, line: Vec::new() };
         let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
         if let Err(error) = begun {
-            // Remove the incomplete run, since it would make the next attempt fail.
+            // Remove the incomplete run, because it would make the next attempt fail.
             let _ = fs::remove_file(&writer.reserve);
             let _ = fs::remove_file(&writer.path);
             if created {
@@ -50,16 +50,16 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Calls `give_way` between the steps of appending an interval. Serializing, compressing and writing take a fraction of
-    /// a millisecond each, and a thread that shares the core may need it in between.
+    /// Sets a function to call between the steps of appending an interval. Serializing, compressing and writing take a
+    /// fraction of a millisecond each, and a thread that shares the core may need it in between.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
         self
     }
 
-    /// Appends an interval and hands it to the kernel, without waiting for the disk. After an error the earlier records are
-    /// intact, and [`RunWriter::end`] can still be called.
+    /// Appends an interval and passes it to the kernel, without waiting for the disk. After an error, the earlier records
+    /// are intact, and [`RunWriter::end`] can still be called.
     ///
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
@@ -70,7 +70,7 @@ impl RunWriter {
         self.append(&RecordRef::Interval(interval))
     }
 
-    /// Appends the end record, in the reserved space if necessary, and waits until all data is on the disk.
+    /// Appends the end record, using the reserved space if necessary, and waits until all data is on the disk.
     ///
     /// # Errors
     /// Errors of the system. Earlier records remain.
@@ -152,7 +152,7 @@ pub(crate) mod tests {
     use std::io::Write;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// A disk with a limited capacity, which grows by the reserve once that is removed.
+    /// A disk with limited capacity. Removing the reserve frees its space.
     struct SmallDisk {
         file: File,
         capacity: usize,
@@ -238,7 +238,7 @@ pub(crate) mod tests {
         let capacity = file.metadata().unwrap().len() as usize + 1000;
         let disk = SmallDisk { file, capacity, reserve: dir.path().join(RESERVE_FILE) };
         writer.frames = FrameWriter::new(Box::new(disk)).unwrap();
-        // The replaced medium starts after the begin record.
+        // The replacement medium starts after the begin record.
         writer.frames.set_len(capacity as u64 - 1000);
 
         let mut stored = 0;
@@ -249,7 +249,7 @@ pub(crate) mod tests {
             }
         };
         assert!(error.is_full(), "{error}");
-        assert!(stored > 0, "some intervals fit");
+        assert!(stored > 0, "some intervals fit on the disk");
         let end = end();
         writer.end(&end).unwrap();
         let saved = SavedRun::read(dir.path()).unwrap();
@@ -266,7 +266,7 @@ pub(crate) mod tests {
             GIVEN.fetch_add(1, Ordering::Relaxed);
         });
         writer.interval(&second(0)).unwrap();
-        assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "after serializing and after compressing");
+        assert_eq!(GIVEN.load(Ordering::Relaxed), 2, "the function is called after serializing and after compressing");
         writer.end(&end()).unwrap();
         assert_eq!(GIVEN.load(Ordering::Relaxed), 2);
     }
@@ -293,7 +293,9 @@ pub(crate) mod tests {
 
     #[test]
     fn the_error_names_a_directory_that_cannot_be_created() {
-        let Err(error) = RunWriter::create(Path::new("/proc/nowhere"), &begin()) else { panic!("made") };
+        let Err(error) = RunWriter::create(Path::new("/proc/nowhere"), &begin()) else {
+            panic!("a directory was created in /proc")
+        };
         assert!(error.to_string().starts_with("/proc/nowhere: "), "{error}");
         assert!(!error.is_full());
     }

@@ -11,8 +11,8 @@ use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summa
 use std::io::Read;
 use std::path::Path;
 
-/// The main numbers of one interval, for time series. The unpacked histograms of an interval take hundreds of kilobytes,
-/// a point takes two hundred bytes.
+/// The main numbers of one interval, for time series. A point takes two hundred bytes, while the unpacked histograms of
+/// an interval take hundreds of kilobytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The stage of the run.
@@ -25,7 +25,7 @@ pub struct Point {
     pub ok: u64,
     /// Number of measured operations that failed.
     pub failed: u64,
-    /// Number of failed operations for which a delay of the client may be the cause.
+    /// Number of failed operations that may have failed because of a delay of the client.
     pub failed_by_client: u64,
     /// The longest response time of a failed operation in nanoseconds, 0 without failures.
     pub failed_max_nanos: u64,
@@ -48,7 +48,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Creates the point of an interval, given the response times of its successful operations.
+    /// Creates the point of an interval. `response` contains the response times of its successful operations.
     fn of(interval: &Interval, response: &Distribution) -> Self {
         let tally = &interval.stats.measured;
         let kinds = || interval.stats.kinds.iter().map(|(_, kind)| kind);
@@ -72,7 +72,7 @@ impl Point {
     }
 }
 
-/// A run as far as it was saved. Memory grows by one [`Point`] per interval.
+/// A run, as far as it was saved. Memory use grows by one [`Point`] per interval.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// The setup of the run.
@@ -87,7 +87,7 @@ pub struct SavedRun {
     pub end: Option<End>,
     /// Size of an incomplete last frame, which was ignored.
     pub torn_bytes: u64,
-    /// Damage that stopped the reading and that a crash does not explain.
+    /// Damage at which reading stopped, and which a crash does not explain.
     pub damage: Option<Damage>,
 }
 
@@ -100,7 +100,8 @@ impl SavedRun {
         Self::read_with(dir, |_| ())
     }
 
-    /// Reads the run in `dir` and passes each interval to `look` before folding it, for data that a summary does not keep.
+    /// Reads the run in `dir`, and passes each interval to `look` before merging it. Callers can thus collect data that a
+    /// summary does not contain.
     ///
     /// # Errors
     /// Those of [`crate::for_each_record`].
@@ -127,7 +128,7 @@ impl SavedRun {
                 run.add(&interval);
             }
             (Some(run), Record::End(end)) => run.ended(Some(*end)),
-            (None, _) => debug_assert!(false, "the first record is the begin record"),
+            (None, _) => debug_assert!(false, "a record came before the begin record"),
         })?;
         let mut run = run.ok_or(StoreErrorKind::NotARun)?;
         (run.torn_bytes, run.damage) = (tail.torn_bytes, tail.damage);
@@ -165,7 +166,7 @@ impl SavedRun {
             | EndReason::Interrupted { .. }
             | EndReason::StoppedEarly { .. }
             | EndReason::Aborted { .. } => true,
-            // Operations across the edges of the common time were counted at one end only.
+            // Operations that cross an edge of the common time were counted at only one of their ends.
             EndReason::Merged { .. } => false,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
         };
@@ -184,7 +185,7 @@ impl SavedRun {
         self.points.push(Point::of(interval, &response));
     }
 
-    /// Computes the totals over all kinds of operations, which the summary does not keep up to date.
+    /// Computes the totals over all kinds of operations, which are not updated while intervals are merged.
     fn finish(&mut self) {
         self.summary.all = self.summary.stats.all_kinds();
     }

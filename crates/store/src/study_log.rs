@@ -1,7 +1,7 @@
 //! The log of a study: its runs, and the cell, target and repeat of each.
 //!
-//! The runs of a study have their own directories below that of the study. The log is a small file of JSON lines next to
-//! them. A line is appended after each run, so a killed study can be resumed.
+//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to them.
+//! After each run, a line is appended, so a study that was killed can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
 use measure::result::load_line::{Found, LoadUnit, Outcome};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Name of the file.
 pub const STUDY_FILE: &str = "study.jsonl";
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Maximum size of the file. A line takes about 200 bytes, and the scenario at most 1 MiB.
 const BYTES_MAX: u64 = 64 << 20;
 
@@ -33,8 +33,7 @@ pub enum StudyRecord {
         text: String,
         /// Variables from the command line, without secrets.
         set: Vec<(String, String)>,
-        /// Number of planned trials. 0 in older logs, which do not contain it.
-        #[serde(default)]
+        /// Number of planned trials.
         trials: u64,
     },
     /// The beginning of a search for the load line.
@@ -47,8 +46,7 @@ pub enum StudyRecord {
         unit: LoadUnit,
         /// Width of the bracket at which the search ends, as a share of its lower end.
         precision: f64,
-        /// Number of level steps per unit. 1 in older logs.
-        #[serde(default = "one")]
+        /// Number of level steps per unit.
         steps: NonZeroU64,
     },
     /// A finished level of a search.
@@ -57,12 +55,10 @@ pub enum StudyRecord {
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// The result. `None` in older logs, where the objectives of the run decide.
-        #[serde(default)]
+        /// The outcome. `None` if no monitor observed the level; then the objectives of its run decide.
         outcome: Option<Outcome>,
-        /// Whether the result is certain at the requested confidence, rather than judged on the data at the end of the
-        /// level's time.
-        #[serde(default)]
+        /// `true` if the result is certain at the requested confidence; `false` if it was decided from the data available
+        /// when the level's time was over.
         certain: bool,
     },
     /// A finished trial of a study.
@@ -96,10 +92,6 @@ impl StudyRecord {
     }
 }
 
-fn one() -> NonZeroU64 {
-    NonZeroU64::MIN
-}
-
 /// The writer of the log.
 #[derive(Debug)]
 pub struct StudyLog {
@@ -125,7 +117,7 @@ impl StudyLog {
     /// Opens the log of a directory to continue it, and removes an incomplete last line.
     ///
     /// # Errors
-    /// [`StoreErrorKind::NotARun`] if there is no log; errors of the system.
+    /// Those of [`read_study`].
     pub fn resume(directory: &Path) -> Result<(Self, Vec<StudyRecord>), StoreError> {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
@@ -136,7 +128,7 @@ impl StudyLog {
         Ok((log, records))
     }
 
-    /// Locks the file while this value exists. Otherwise two programs could run the same trials.
+    /// Locks the file for as long as this value exists. Without the lock, two programs could run the same trials.
     fn lock(&self) -> Result<(), StoreError> {
         self.file.try_lock().map_err(|error| match error {
             fs::TryLockError::WouldBlock => StoreError::new(
@@ -159,10 +151,11 @@ impl StudyLog {
     }
 }
 
-/// Reads the log of a directory. Of a repeated trial, returns only the last record.
+/// Reads the log of a directory. If a trial was repeated, only its last record is returned.
 ///
 /// # Errors
-/// [`StoreErrorKind::NotARun`] if there is no log, [`StoreErrorKind::Json`] for an invalid line, errors of the system.
+/// [`StoreErrorKind::NotARun`] if there is no log, [`StoreErrorKind::Format`] for other formats, [`StoreErrorKind::Json`] for
+/// an invalid line, errors of the system.
 pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     let (mut records, _) = read(&directory.join(STUDY_FILE))?;
     let mut seen = HashSet::new();
@@ -177,7 +170,7 @@ pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     Ok(records)
 }
 
-/// Reads the records and returns them with their size in the file.
+/// Reads the records, and returns them together with their size in the file.
 fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
     let failed = |error: io::Error| StoreError::new(path, error);
     let file = File::open(path).map_err(|error| match error.kind() {
@@ -192,17 +185,37 @@ fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
         if bytes == 0 || line.last() != Some(&b'\n') {
             break;
         }
+        if records.is_empty() {
+            check_format(&line).map_err(|kind| StoreError::new(path, kind))?;
+        }
         records.push(serde_json::from_slice(&line).map_err(|error| StoreError::new(path, error))?);
         whole += bytes as u64;
     }
     match records.first() {
-        Some(StudyRecord::Scenario { format: FORMAT, .. } | StudyRecord::Line { format: FORMAT, .. }) => {
-            Ok((records, whole))
-        }
-        Some(StudyRecord::Scenario { format, .. } | StudyRecord::Line { format, .. }) => {
-            Err(StoreError::new(path, StoreErrorKind::Format { found: u64::from(*format), readable: FORMAT }))
-        }
+        Some(StudyRecord::Scenario { .. } | StudyRecord::Line { .. }) => Ok((records, whole)),
         _ => Err(StoreError::new(path, StoreErrorKind::NotARun)),
+    }
+}
+
+/// Checks the version in the first line. The other fields are not parsed, since another version may lack or rename them.
+fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum First {
+        Scenario(Versioned),
+        Line(Versioned),
+    }
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u64,
+    }
+    match serde_json::from_slice(line) {
+        Ok(First::Scenario(Versioned { format: found }) | First::Line(Versioned { format: found }))
+            if found != u64::from(FORMAT) =>
+        {
+            Err(StoreErrorKind::Format { found, readable: FORMAT })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -252,6 +265,18 @@ mod tests {
         let mut log = StudyLog::create(directory.path(), &begin).unwrap();
         [0, 1, 0].iter().for_each(|repeat| log.append(&trial(*repeat)).unwrap());
         assert_eq!(read_study(directory.path()).unwrap(), [begin, trial(1), trial(0)]);
+    }
+
+    #[test]
+    fn studies_of_other_versions_are_rejected_by_their_format() {
+        let directory = tempfile::tempdir().unwrap();
+        for first in ["{\"scenario\":{\"format\":1,\"old\":true}}\n", "{\"line\":{\"format\":1}}\n"] {
+            fs::write(directory.path().join(STUDY_FILE), [first, "{\"renamed\":1}\n"].concat()).unwrap();
+            for error in [read_study(directory.path()).unwrap_err(), StudyLog::resume(directory.path()).unwrap_err()] {
+                let wanted = "made by another version of plimsoll, in format 1; this version reads only format 2";
+                assert!(error.to_string().ends_with(wanted), "{first}: {error}");
+            }
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Utc {
     #[must_use]
     pub fn from_unix_ms(unix_ms: u64) -> Self {
         let seconds = unix_ms / 1000;
-        // Days since 0000-03-01, so leap days are the last days of their year.
+        // Years are counted from March 1st (days since 0000-03-01), so leap days are the last days of their year.
         let days = seconds / 86_400 + 719_468;
         let (era, day_of_era) = (days / 146_097, days % 146_097);
         let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

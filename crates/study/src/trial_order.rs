@@ -1,6 +1,7 @@
 //! The order of a study's trials.
 //!
-//! A machine changes during a study, so targets that are compared alternate by default: A B, then B A.
+//! The state of a machine may change during a study. Targets that are compared therefore alternate by default: A B, then
+//! B A.
 
 use crate::scenario::{Order, Scenario};
 use measure::values::random::{Random, mix};
@@ -16,7 +17,7 @@ pub struct Trial {
     pub repeat: u32,
 }
 
-/// Returns all trials of a study with this number of cells, in the order in which they run.
+/// Returns all trials of a study with `cells` cells, in the order in which they run.
 #[must_use]
 pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
     let targets = scenario.targets.len();
@@ -41,7 +42,8 @@ pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
     }
 }
 
-/// Returns one trial of each cell on each target, in a random order drawn from seed and repeat (Fisher and Yates).
+/// Returns one trial of each cell on each target, in a random order that depends on seed and repeat (Fisher-Yates
+/// shuffle).
 fn shuffled(seed: u64, repeat: u32, cells: usize, targets: usize) -> Vec<Trial> {
     let mut trials: Vec<Trial> =
         (0..cells).flat_map(|cell| (0..targets).map(move |target| Trial { cell, target, repeat })).collect();
@@ -80,6 +82,6 @@ mod tests {
             assert_eq!(order(other).len(), 12);
             assert_eq!(order(other).into_iter().collect::<BTreeSet<_>>(), all, "{other}");
         }
-        assert_eq!(order("random"), order("random"), "the seed determines the order");
+        assert_eq!(order("random"), order("random"), "the same seed must give the same order");
     }
 }

@@ -1,4 +1,5 @@
-//! Planted load lines on concurrency are found. On simulated time, each of twenty targets is slow beyond a concurrency of its own.
+//! Tests that known load lines on concurrency are found. On simulated time, each of twenty targets becomes slow beyond
+//! its own concurrency.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
@@ -20,7 +21,7 @@ const FAST: Duration = Duration::from_millis(5);
 /// Additional response time for each request in flight above the line.
 const SLOWER: Duration = Duration::from_millis(10);
 
-/// Returns whether a target with that line passes a level of 100 ms.
+/// Returns whether a target with this load line passes a level of 100 ms.
 fn passes(line: u64, level: u64, objective: &Objective) -> bool {
     let mut plan = plan();
     plan.load = closed(level);
@@ -56,7 +57,7 @@ fn twenty_planted_lines_are_found() {
             }
         };
         let Found::Line { passed, failed } = found else { panic!("line {line}: {found:?}") };
-        // The objective tolerates one slow request in a hundred.
+        // The objective tolerates one slow request in a hundred, so the line may be found slightly too high.
         let most = line + line / 50 + 1;
         assert!(passed <= most && line < failed, "line {line}: {found:?}");
         assert!(passed as f64 >= line as f64 * 0.9 - 1.0, "line {line}: {found:?}");

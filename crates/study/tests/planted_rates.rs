@@ -1,5 +1,5 @@
-//! Planted load lines on a rate are found. On simulated time, a server admits one operation after the other at a known rate, at equal or
-//! random intervals, with a queue in front.
+//! Tests that known load lines on a rate are found. On simulated time, a server with a queue admits one operation after
+//! the other at a known rate, at equal or random intervals.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -20,9 +20,9 @@ use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
 use support::{answer_at, ms, open, plan};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
-/// Largest error of the search below the truth, as a share.
+/// Maximum error of the search below the truth, as a share.
 const BELOW: f64 = 0.05;
-/// Largest error above the truth.
+/// Maximum error of the search above the truth, as a share.
 const ABOVE: f64 = 0.02;
 
 /// Runs a level and returns its outcome.
@@ -94,12 +94,13 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the line of a server is found, under the default objective and one on the p99 if there is a `bound`.
+/// Checks that the load line of a server is found with the default objective, and with an objective on p99 if there is a
+/// `bound`.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));
     let truth = gate.line(bound);
-    // 10,000 operations tell a share of 1 % to a tenth of itself.
+    // With 10,000 operations, a share of 1 % is known to a tenth of itself.
     let seconds = if gate.random && bound.is_some() { 30_000.0 / truth } else { 5.0 };
     let (found, levels) = search(gate, &objectives, Duration::from_secs_f64(seconds));
     let (Found::Line { passed, .. } | Found::AtLeast { passed }) = found else {
@@ -118,7 +119,7 @@ fn check(gate: Gate, bound: Option<Duration>) {
     );
 }
 
-/// Checks servers of one capacity, with all intervals and bounds.
+/// Checks servers of one capacity, with equal and random intervals and with different bounds.
 fn check_all(per_second: f64) {
     for random in [false, true] {
         for bound in [None, Some(ms(100)), Some(ms(2000))] {

@@ -14,7 +14,7 @@ pub const SIZE_MAX: ByteSize = ByteSize(1 << 53);
 const ENTRIES_MAX: usize = 1024;
 /// Maximum weight of an entry.
 const WEIGHT_MAX: u64 = 1_000_000_000;
-/// Maximum sigma of a log-normal distribution. With 10, one size in a thousand is 10¹³ times the median.
+/// Maximum sigma of a log-normal distribution. At this value, one size in a thousand is already 10¹³ times the median.
 const SIGMA_MAX: f64 = 10.0;
 
 /// A distribution of sizes.
@@ -29,13 +29,13 @@ pub struct Sizes(Kind);
 enum Kind {
     /// A single size, or a uniform distribution over a range.
     One(Span),
-    /// Object i has the size of entry i modulo the number of entries.
+    /// Object i has the size of entry i modulo the number of entries, so sizes repeat in turn.
     InTurn(Vec<Span>),
     /// Random entries with probabilities proportional to their weights.
     Weighted(Vec<Weighted>),
-    /// The logarithm of the size is uniform.
+    /// The logarithm of the size is uniformly distributed.
     LogUniform(Span),
-    /// The logarithm of the size is normal. Sizes outside of the span become its nearer end.
+    /// The logarithm of the size is normally distributed. Sizes outside of the span are moved to its nearer end.
     LogNormal { median: u64, sigma: f64, span: Span },
 }
 
@@ -59,7 +59,7 @@ impl Sizes {
         (size <= SIZE_MAX).then_some(Self(Kind::One(Span { min: size.0, max: size.0 })))
     }
 
-    /// Returns the size of all objects if it is the same.
+    /// Returns the size of all objects if they have the same size.
     #[must_use]
     pub fn as_fixed(&self) -> Option<ByteSize> {
         match &self.0 {
@@ -129,7 +129,7 @@ impl Span {
         self.min + scale(bits, self.max - self.min + 1).0
     }
 
-    /// Converts `value` to a size within the span.
+    /// Converts `value` to the nearest size within the span.
     fn nearest(self, value: f64) -> u64 {
         (value as u64).clamp(self.min, self.max)
     }
@@ -145,7 +145,7 @@ impl fmt::Display for Span {
 }
 
 impl fmt::Display for Sizes {
-    /// Formats the distribution in a form that parses to the same one.
+    /// Formats the distribution as a text that parses to the same distribution.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::One(span) => write!(f, "{span}"),

@@ -1,4 +1,4 @@
-//! Tests of sampled sizes against the exact distributions.
+//! Tests that compare sampled sizes with the exact distributions.
 
 use super::*;
 use crate::Seed;
@@ -22,7 +22,7 @@ fn share(sample: &[u64], size: u64) -> f64 {
     sample.partition_point(|value| *value <= size) as f64 / sample.len() as f64
 }
 
-/// Checks a share of n = 100,000 samples with a tolerance of 4.5 standard errors.
+/// Checks the share of a sample of 100,000 sizes, with a tolerance of 4.5 standard errors.
 #[track_caller]
 fn expect_share(sample: &[u64], size: u64, expected: f64) {
     let error = 4.5 * (expected * (1.0 - expected) / sample.len() as f64).sqrt();
@@ -139,7 +139,7 @@ fn ranges_are_uniform() {
 fn each_doubling_of_a_log_uniform_size_is_equally_likely() {
     let sample = sample("loguniform:4KiB..1GiB", 100_000);
     for doublings in 1..18_u32 {
-        // Sizes are whole bytes, so the continuous distribution ends at max + 1.
+        // Sizes are rounded down to whole bytes, so the continuous distribution ends at max + 1.
         let truth = f64::from(doublings) * std::f64::consts::LN_2 / (((1_u64 << 30) + 1) as f64 / 4096.0).ln();
         expect_share(&sample, (4096 << doublings) - 1, truth);
     }

@@ -7,23 +7,26 @@ use measure::result::load_line::Outcome;
 use measure::statistics::drift::Drift;
 use std::time::Duration;
 
-/// Operations of a schedule after which the drift of a backlog is decided, except within a percent or two of the target's capacity.
-/// With exponential service times, a level at 95 % of the capacity needs 5,000 operations, and one at 102 % needs 30,000.
+/// Maximum number of scheduled operations in a level. After so many, the drift of a backlog is decided, unless the rate
+/// is within one or two percent of the target's capacity. For example, with exponential service times, a level at 95 % of
+/// the capacity needs 5,000 operations, and one at 102 % needs 30,000.
 const OPS_MAX: f64 = 60_000.0;
-/// Smallest maximum duration of a level on a rate, since pauses of client and host do not become shorter as the rate grows.
+/// The maximum duration of a level on a rate is at least this long, because pauses of client and host do not become
+/// shorter at higher rates.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Duration of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelDuration {
-    /// Minimum, unless the level fails earlier.
+    /// Minimum duration, unless the level fails earlier.
     pub min: Duration,
-    /// Maximum. A level that is not decided by then counts as not decided.
+    /// Maximum duration. A level that is not decided by then counts as not decided.
     pub max: Duration,
 }
 
-/// Returns the duration of a level that normally takes `usual` and at most `limit`. At a low rate it takes longer until enough
-/// operations have ended for a percentile. `rate` is in operations per second, `None` in the closed model.
+/// Returns the duration of a level. It is normally `usual` and never more than `limit`. At a low rate, a level takes
+/// longer, until enough operations have ended for a percentile. `rate` is in operations per second; `None` in the closed
+/// model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -35,7 +38,7 @@ pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Durati
 }
 
 impl LevelDuration {
-    /// Returns the rules for a level of this duration. `in_full` forbids it to pass early.
+    /// Returns the rules for a level of this duration. With `in_full`, the level may not pass early.
     #[must_use]
     pub fn rules(self, offered: Option<OfferedLoad>, in_full: bool) -> LevelRules {
         LevelRules { min_duration: self.min, may_pass_early: !in_full, offered }
@@ -47,27 +50,27 @@ impl LevelDuration {
 pub enum Unusable<'a> {
     /// Counters disagree.
     CountersDisagree(&'a str),
-    /// This client did not offer the load.
+    /// This client did not offer the requested load.
     Client(&'a str),
 }
 
 /// A level whose run is over.
 #[derive(Clone, Debug)]
 pub struct FinishedLevel<'a> {
-    /// State of the monitor at the end.
+    /// Evidence of the monitor at the end of the level.
     pub evidence: LevelEvidence,
-    /// All objectives, judged by the whole run.
+    /// All objectives, with their outcomes for the whole run.
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
     /// Objective that was missed, if that stopped the run early.
     pub stopped_for: Option<&'a str>,
     /// A fault of the target that no objective allows, such as wrong content.
     pub target_fault: Option<&'a str>,
-    /// Limit of this client or its host, if that limited the run.
+    /// Description of the limit, if this client or its host limited the run.
     pub client_limit: Option<&'a str>,
-    /// Reason why its numbers must not be used, whatever the target did.
+    /// Reason why the numbers of the level must not be used, whatever the target did.
     pub unusable: Option<Unusable<'a>>,
-    /// `true` if the client itself makes a backlog grow: responses wait for it to read them for most of the service time, it does not run
-    /// for most of the level, or its descriptors allow too few slots.
+    /// `true` if the client itself makes a backlog grow: responses wait unread for most of the service time, the client
+    /// does not run for most of the level, or its descriptors allow too few slots.
     pub client_delays: bool,
     /// `true` if any operation ended.
     pub any_ended: bool,
@@ -91,8 +94,8 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
-    // The running level counts operations with the delays that the client added. The whole run may show that the client added all of
-    // the excess.
+    // While a level runs, operations are counted with the delays that the client added. The whole run may show that all
+    // of the excess came from the client.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {
@@ -158,7 +161,7 @@ mod tests {
         let wrong =
             FinishedLevel { unusable: Some(Unusable::CountersDisagree("counters")), ..finished(STEADY, &[], None) };
         assert!(matches!(outcome(&wrong), Outcome::NotDecided { .. }));
-        // Responses that this client has not read look like a backlog of the target.
+        // Responses that this client has not read yet look like a backlog of the target.
         let growing = LevelEvidence { drift: Some(Drift::Growing), ..STEADY };
         assert!(is_limited(&outcome(&FinishedLevel { client_delays: true, ..finished(growing, &[], None) })));
         assert!(!is_limited(&outcome(&finished(growing, &[], None))));
@@ -173,7 +176,7 @@ mod tests {
         };
         assert!(matches!(early(ObjectiveOutcome::ClientLimited), Outcome::ClientLimited { .. }));
         assert!(matches!(early(ObjectiveOutcome::Missed), Outcome::Failed { .. }));
-        // The operations in flight at the stop may turn a narrow miss into a narrow pass.
+        // Operations that were in flight when the level was stopped may turn a narrow miss into a narrow pass.
         assert!(matches!(early(ObjectiveOutcome::Met), Outcome::Failed { .. }));
     }
 
@@ -187,7 +190,7 @@ mod tests {
         assert_eq!(
             result(STEADY, ObjectiveOutcome::Met, Some("client CPU")),
             Outcome::Passed,
-            "a limit of the client does not matter to a level that passes"
+            "a limit of the client does not matter if the level passes"
         );
         let why = || "response p99 <= 50ms".to_owned();
         assert_eq!(result(STEADY, ObjectiveOutcome::Missed, None), Outcome::Failed { why: why() });
@@ -213,6 +216,6 @@ mod tests {
         assert_eq!(seconds(Some(800.0)), (5.0, 75.0));
         assert_eq!(seconds(Some(50.0)), (6.0, 300.0));
         assert_eq!(seconds(Some(5.0)), (60.0, 300.0));
-        assert_eq!(seconds(None), (5.0, 300.0), "the number of operations of a closed level is not known");
+        assert_eq!(seconds(None), (5.0, 300.0), "the number of operations in a closed level is not known in advance");
     }
 }

@@ -1,19 +1,19 @@
-//! The search for the load line: which level to try next.
+//! The search for the load line, which decides the level to try next.
 //!
-//! The level doubles until it fails. Then the search halves the bracket between the last level that passed and the first that failed,
-//! until it is narrow enough. A level has to fail twice in a row, so that a single disturbance does not hide the line. The line is run
-//! again at the end, because a target that was pushed over it may not recover. The search runs nothing itself: it returns the next
-//! level and takes its outcome.
+//! The level is doubled until it fails. Then the search halves the bracket between the last level that passed and the
+//! first one that failed, until it is narrow enough. A level must fail twice in a row, so that a single disturbance does
+//! not hide the line. At the end, the lower end of the bracket is run again, because a target that was overloaded may not
+//! recover. The search does not run levels itself: it returns the next level, and is told its outcome.
 
 use measure::result::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
-/// Failures in a row after which a level has failed.
+/// Number of failures in a row after which a level has failed.
 const FAILURES: u32 = 2;
 /// Maximum number of times that the search lowers a line that fails when it is run again.
 const LOWERED_MAX: u32 = 3;
 
-/// Range and precision of a search. Levels are in the steps of its unit.
+/// Range and precision of a search. Levels are counted in steps of the unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// Lowest level.
@@ -22,18 +22,19 @@ pub struct Bounds {
     pub from: NonZeroU64,
     /// Highest level.
     pub to: NonZeroU64,
-    /// Largest width of the final bracket, as a share of its lower end.
+    /// Maximum width of the final bracket, as a share of its lower end.
     pub precision: f64,
 }
 
 impl Bounds {
-    /// Estimates how many levels pass and fail: for a line near the first level, and for one at the far end of the range.
+    /// Estimates the numbers of levels that pass and that fail: first for a line near the first level, then for one at
+    /// the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
         let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
         let failures = f64::from(FAILURES);
-        // About half of the halvings pass. The line is run again.
+        // About half of the levels that halve the bracket pass. The line is run again at the end.
         let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
         (few, (doublings + halvings / 2.0 + 1.0, few.1))
     }
@@ -52,7 +53,7 @@ pub enum SearchStep {
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
-    /// Bracket: the highest level that passed, and the lowest above it that failed.
+    /// Bracket: the highest level that passed, and the lowest level above it that failed.
     passed: Option<u64>,
     failed: Option<u64>,
     /// Level to try next.
@@ -89,7 +90,7 @@ impl Search {
         self.passed
     }
 
-    /// Returns whether the line is known, and the next level runs its lower end again.
+    /// Returns whether the line is known, so that the next level only confirms its lower end.
     #[must_use]
     pub fn is_confirming(&self) -> bool {
         self.confirming
@@ -101,8 +102,8 @@ impl Search {
         self.lowered
     }
 
-    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided took all the time it may take, so it
-    /// is not tried again, and the search goes on below it.
+    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided has already taken its
+    /// maximum time. It is therefore not tried again, and the search goes on below it.
     pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
             _ if self.result.is_some() => {}
@@ -136,8 +137,8 @@ impl Search {
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
-            // The first time, the next lower level that passed is close. After that the target sustains less than before, and earlier
-            // passes mean nothing.
+            // The first time, the search falls back to the next lower level that passed, which is close. After that, the
+            // target sustains less than before, so earlier passes mean nothing.
             let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
             self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
@@ -152,10 +153,10 @@ impl Search {
         }
     }
 
-    /// Halves the bracket, or starts to run its lower end again if the bracket is narrow enough.
+    /// Halves the bracket. If it is narrow enough, runs its lower end again.
     fn narrow(&mut self) {
         let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
-            debug_assert!(false, "only a bracket with both ends can be narrowed");
+            debug_assert!(false, "a bracket without both ends was to be narrowed");
             return;
         };
         let width = ((passed as f64 * self.bounds.precision) as u64).max(1);
@@ -208,14 +209,14 @@ mod tests {
             let Found::Line { passed, failed } = found else { panic!("{found:?}") };
             prop_assert!(passed <= line && line < failed);
             prop_assert!(failed - passed <= ((passed as f64 * precision) as u64).max(1));
-            prop_assert_eq!(levels.last(), Some(&passed), "the line is run again");
+            prop_assert_eq!(levels.last(), Some(&passed), "the last level must be the lower end of the line, run again");
         }
 
-        /// One level in ten is disturbed: it fails though the target sustains it.
+        /// One level in ten is disturbed: it fails although the target sustains it.
         #[test]
         fn single_disturbances_do_not_move_the_line(line in 10_u64..10_000, noise in prop::collection::vec(0_u32..10, 200)) {
             let mut noise = noise.into_iter().scan(false, |before, draw| {
-                // Never twice in a row: the level would fail.
+                // Disturbances never happen twice in a row, because then the level would fail.
                 *before = draw == 0 && !*before;
                 Some(*before)
             });
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(search(bounds(50, 20, 0.05), |_| true), (Found::AtLeast { passed: 20 }, vec![20, 20]));
     }
 
-    /// Once pushed over 300, the target sustains only 100.
+    /// After a load above 300, the target sustains only 100.
     #[test]
     fn the_line_is_lowered_for_a_target_that_does_not_recover() {
         let mut broken = false;
@@ -254,7 +255,7 @@ mod tests {
         assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
     }
 
-    /// No level above 100 is decided in its time.
+    /// No level above 100 is decided within its maximum time.
     #[test]
     fn an_undecided_level_bounds_the_line_and_is_not_tried_again() {
         let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
@@ -273,7 +274,8 @@ mod tests {
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
     }
 
-    /// The line is disturbed when it is run again. The level below that passed is run again, without a new search.
+    /// The level that confirms the line is disturbed. Then the next lower level that passed is run again, without a new
+    /// search.
     #[test]
     fn one_disturbed_confirmation_costs_little() {
         let mut at_line = 0;

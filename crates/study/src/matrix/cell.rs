@@ -3,22 +3,23 @@
 use super::command::{TrialCommand, is_searched};
 use crate::scenario::{AxisValue, Part, Scenario, Setting, Target};
 
-/// Most cells of a study; more are a mistake in an axis.
+/// Maximum number of cells of a study. More are probably a mistake in an axis.
 pub const CELLS_MAX: usize = 10_000;
 
 /// One combination of a study's axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Index of its part in the scenario.
+    /// Index of the cell's part in the scenario.
     pub part: usize,
     /// Name and value of each axis.
     pub values: Vec<(String, AxisValue)>,
 }
 
-/// Settings that only a search has; other cells of the same axis drop them.
+/// Settings that only searches have. Cells of the same part that are not searches ignore them.
 const SEARCH_SETTINGS: [&str; 7] = ["from", "to", "precision", "confidence", "rest", "recovery", "level-max"];
 
-/// Returns all cells, part by part, with the last axis changing fastest; `None` if there are more than [`CELLS_MAX`].
+/// Returns all cells, part by part. The values of the last axis change fastest. `None` if there are more than
+/// [`CELLS_MAX`].
 #[must_use]
 pub fn cells(scenario: &Scenario) -> Option<Vec<Cell>> {
     let mut cells = Vec::new();
@@ -45,7 +46,7 @@ pub fn cells(scenario: &Scenario) -> Option<Vec<Cell>> {
 }
 
 impl Cell {
-    /// Returns its name in reports, such as `ranges, range 1MiB, concurrency 10`.
+    /// Returns the cell's name in reports, such as `ranges, range 1MiB, concurrency 10`.
     #[must_use]
     pub fn label(&self, scenario: &Scenario) -> String {
         let part = self.part(scenario).map(|part| part.name.clone()).filter(|name| !name.is_empty());
@@ -54,14 +55,14 @@ impl Cell {
         if label.is_empty() { "all".to_owned() } else { label }
     }
 
-    /// Returns the name of its directory, as [`directory_name`] makes it from the label.
+    /// Returns the name of the cell's directory, which [`directory_name`] makes from the label.
     #[must_use]
     pub fn directory(&self, scenario: &Scenario) -> String {
         directory_name(&self.label(scenario).replace(", ", "_"))
     }
 
-    /// Returns the command that measures the cell on a target. Hooks of the part take precedence over those of the target, which take
-    /// precedence over those of the scenario.
+    /// Returns the command that measures the cell on a target. Hooks of the part take precedence over those of the
+    /// target, and these over those of the scenario.
     #[must_use]
     pub fn command(&self, scenario: &Scenario, target: &Target) -> TrialCommand {
         let hooks = self.part(scenario).map(|part| part.hooks.clone()).unwrap_or_default();
@@ -69,7 +70,8 @@ impl Cell {
         TrialCommand::new(&self.settings(scenario, target), hooks)
     }
 
-    /// Returns its settings on a target. Axes override the part, which overrides the target, which overrides the scenario.
+    /// Returns the cell's settings on a target. Values of axes override the part's settings, which override the target's,
+    /// which override the scenario's.
     pub(super) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
         let part = self.part(scenario);
         let axes = self.values.iter().map(|(name, AxisValue { value, at, .. })| Setting {
@@ -89,7 +91,7 @@ impl Cell {
         settings
     }
 
-    /// Returns whether an axis of the cell asks for a search.
+    /// Returns whether the value of an axis requests a search.
     fn is_search(&self) -> bool {
         self.values.iter().any(|(_, value)| is_searched(&value.value))
     }

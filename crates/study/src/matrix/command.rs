@@ -6,7 +6,7 @@ use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
 const DEFAULT_COMMAND: &str = "get";
 /// Command that searches the load line.
 const SEARCH_COMMAND: &str = "line";
-/// Value of a load setting that a search has to find.
+/// Value of a load setting which means that a search finds the load.
 const SEARCHED: &str = "line";
 /// Settings that a search can find.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
@@ -16,11 +16,12 @@ const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 pub struct TrialCommand {
     /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches the load line.
     pub name: String,
-    /// Arguments: the searched command unless it is `get`, then flags with their values, then URLs.
+    /// Arguments: for a search, the command to run at each level unless it is `get`; then flags with their values, then
+    /// URLs.
     pub arguments: Vec<String>,
     /// Positions of the settings in the scenario, for messages.
     pub positions: Vec<(String, Position)>,
-    /// Commands around the trial.
+    /// Hooks around the trial.
     pub hooks: Hooks,
 }
 
@@ -51,7 +52,7 @@ impl TrialCommand {
         command
     }
 
-    /// Turns the command into a search on a load setting.
+    /// Turns the command into a search over a load setting.
     fn search(&mut self, load: &str) {
         let command = std::mem::replace(&mut self.name, SEARCH_COMMAND.to_owned());
         if ![DEFAULT_COMMAND, SEARCH_COMMAND].contains(&command.as_str()) {
@@ -61,7 +62,7 @@ impl TrialCommand {
     }
 }
 
-/// Returns whether a value of an axis asks for a search.
+/// Returns whether a value of an axis requests a search.
 pub(super) fn is_searched(value: &str) -> bool {
     value == SEARCHED
 }

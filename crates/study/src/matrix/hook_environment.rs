@@ -3,8 +3,8 @@
 use super::cell::Cell;
 use crate::scenario::{CACHE_STATE, Scenario, Setting, Target};
 
-/// Returns the environment variables of a trial's hooks: the variables of the scenario, and `PLIMSOLL_…` for the study, the target, the
-/// cell, the repeat (from 1), the URL, the cache state and each axis.
+/// Returns the environment variables of a trial's hooks. These are the variables of the scenario, and variables named
+/// `PLIMSOLL_…` for the study, the target, the cell, the repeat (from 1), the URL, the cache state and each axis.
 #[must_use]
 pub fn hook_environment(scenario: &Scenario, cell: &Cell, target: &Target, repeat: u32) -> Vec<(String, String)> {
     let mut environment = scenario.variables.clone();
@@ -21,7 +21,7 @@ pub fn hook_environment(scenario: &Scenario, cell: &Cell, target: &Target, repea
     environment
 }
 
-/// Returns the variable of a setting. Several values are separated by spaces.
+/// Returns the environment variable for a setting. Several values are separated by spaces.
 fn variable(setting: &Setting) -> (String, String) {
     let name = setting.name.to_ascii_uppercase();
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
@@ -55,7 +55,7 @@ parts:
         assert_eq!(
             cells[1].command(&scenario, &scenario.targets[1]).hooks.before.as_deref(),
             Some("drop ${drop}"),
-            "the shell resolves it"
+            "references in hooks are left to the shell"
         );
         let environment = hook_environment(&scenario, &cells[1], &scenario.targets[0], 2);
         for (name, value) in [

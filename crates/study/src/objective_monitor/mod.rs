@@ -1,8 +1,8 @@
-//! The monitor that stops a run early once its objectives are decided.
+//! Stops a run early once its objectives are decided.
 //!
-//! A failing level stops as soon as the failure is certain. This saves time, and does not push an overloaded target further. A level on
-//! a rate goes on until its backlog is known to grow or to be steady, because the backlog grows slowly if the rate is only a little too
-//! high.
+//! A failing level stops as soon as its failure is certain. This saves time, and avoids overloading the target further. A
+//! level at a fixed rate goes on until its backlog is known to be growing or steady, because the backlog grows slowly if
+//! the rate is only slightly too high.
 
 mod outstanding;
 
@@ -15,26 +15,27 @@ use outstanding::Outstanding;
 use std::fmt;
 use std::time::Duration;
 
-/// Length of the slices that a monitor takes.
+/// Length of the slices that a monitor receives.
 pub const SLICE: Duration = sequential::SLICE;
-/// Factor by which the pace of a closed level may grow. Its number of operations is not known in advance.
+/// The number of operations in a closed level is not known in advance. Estimates assume that its pace may grow by at most
+/// this factor.
 const PACE_MAX: f64 = 2.0;
-/// Time before the pace of a closed level is known.
+/// Time after which the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Share of a backlog that waits in this client, despite free slots, above which the client itself falls behind.
+/// If more than this share of a backlog waits in this client although it has free slots, the client itself falls behind.
 const CLIENT_SHARE: f64 = 0.5;
-/// Share of the slots in use below which slots count as free.
+/// If less than this share of the slots is in use, there are free slots.
 const SLOTS_USED_MAX: f64 = 0.9;
 
-/// Operations needed to judge a share of successes.
+/// Minimum number of operations needed to judge a share of successes.
 const SUCCESS_MIN: u64 = 10;
 
 /// Reason for which a run can stop early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
-    /// The level can end: its objectives can be judged.
+    /// The level can end, because its objectives can be judged.
     Met,
-    /// Something is certainly missed.
+    /// An objective is certainly missed, or the backlog grows.
     Missed(Missed),
 }
 
@@ -61,7 +62,7 @@ impl fmt::Display for Missed {
 pub struct LevelRules {
     /// Minimum duration, unless the level fails earlier.
     pub min_duration: Duration,
-    /// `true` if it may pass after half of that, if all objectives are certainly met.
+    /// `true` if the level may pass after half of the minimum duration, provided that all objectives are certainly met.
     pub may_pass_early: bool,
     /// Load of a level on a rate; `None` in the closed model.
     pub offered: Option<OfferedLoad>,
@@ -72,13 +73,13 @@ pub struct LevelRules {
 pub struct OfferedLoad {
     /// Operations per second.
     pub rate: f64,
-    /// `true` if they start at equal intervals, so that their number is known.
+    /// `true` if operations start at equal intervals, so that their number is known.
     pub regular: bool,
-    /// Most operations in flight.
+    /// Maximum number of operations in flight.
     pub in_flight_max: u64,
 }
 
-/// Objectives under test while a run goes on.
+/// Objectives that are tested during a run.
 #[derive(Clone, Debug)]
 pub struct ObjectiveMonitor {
     tests: Vec<Test>,
@@ -89,7 +90,7 @@ pub struct ObjectiveMonitor {
     backlog: Backlog,
     /// Scheduled operations that have not started.
     waiting: u64,
-    /// Those of them that wait despite free slots, at the end of the last slice.
+    /// Operations of [`Self::waiting`] that wait although there were free slots at the end of the last slice.
     waiting_despite_free_slots: u64,
 }
 
@@ -97,7 +98,7 @@ pub struct ObjectiveMonitor {
 #[derive(Clone, Debug)]
 struct Test {
     objective: Objective,
-    /// `None` for rates, which bound no operation.
+    /// `None` for rates, which do not bound single operations.
     sequential: Option<Sequential>,
     /// Operations beyond the bound.
     beyond: u64,
@@ -105,22 +106,23 @@ struct Test {
     all: u64,
 }
 
-/// State of the monitor at the end of a level, which the summary of the run does not have.
+/// Results of the monitor at the end of a level that the summary of the run does not contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelEvidence {
     /// Drift of the backlog; `None` in the closed model.
     pub drift: Option<Drift>,
     /// `true` if more than half of the backlog waited in this client although it had free slots.
     pub client_behind: bool,
-    /// An objective with too few operations for its percentile, the number that ended, and the number needed.
+    /// An objective that has too few operations for its percentile, with the number that ended and the number needed.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// `true` if all objectives are met, or one is missed, at the requested confidence.
+    /// `true` if it is certain, at the requested confidence, that all objectives are met or that one is missed.
     pub certain: bool,
 }
 
 impl ObjectiveMonitor {
-    /// Creates a monitor that stops a run once an objective is missed. For each objective, the probability of a wrong stop is at most
-    /// `alpha`. Rates bound no operation, so they never stop a run: they are judged at its end.
+    /// Creates a monitor that stops a run once an objective is missed. For each objective, the probability of a wrong
+    /// stop is at most `alpha`. Rates do not bound single operations, so they never stop a run and are only judged at its
+    /// end.
     #[must_use]
     pub fn new(objectives: &[Objective], alpha: f64) -> Self {
         let test = |objective: &Objective| Test {
@@ -142,8 +144,8 @@ impl ObjectiveMonitor {
         }
     }
 
-    /// Adds the rules of a level. It then also stops once it has lasted long enough, has the samples that its objectives need, and has
-    /// a backlog that is known to be steady or to grow.
+    /// Adds the rules of a level. The monitor then also stops the run when three conditions are met: the level has lasted
+    /// long enough, it has the samples that its objectives need, and its backlog is known to be steady or growing.
     #[must_use]
     pub fn for_level(mut self, rules: LevelRules) -> Self {
         for test in &mut self.tests {
@@ -208,20 +210,21 @@ impl ObjectiveMonitor {
         self.offered().map(|_| self.backlog.drift())
     }
 
-    /// Returns whether no operation has ended within the minimum duration of a level on a rate.
+    /// Returns whether a level at a fixed rate has reached its minimum duration without any operation ending.
     fn is_hanging(&self) -> bool {
         let rules = self.rules.filter(|rules| rules.offered.is_some());
         let is_over = rules.is_some_and(|rules| self.elapsed >= rules.min_duration);
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether more operations are beyond the bound or overdue than tolerated of all operations that the level can have.
+    /// Returns whether an objective is certainly missed. This is so if the operations that exceed the bound or are
+    /// overdue are already more than tolerated, even for the maximum number of operations that the level can have.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();
         let most = match rules.offered {
             Some(offered) if offered.regular => offered.rate * seconds,
-            // The number of random arrivals is not known.
+            // The exact number of random arrivals is not known.
             Some(offered) => PACE_MAX * offered.rate * seconds,
             None if self.elapsed < PACE_AFTER => return false,
             None => PACE_MAX * test.all as f64 * seconds / self.elapsed.as_secs_f64(),
@@ -252,15 +255,15 @@ impl Test {
         self.sequential.as_ref().and_then(Sequential::decision) == Some(sequential::Decision::Within)
     }
 
-    /// Returns the objective, its operations and the operations it needs, if these are too few.
+    /// If there are too few operations, returns the objective, the number of operations, and the number needed.
     fn too_few(&self) -> Option<(Objective, u64, u64)> {
         let needed = operations_needed(&self.objective)?;
         (self.all < needed).then_some((self.objective, self.all, needed))
     }
 }
 
-/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile needs so many that
-/// the largest lies beyond it with a probability of 95 %.
+/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile needs
+/// so many that at least one lies beyond it with a probability of 95 %.
 #[must_use]
 pub fn operations_needed(objective: &Objective) -> Option<u64> {
     match objective.metric() {

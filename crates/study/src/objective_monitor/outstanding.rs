@@ -1,4 +1,4 @@
-//! Operations that are scheduled and have not ended.
+//! Operations that were scheduled and have not ended.
 
 use measure::{Instant, Interval};
 use std::collections::VecDeque;
@@ -9,15 +9,15 @@ use std::time::Duration;
 pub(super) struct Outstanding {
     count: u64,
     ended: u64,
-    /// Ends of the last slices, with the number of operations scheduled in each.
+    /// Instants at which the last slices ended, with the number of operations scheduled in each.
     recent: VecDeque<(Instant, u64)>,
-    /// Longest age that [`Self::overdue`] is asked for.
+    /// Maximum age with which [`Self::overdue`] is called.
     age_max: Duration,
     now: Instant,
 }
 
 impl Outstanding {
-    /// Starts with no operation. `age_max` is the longest age that [`Self::overdue`] is asked for.
+    /// Creates an empty count. `age_max` is the maximum age with which [`Self::overdue`] is called.
     pub(super) fn new(age_max: Duration) -> Self {
         Self { age_max, ..Self::default() }
     }
@@ -35,12 +35,13 @@ impl Outstanding {
         }
     }
 
-    /// Returns the number of operations that have ended, dropped ones included.
+    /// Returns the number of operations that have ended, including dropped ones.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// Returns a lower bound on the outstanding operations that were scheduled at least `age` ago: all but those scheduled since.
+    /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. It subtracts
+    /// all operations that were scheduled since then.
     pub(super) fn overdue(&self, age: Duration) -> u64 {
         let since = self.recent.iter().rev().take_while(|(end, _)| self.now.since(*end) < age);
         self.count.saturating_sub(since.map(|(_, scheduled)| scheduled).sum())

@@ -29,8 +29,8 @@ fn objectives(texts: &[&str]) -> Vec<Objective> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// Returns the decision about a run in the closed model, and the number of slices until then. `level` is the minimum number of slices of
-/// a level.
+/// Returns the decision about a run in the closed model, and the number of slices that it took. `level` is the minimum
+/// number of slices of a level.
 fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u64)> {
     let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05);
     if let Some(slices) = level {
@@ -43,13 +43,14 @@ fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u6
 fn a_missed_objective_stops_a_level_soon() {
     let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
     assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half are slow. At this pace, 10 % of the time has as many slow operations as all of it may have; at twice the pace, 20 %.
+    // Half of the operations are slow. At a constant pace, 10 % of the time yields as many slow operations as the whole
+    // level may have; at twice the pace, 20 %.
     assert!((6..=11).contains(&after), "{after}");
     let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
-    assert!((120..=140).contains(&after), "without a level, slow operations have to fill three spells of 2 s: {after}");
+    assert!((120..=140).contains(&after), "without a level, slow operations must fill three spells of 2 s: {after}");
     assert!(
         decide(&["response p50 <= 20ms"], None, 2).is_none(),
-        "without a level, objectives that are met do not stop the run"
+        "without a level, met objectives do not stop the run"
     );
 }
 
@@ -58,7 +59,7 @@ fn a_level_lasts_its_time_or_half_of_it_when_certain() {
     let level = |texts: &[&str], slices| decide(texts, Some(slices), 0).unwrap();
     assert_eq!(level(&["success >= 90%", "response p90 <= 20ms"], 40), (Decision::Met, 40));
     assert_eq!(level(&["success >= 90%", "rate >= 1"], 40), (Decision::Met, 40));
-    // Two spells of 2 s take 40 s at a tolerated share of 10 %.
+    // If 10 % is tolerated, a target at its bound has two spells of 2 s in 40 s.
     assert_eq!(level(&["response p90 <= 20ms"], 1000), (Decision::Met, 500));
     let (met, after) = level(&["response p90 <= 20ms"], 600);
     assert!(met == Decision::Met && (400..=401).contains(&after), "{after}");
@@ -66,7 +67,7 @@ fn a_level_lasts_its_time_or_half_of_it_when_certain() {
 
 #[test]
 fn a_level_lasts_until_its_objectives_have_enough_samples() {
-    // 299 for p99, 2995 for p99.9; there are 20 in each slice.
+    // p99 needs 299 operations, p99.9 needs 2995, and each slice has 20.
     assert_eq!(decide(&["response p99 <= 20ms"], Some(5), 0), Some((Decision::Met, 15)));
     assert_eq!(decide(&["response p99.9 <= 20ms"], Some(5), 0), Some((Decision::Met, 150)));
     let mut monitor = ObjectiveMonitor::new(&objectives(&["response p99.9 <= 20ms"]), 0.05);
@@ -74,8 +75,8 @@ fn a_level_lasts_until_its_objectives_have_enough_samples() {
     assert_eq!(monitor.evidence().too_few.map(|(_, all, needed)| (all, needed)), Some((20, 2995)));
 }
 
-/// Runs a level at a rate of 200/s, in which `ended` operations end in each slice. Returns the decision, the number of slices until
-/// then, and the evidence.
+/// Runs a level at a rate of 200/s, in which `ended` operations end in each slice. Returns the decision, the number of
+/// slices that it took, and the evidence.
 fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<Decision>, u64, LevelEvidence) {
     let rules = LevelRules { min_duration: SLICE * level, may_pass_early: true, offered: Some(OFFERED) };
     let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05).for_level(rules);
@@ -87,7 +88,7 @@ fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<
     (None, 400, monitor.evidence())
 }
 
-/// Whatever the objective, a level fails if the target does not keep up.
+/// A level fails if the target does not keep up, whatever the objective.
 #[test]
 fn a_growing_backlog_fails_a_level() {
     for texts in [&["success >= 99%"][..], &["response p99 <= 10s"], &["rate >= 10"], &["goodput >= 1B/s"]] {
@@ -100,7 +101,7 @@ fn a_growing_backlog_fails_a_level() {
     assert_eq!((decided, evidence.drift), (Some(Decision::Met), Some(Drift::Steady)));
 }
 
-/// The number of ends varies so much that it could hide a drift.
+/// The number of operations that end varies so much that it could hide a drift.
 #[test]
 fn a_level_lasts_until_its_drift_is_decided() {
     let (decided, after, evidence) = on_a_rate(&["success >= 99%"], 20, |number| 10 + 20 * ((number / 2) % 2));
@@ -120,7 +121,8 @@ fn a_backlog_that_waits_in_the_client_is_the_clients() {
     assert!(monitor.evidence().client_behind);
 }
 
-/// 200 operations are scheduled in each slice, and from the fifth slice on none ends. Soon more are overdue than may be slow of all.
+/// 200 operations are scheduled in each slice, and none ends from the fifth slice on. Soon more operations are overdue
+/// than may be slow in the whole level.
 #[test]
 fn a_level_stops_when_the_server_hangs() {
     let hangs = |seconds: u64| {
@@ -131,7 +133,8 @@ fn a_level_stops_when_the_server_hangs() {
         (0..50_u64)
             .find(|number| monitor.add_slice(&offered(*number, 200, if *number < 5 { 200 } else { 0 })).is_some())
     };
-    // 1 % of 10,000 is 100. At the end of slice 7, the operations of slices 5 to 7 have not ended, and those of slice 5 are overdue.
+    // In 5 s, 1 % of 10,000 operations may be slow, which is 100. At the end of slice 7, the operations of slices 5 to 7
+    // have not ended, and those of slice 5 are overdue.
     assert_eq!(hangs(5), Some(7));
     assert_eq!(hangs(15), Some(8));
 }

@@ -3,14 +3,15 @@
 /// The setting that names the state of a cache. It is not a flag of any command: only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
-/// Shell commands around a trial. They bring a cache (or something else) into the state to be measured, check it, and clean up.
+/// Shell commands that run before and after a trial. They bring a cache (or something else) into the state to be
+/// measured, check this state, and clean up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// Creates the state; runs before the trial.
+    /// Command that runs before the trial and creates the state.
     pub before: Option<String>,
-    /// Succeeds if the state is as required; runs right before the trial, which is measured only then.
+    /// Command that runs right before the trial and checks the state. The trial is measured only if it succeeds.
     pub check: Option<String>,
-    /// Runs after the trial.
+    /// Command that runs after the trial.
     pub after: Option<String>,
 }
 
@@ -25,7 +26,7 @@ impl Hooks {
         [(before, self.before.as_deref()), (check, self.check.as_deref()), (after, self.after.as_deref())]
     }
 
-    /// Returns these hooks, with those of `wider` where one is missing.
+    /// Returns these hooks. Missing ones are replaced by those of `wider`.
     #[must_use]
     pub fn or(self, wider: &Self) -> Self {
         let Self { before, check, after } = wider;

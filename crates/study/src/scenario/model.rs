@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 
 /// A study as its file describes it.
 ///
-/// Settings are kept as text: they are flags of the command that each trial runs, and the program checks them once the matrix is known.
+/// Settings are kept as text. They are flags of the command that each trial runs, and the program checks them once the
+/// matrix is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Name of the study: up to 64 letters, digits, `-`, `_` and `.`.
@@ -29,7 +30,7 @@ pub struct Scenario {
     pub hooks: Hooks,
     /// Descriptions of the machines, by name.
     pub environment: Vec<(String, String)>,
-    /// Variables of the file and the command line, which hooks find in their environment.
+    /// Variables of the file and the command line. Hooks get them in their environment.
     pub variables: Vec<(String, String)>,
 }
 
@@ -38,7 +39,7 @@ pub struct Scenario {
 pub struct Target {
     /// Name in reports.
     pub name: String,
-    /// Settings of its trials, `url` among them.
+    /// Settings of the target's trials, including `url`.
     pub settings: Vec<Setting>,
     /// Commands around each of its trials.
     pub hooks: Hooks,
@@ -93,11 +94,11 @@ pub struct Setting {
 /// Order of the trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All targets of a cell, then the same targets in reverse (ABBA), then the next cell.
+    /// All targets of a cell, then the same targets in reverse order (ABBA), then the next cell.
     Interleaved,
     /// All cells of one target, then all cells of the next.
     Sequential,
-    /// Random, drawn from the seed; each repeat of all cells before the next repeat.
+    /// Random order, drawn from the seed. All cells are measured once before any is repeated.
     Random,
 }
 

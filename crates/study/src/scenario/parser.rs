@@ -1,4 +1,4 @@
-//! Parser of scenarios: from YAML nodes to a [`Scenario`], with a diagnostic for each mistake.
+//! Parser of scenarios. It converts YAML nodes to a [`Scenario`], and reports each mistake with a diagnostic.
 
 use super::hooks::Hooks;
 use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
@@ -6,10 +6,10 @@ use super::variables::Variables;
 use super::yaml::{self, Diagnostic, Entry, Node, Position, Value};
 use std::num::NonZeroU32;
 
-/// Most repeats of a cell.
+/// Maximum number of repeats of a cell.
 const REPEATS_MAX: u32 = 1000;
 
-/// Settings of which a target needs at least one.
+/// A target needs at least one of these settings.
 const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
 /// Keys of a scenario.
 const KEYS: [&str; 12] = [
@@ -28,10 +28,11 @@ const KEYS: [&str; 12] = [
 ];
 
 impl Scenario {
-    /// Parses a scenario. The variables of the command line override those of the file, which override those that `environment` returns.
+    /// Parses a scenario. Variables of the command line override those of the file, which override those that
+    /// `environment` returns.
     ///
     /// # Errors
-    /// Returns all mistakes, in the order of the file. After a syntax error, returns only that.
+    /// Returns all mistakes, in the order of the file. If there is a syntax error, returns only this error.
     pub fn parse(
         text: &str,
         command_line: &[(String, String)],
@@ -67,7 +68,7 @@ impl Parser<'_> {
             self.error(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
         }
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
-        // Values of other keys refer to the variables.
+        // Variables come first, because values of other keys refer to them.
         if let Some(vars) = of("vars") {
             for (name, value) in self.texts(&vars.node, "vars") {
                 self.variables.add(&name, value);
@@ -88,7 +89,7 @@ impl Parser<'_> {
             }
         };
         Some(Scenario {
-            // Without a name there is a diagnostic, and no scenario.
+            // If the name is missing, there is a diagnostic and no scenario is returned.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
@@ -194,7 +195,7 @@ impl Parser<'_> {
         Setting { name: entry.key, at: entry.at, values }
     }
 
-    /// Parses settings with `hooks` among them.
+    /// Parses a map of settings that may also contain `hooks`.
     fn settings_and_hooks(&mut self, node: &Node) -> (Hooks, Vec<Setting>) {
         let entries = self.map(node, "settings").unwrap_or_default();
         let (hooks, settings): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.key == "hooks");
@@ -205,7 +206,8 @@ impl Parser<'_> {
     fn hooks(&mut self, node: &Node) -> Hooks {
         let mut hooks = Hooks::default();
         for entry in self.map(node, "hooks").unwrap_or_default() {
-            // References stay: the shell has the variables in its environment, and the secrets stay out of plans and reports.
+            // References to variables are not replaced. The shell has the variables in its environment, so secrets stay
+            // out of plans and reports.
             let command = match &entry.node.value {
                 Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
                 Value::List(_) | Value::Map(_) => {
@@ -305,7 +307,7 @@ impl Parser<'_> {
     fn map(&mut self, node: &Node, what: &str) -> Option<Vec<Entry>> {
         match &node.value {
             Value::Map(entries) => Some(entries.clone()),
-            // A key without a value is an empty map.
+            // A key without a value counts as an empty map.
             Value::Text(text) if text.is_empty() || text == "~" => Some(Vec::new()),
             Value::Text(_) | Value::List(_) => {
                 self.error(node.at, format!("{what} must be a map, e.g. `key: value`"));
@@ -315,7 +317,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the message for an unknown word: the most similar known one, or all of them.
+/// Returns the message for an unknown word. It suggests the most similar known word, or else lists all of them.
 fn unknown(word: &str, known: &[&str], what: &str) -> String {
     match nearest(word, known) {
         Some(near) => format!("unknown `{word}`; did you mean `{near}`?"),
@@ -323,7 +325,7 @@ fn unknown(word: &str, known: &[&str], what: &str) -> String {
     }
 }
 
-/// Returns the known word with the smallest edit distance, if that is at most two.
+/// Returns the known word with the smallest edit distance; `None` if the distance exceeds two.
 fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     let distance = |other: &str| {
         let (a, b): (Vec<char>, Vec<char>) = (word.chars().collect(), other.chars().collect());

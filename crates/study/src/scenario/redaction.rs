@@ -1,14 +1,14 @@
 //! Redaction of a scenario's text before it is saved or shown.
 //!
-//! The program decides which values are secret; this module finds the values in the text. A replaced value is quoted, so that the text
-//! remains a scenario with the same cells.
+//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so that
+//! the text remains a valid scenario with the same cells.
 
 use super::yaml::{self, Node, Value};
 
-/// Returns the text with some of its values replaced.
+/// Returns the text of a scenario with some of its values replaced.
 ///
-/// `replacement` receives the name of a setting or variable, one of its values, and whether it is a variable. It returns the new value,
-/// or `None` to keep the old one. Text that is not YAML is dropped entirely.
+/// `replacement` is called with the name of a setting or variable, one of its values, and whether it is a variable. It
+/// returns the new value, or `None` to keep the old one. If the text is not valid YAML, the result is empty.
 pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = yaml::parse(text) else { return String::new() };
     let mut found = Vec::new();
@@ -23,7 +23,7 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
     for (node, new) in replaced {
         let mut end = node.chars.end.min(letters.len());
         let start = node.chars.start.min(end).max(from);
-        // The range of a block scalar includes the line break before the next key.
+        // The range of a block scalar includes the line break before the next key, which must stay.
         while end > start && letters[end - 1].is_whitespace() {
             end -= 1;
         }
@@ -35,16 +35,17 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
     written
 }
 
-/// The setting or variable that a value belongs to.
+/// The setting or variable to which a value belongs.
 #[derive(Clone, Copy)]
 struct Owner<'n> {
     name: &'n str,
     is_variable: bool,
-    /// `true` if it is an axis, whose values may be named.
+    /// `true` if the setting is an axis, whose values may have names.
     is_axis: bool,
 }
 
-/// Collects all scalar values in the order of the file: the owner's name, whether it is a variable, and the node.
+/// Collects all scalar values in the order of the file. For each, collects the owner's name, whether it is a variable,
+/// and the node.
 fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
         Value::Text(_) => found.push((owner.name, owner.is_variable, node)),

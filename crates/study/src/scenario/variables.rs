@@ -1,14 +1,15 @@
 //! Variables of a scenario: `${NAME}` in its values.
 //!
-//! A variable comes from the command line, from the file, or from the environment. In settings that may hold a secret, references to
-//! the environment stay as they are: the program resolves them when it sends the value, so that no plan or report contains it.
+//! The value of a variable comes from the command line, from the file, or from the environment. In settings that may
+//! contain a secret, references to the environment are not replaced here. The program resolves them when it sends the
+//! value, so that no plan or report contains the secret.
 
 use super::yaml::{self, Diagnostic, Node, Value};
 
-/// Settings whose references to the environment the program resolves when it sends the value.
+/// Settings in which references to the environment are only resolved when the program sends the value.
 const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
 
-/// Variables by name. Those of the command line override those of the file, which override the environment.
+/// Variables by name. The command line overrides the file, which overrides the environment.
 pub struct Variables<'a> {
     command_line: &'a [(String, String)],
     file: Vec<(String, String)>,
@@ -16,17 +17,17 @@ pub struct Variables<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Creates the variables of the command line and the environment.
+    /// Creates the variables from the command line and the environment.
     pub fn new(command_line: &'a [(String, String)], environment: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { command_line, file: Vec::new(), environment }
     }
 
-    /// Adds a variable of the file.
+    /// Adds a variable from the file.
     pub fn add(&mut self, name: &str, value: String) {
         self.file.push((name.to_owned(), value));
     }
 
-    /// Returns the variables of the command line and the file, each name once.
+    /// Returns the variables from the command line and the file, without duplicates.
     pub fn all(&self) -> Vec<(String, String)> {
         let mut all = self.file.clone();
         for (name, value) in self.command_line {
@@ -70,7 +71,7 @@ enum Piece<'t> {
     Name(&'t str),
 }
 
-/// Splits a value into text and references, in order.
+/// Splits a value into literal text and references, in order.
 fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find("${") {
@@ -88,7 +89,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns the names of all variables that a scenario declares or refers to, hooks included, sorted and without duplicates.
+/// Returns the names of all variables that a scenario (including its hooks) declares or refers to, sorted and without
+/// duplicates.
 ///
 /// # Errors
 /// Returns the first syntax error in the text.
@@ -107,7 +109,7 @@ pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
     Ok(names)
 }
 
-/// Collects the names that the values of a node refer to.
+/// Collects the names of variables to which the values of a node refer.
 fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     match &node.value {
         Value::Text(text) if is_hook => names.extend(shell_references(text)),
@@ -124,7 +126,7 @@ fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     }
 }
 
-/// Returns the names that a shell command refers to: `$name`, `${name}`, `${name:-default}`.
+/// Returns the names of variables to which a shell command refers: `$name`, `${name}`, `${name:-default}`.
 fn shell_references(text: &str) -> impl Iterator<Item = String> {
     text.split('$').skip(1).filter_map(|after| {
         let after = after.strip_prefix('{').unwrap_or(after);

@@ -1,15 +1,15 @@
 //! YAML as a tree with positions, so that every mistake is reported with its line and column.
 //!
-//! Scalars stay text: the code that knows a field decides whether `10` is a number. Anchors, aliases, tags and duplicate keys are
-//! refused, so that a scenario means what it appears to mean.
+//! Scalars are kept as text, and the code that interprets a field decides whether `10` is a number. Anchors, aliases,
+//! tags and duplicate keys are rejected, so that a scenario means what it appears to mean.
 
 use saphyr_parser::{Event, Parser, Span};
 use std::fmt;
 use std::ops::Range;
 
-/// Largest size of a scenario.
+/// Maximum size of a scenario, in bytes.
 pub const BYTES_MAX: usize = 1 << 20;
-/// Deepest nesting of lists and maps.
+/// Maximum nesting depth of lists and maps.
 const DEPTH_MAX: usize = 16;
 
 /// A position in a file, counted from 1.
@@ -57,9 +57,10 @@ impl fmt::Display for Diagnostic {
 /// A value with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Position of its first character.
+    /// Position of the first character of the value.
     pub at: Position,
-    /// Character range of a scalar in the file, with its quotes. For a list or a map, the range of its first token.
+    /// Range of a scalar in the file, in characters and including its quotes. For a list or a map, the range of its first
+    /// token.
     pub chars: Range<usize>,
     /// The value.
     pub value: Value,
@@ -90,7 +91,7 @@ pub struct Entry {
 /// Parses one document.
 ///
 /// # Errors
-/// Returns the first syntax error or refused construct.
+/// Returns the first syntax error, or the first construct that is not allowed.
 pub fn parse(text: &str) -> Result<Node, Diagnostic> {
     if text.len() > BYTES_MAX {
         return Err(Diagnostic::new(

@@ -1,4 +1,4 @@
-//! A server with a known load line: it admits one operation after the other at a given rate, with a queue in front.
+//! A server with a known load line. It has a queue, and admits one operation after the other at a given rate.
 
 use std::time::Duration;
 
@@ -7,14 +7,15 @@ use std::time::Duration;
 pub struct Gate {
     /// Capacity in operations per second.
     pub per_second: f64,
-    /// `true` if the intervals between admissions are exponentially distributed; otherwise they are equal.
+    /// `true` if the intervals between admissions are exponentially distributed, `false` if they are equal.
     pub random: bool,
 }
 
 impl Gate {
-    /// Returns the load line under `response p99 <= bound` in operations per second, for arrivals at equal intervals. With equal
-    /// intervals between admissions, nothing waits below the capacity. With exponential ones, the wait W is that of a D/M/1 queue:
-    /// P(W > x) = σ exp(−µ (1 − σ) x), where σ = exp(−(1 − σ) µ / λ) (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
+    /// Returns the load line for the objective `response p99 <= bound`, in operations per second, if operations arrive at
+    /// equal intervals. If the intervals between admissions are equal, no operation waits below the capacity. If they are
+    /// exponential, the wait W is that of a D/M/1 queue: P(W > x) = σ exp(−µ (1 − σ) x), where σ = exp(−(1 − σ) µ / λ)
+    /// (L. Kleinrock, "Queueing Systems" 1, 1975, §6.4).
     pub fn line(self, bound: Option<Duration>) -> f64 {
         let Some(bound) = bound.filter(|_| self.random) else { return self.per_second };
         let late = |load: f64| {
