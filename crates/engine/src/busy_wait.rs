@@ -1,34 +1,34 @@
 //! Busy waiting until an operation is due, where no other thread wants the core.
 //!
-//! A thread that sleeps wakes up late: by tens of microseconds on a virtual machine, whose idle cores the host uses for others.
-//! An open run waits before every operation, so it busy-waits for the last part of each wait instead. That must not slow down
-//! other processes (the target may be on this host). So the thread checks how long it has to wait for its core itself. When
-//! others want the core, it sleeps.
+//! A thread that sleeps wakes up late. On a virtual machine it is late by tens of microseconds, because the host uses idle
+//! cores for other machines. An open run waits before every operation, so it busy-waits for the last part of each wait instead.
+//! This must not slow down other processes, because the target may be on this host. If others want the core, this thread itself
+//! has to wait for it. So the thread checks how long it waited for its core. If that is long, it sleeps instead.
 
 use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;
 use measure::Instant;
 use std::time::Duration;
 
-/// The last part of a wait, which is spent awake. It is longer than waking up takes on most machines.
+/// Length of the last part of a wait, in which the thread stays awake. It is longer than waking up takes on most machines.
 const AWAKE: Duration = Duration::from_micros(100);
-/// How often the thread checks whether others want its core.
+/// Interval between checks whether others want this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Others want the core when the thread waited for it for more than this share of the time: more than this program's own
-/// gathering thread causes.
+/// Others want the core if the thread waited for it for more than this share of the time. The share is higher than that caused
+/// by this program's own gathering thread.
 const WANTED_SHARE: f64 = 0.1;
-/// How long the thread then sleeps instead. The pause doubles each time.
+/// Length of the first pause without busy waiting, after others wanted the core. The length doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// Decides when one thread busy-waits, and counts the time.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
-    /// The thread busy-waits from this instant on; `NEVER` when it must not or need not.
+    /// The thread may busy-wait from this instant on; `NEVER` when it must not or need not.
     from: Instant,
     pause: Duration,
     checked: Instant,
-    /// How long the thread had waited for a core at the last check.
+    /// Total time for which the thread had waited for a core, as of the last check.
     delay_nanos: u64,
     /// Time spent busy waiting, in nanoseconds.
     pub spun_nanos: u64,
@@ -42,7 +42,7 @@ impl BusyWait {
         Self { from, pause: PAUSE_MIN, checked: now, delay_nanos, spun_nanos: 0 }
     }
 
-    /// Returns from when on to busy-wait in a wait until `until`; `None` to sleep for all of it.
+    /// Returns the instant at which to begin busy waiting, for a wait until `until`. `None` means to sleep for the whole wait.
     pub fn awake_from(&mut self, now: Instant, until: Instant, delay: &mut RunDelay) -> Option<Instant> {
         if self.from == Instant::NEVER {
             return None;
@@ -92,12 +92,15 @@ mod tests {
         let (mut thread, mut delay) = (awake(at(0)), RunDelay::of_this_thread());
         assert_eq!(thread.awake_from(at(10), at(20), &mut delay), Some(earlier(at(20), AWAKE)));
         thread.check(at(250), 20_000_000);
-        assert!(thread.awake_from(at(260), at(261), &mut delay).is_some(), "8 % of 250 ms is no reason");
+        assert!(
+            thread.awake_from(at(260), at(261), &mut delay).is_some(),
+            "waiting for 8 % of 250 ms is no reason to sleep"
+        );
         thread.check(at(500), 50_000_000);
         assert_eq!(thread.from, at(700));
         assert_eq!(thread.awake_from(at(510), at(511), &mut delay), None);
         thread.check(at(600), 150_000_000);
-        assert_eq!(thread.from, at(700), "who sleeps takes nothing from others, however long it waits");
+        assert_eq!(thread.from, at(700), "a thread that sleeps takes no core from others, so its waits do not count");
         thread.check(at(800), 200_000_000);
         assert_eq!(thread.from, at(1200));
         for _ in 0..20 {

@@ -1,16 +1,17 @@
-//! The CPU quota of this process's control group, and the time for which it stopped the group.
+//! The CPU quota of this process's control group, and the time for which the quota stopped the group.
 //!
-//! Version 1 gives a quota and a period in two files and counts nanoseconds, version 2 gives both in one file and counts
-//! microseconds. The group of a process and all groups above it limit it. In a container the groups above are often hidden,
-//! and the path of its own is given from a root that is not visible: the root that is seen is then its own group.
+//! Version 1 of control groups has the quota and the period in two files, and counts in nanoseconds. Version 2 has both in one
+//! file, and counts in microseconds. A process is limited by its group and by all groups above that. In a container, the groups
+//! above are often hidden, and the path of the process's group starts at a root that is not visible. The visible root is then
+//! the process's own group.
 
 use crate::proc_file::ProcFile;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted.
+/// Mount point of the control groups.
 const ROOT: &str = "/sys/fs/cgroup";
-/// The directories of version 1's controller, and of version 2 next to it.
+/// Directories where the CPU controller of version 1 can be mounted. [`VERSION_2`] is the same for version 2.
 const VERSION_1: [&str; 2] = ["cpu", "cpu,cpuacct"];
 const VERSION_2: [&str; 2] = ["", "unified"];
 
@@ -20,7 +21,7 @@ struct Limited {
     /// The quota, in cores.
     cores: f64,
     stat: ProcFile,
-    /// The counter of the time for which it was stopped, and its unit in nanoseconds.
+    /// Name of the counter of the time for which the group was stopped, and the counter's unit in nanoseconds.
     counter: (&'static str, u64),
 }
 
@@ -40,7 +41,7 @@ impl CpuQuota {
         Self::of("/proc/self/cgroup", Path::new(ROOT))
     }
 
-    /// Returns the quotas of the groups in a file of `/proc`.
+    /// Returns the quotas of the groups that a file of `/proc` lists.
     fn of(list: impl AsRef<Path>, root: &Path) -> Self {
         let list = fs::read_to_string(list).unwrap_or_default();
         let mut limited = Vec::new();
@@ -68,7 +69,7 @@ impl CpuQuota {
         self.limited.iter().map(|group| group.cores).min_by(f64::total_cmp)
     }
 
-    /// Returns the nanoseconds for which the groups were stopped, summed over cores.
+    /// Returns the time in nanoseconds for which the groups were stopped, summed over cores.
     pub fn throttled_nanos(&mut self) -> u64 {
         let read = |group: &mut Limited| {
             let (name, unit) = group.counter;
@@ -79,7 +80,7 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether a directory is a mount of that version.
+/// Returns whether a directory is a mount of the version to which `controllers` belongs.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()
@@ -155,7 +156,8 @@ mod tests {
         assert_eq!((quota.cores(), quota.throttled_nanos()), (Some(0.25), 77));
     }
 
-    /// A control group of its own for the calling thread; put back and removed in the end.
+    /// A control group for the calling thread alone. When it is dropped, the thread returns to its old group and the group is
+    /// removed.
     struct OwnGroup {
         group: PathBuf,
         back: PathBuf,
@@ -195,9 +197,13 @@ mod tests {
                 std::hint::spin_loop();
             }
             let (throttled, waited) = (quota.throttled_nanos() - before, delay.nanos() - waited);
-            // A fifth of the time may be used, but the last period may be going on.
+            // The quota allows a fifth of the time, so the thread is stopped for most of it. The last period may not be over
+            // yet.
             assert!(throttled > 200_000_000, "{throttled} ns of 700 ms");
-            assert!(waited > throttled / 2, "the wait for a core holds it: {waited} of {throttled}");
+            assert!(
+                waited > throttled / 2,
+                "the time waited for a core must include the throttled time: {waited} of {throttled}"
+            );
         });
         spun.join().unwrap();
     }

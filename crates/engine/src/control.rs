@@ -1,7 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
-//! Besides the operation budget, threads share only a few atomics, which each loop reads once per step. A stop is set slightly
-//! ahead of the current instant, so that every thread has read it in time and the window ends at the same instant for all.
+//! Besides the operation budget, threads share only a few atomics, which each loop reads once per step. A stop is set to an
+//! instant slightly in the future, so that every thread reads it in time and the window ends at the same instant for all of
+//! them.
 
 use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};
@@ -11,16 +12,17 @@ use std::time::Duration;
 
 /// The longest time that a thread waits before it reads the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
-/// How far ahead of the current instant a stop is set.
+/// Time from the command to stop until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// A run ends when this many attempts have failed and none has reached the target (docs/measurement.md).
+/// A run ends when this many attempts have failed to get a connection and none has got one (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Fewer attempts end it when they have failed for this time, because slots wait ever longer before they try again.
+/// After this time without any connection, fewer failed attempts end the run, because slots wait longer and longer before they
+/// try again.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// The least number of such attempts.
+/// The number of failed attempts that ends the run after that time.
 const UNREACHED_MIN: u64 = 10;
 
-/// The reason for which a run stopped before its stop rule applied.
+/// The reason why a run stopped before its stop rule applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The user interrupted.
@@ -42,12 +44,12 @@ pub enum StopReason {
 pub struct Control {
     stop_at: AtomicU64,
     reason: AtomicU8,
-    /// The run ends at once, without drain.
+    /// `true` if the run ends at once, without drain.
     abandon: AtomicBool,
-    /// An attempt got a connection.
+    /// `true` once an attempt got a connection.
     reached: AtomicBool,
     unreached: AtomicU64,
-    /// When the first of them failed.
+    /// Time at which the first attempt without a connection failed.
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
@@ -62,7 +64,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Returns the control of a run, which stops after `bytes` body bytes if given.
+    /// Returns the control of a run. The run stops after `bytes` body bytes, if given.
     #[must_use]
     pub fn new(bytes: Option<u64>) -> Self {
         Self {
@@ -85,12 +87,13 @@ impl Control {
         &self.stalls
     }
 
-    /// Ends the window shortly after `now` and lets operations in flight drain. The first reason is kept.
+    /// Ends the window shortly after `now` and lets operations in flight drain. If the run was stopped before, the first reason
+    /// is kept.
     pub fn stop(&self, now: Instant, reason: StopReason) {
         self.end_at(now + NOTICE, reason);
     }
 
-    /// Ends the window at `at`. The first reason is kept.
+    /// Ends the window at `at`. If the run was stopped before, the first reason is kept.
     fn end_at(&self, at: Instant, reason: StopReason) {
         let code = match reason {
             StopReason::Interrupted => 1,
@@ -116,7 +119,7 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Returns the body length of the run's first complete response, which is `own` if there was none before.
+    /// Returns the body length of the run's first complete response. If there was none before, that is `own`.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }
@@ -158,7 +161,8 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Notes that an attempt got no connection. Stops the run after a number of these, or after a while, if none ever got one.
+    /// Notes that an attempt got no connection. If no attempt has ever got one, stops the run after a number of failed attempts
+    /// or after a while.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());
@@ -173,7 +177,7 @@ impl Control {
         }
     }
 
-    /// Returns how the first attempt failed that got no connection.
+    /// Returns the outcome of the first attempt that got no connection.
     #[must_use]
     pub fn first_unreached(&self) -> Option<AttemptOutcome> {
         self.first_failure.lock().ok().and_then(|first| *first)
@@ -185,7 +189,7 @@ impl Control {
         self.bytes_left.load(Ordering::Relaxed) == 0
     }
 
-    /// Counts body bytes, and ends the window at `end` when they are enough.
+    /// Counts body bytes. Ends the window at `end` when the requested number has arrived.
     pub(crate) fn note_bytes(&self, end: Instant, bytes: u64) {
         let before =
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));
@@ -204,7 +208,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// When a run stops whose attempts end at these milliseconds, none of which got a connection.
+    /// Returns when a run stops whose attempts fail to get a connection, each at one of these times in milliseconds.
     fn stops_at(attempts: impl IntoIterator<Item = u64>, reached: bool) -> Option<u64> {
         let control = Control::default();
         if reached {
@@ -219,10 +223,14 @@ mod tests {
 
     #[test]
     fn a_target_that_is_never_reached_is_given_up_after_100_attempts_or_2_seconds() {
-        assert_eq!(stops_at(0..500, false), Some(99), "the hundredth");
-        assert_eq!(stops_at((0..500).map(|n| n * 160), false), Some(2080), "the first after 2 s");
-        assert_eq!(stops_at((0..500).map(|n| 60_000 + n * 160), false), Some(62_080), "from the first failure on");
-        assert_eq!(stops_at((0..500).map(|n| n * 1000), false), Some(9000), "the tenth");
-        assert_eq!(stops_at(0..10_000, true), None, "it was reached once");
+        assert_eq!(stops_at(0..500, false), Some(99), "the hundredth attempt");
+        assert_eq!(stops_at((0..500).map(|n| n * 160), false), Some(2080), "the first attempt after 2 s");
+        assert_eq!(
+            stops_at((0..500).map(|n| 60_000 + n * 160), false),
+            Some(62_080),
+            "2 s are counted from the first failure"
+        );
+        assert_eq!(stops_at((0..500).map(|n| n * 1000), false), Some(9000), "the tenth attempt");
+        assert_eq!(stops_at(0..10_000, true), None, "an attempt got a connection before");
     }
 }

@@ -1,7 +1,8 @@
 //! The network of the operating system: edge-triggered epoll over non-blocking sockets.
 //!
-//! A small request costs one `recv` and one `send`. Events are reported once, so the kernel need not check sockets again that were
-//! read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no faster for this pattern.
+//! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel does not check again the
+//! sockets that were already read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no
+//! faster for this pattern.
 
 use crate::busy_wait::BusyWait;
 use crate::dating::Dating;
@@ -20,13 +21,14 @@ use sys::socket::{Connected, Socket};
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 256;
-/// A wait that took no longer than this found its events already there.
+/// If a wait took no longer than this, its events were already there.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Longer waits share one timer that is rarely set: setting up a precise timer for each wait would cost more than the wait.
+/// Waits longer than this share one timer, which is rarely set. A precise timer for each wait would cost more than the wait
+/// itself.
 const COARSE: Duration = Duration::from_millis(2);
 /// The token of that timer. Connections never reach it.
 const TIMER: u64 = u64::MAX;
-/// Timers fire when they are due, without the kernel's usual slack.
+/// Timer slack of the threads: timers fire when they are due, without the kernel's usual delay.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
 /// With a short scheduler slice, a thread gets a core soon after it wakes up.
 const SLICE: Duration = Duration::from_micros(100);
@@ -37,7 +39,7 @@ pub struct EpollNetwork {
     poller: Poller,
     events: Events,
     timer: Timer,
-    /// When the timer expires.
+    /// Time at which the timer expires.
     timer_at: Instant,
     local_addresses: Arc<[IpAddr]>,
     next_local: usize,
@@ -60,11 +62,12 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // Optional: without it, this thread wakes up later where others want its core.
+            // A failure is ignored. It only means that this thread wakes up later where others want its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        // Edge-triggered, because an expired timer stays readable until it is set again, which short waits do not do.
+        // The timer is edge-triggered, because it stays readable after it expired until it is set again, and short waits do not
+        // set it.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {
@@ -82,8 +85,8 @@ impl EpollNetwork {
         })
     }
 
-    /// Waits until a socket is ready, or about until `until`: the caller checks and waits again. Returns the longest time for which the
-    /// thread did not check for events while it was awake.
+    /// Waits until a socket is ready, or about until `until`. It may return early, so the caller checks the time and waits
+    /// again. Returns the longest time, in nanoseconds, for which the thread was awake without checking for events.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
         let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
@@ -103,7 +106,7 @@ impl EpollNetwork {
         }
     }
 
-    /// Returns a timeout with which a wait ends by `until`. It may end early. Then the loop waits again.
+    /// Returns a timeout with which a wait ends at `until` or earlier. After an early end, the loop waits again.
     fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
         let span = until.since(now);
         if span < COARSE {
@@ -125,7 +128,7 @@ impl EpollNetwork {
 
     fn local_address(&mut self, wanted: &Address) -> Option<IpAddr> {
         let Address::Tcp(to) = wanted else { return None };
-        // Only addresses of the same family can be used.
+        // Only local addresses of the target's address family can be used.
         let usable = self.local_addresses.iter().filter(|from| from.is_ipv4() == to.is_ipv4());
         let count = usable.clone().count();
         self.next_local = self.next_local.wrapping_add(1);
@@ -137,8 +140,8 @@ fn number(token: Token) -> u64 {
     u64::from(token.generation) << 32 | u64::from(token.index)
 }
 
-/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read brings less than
-/// fitted, because remaining bytes would not be reported again.
+/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read returns less
+/// than its buffer can hold, because bytes that remain would not be reported again.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;
@@ -151,7 +154,7 @@ pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Resul
                     break;
                 }
             }
-            // Bytes before the error count. The next call returns the error again.
+            // The bytes before the error are returned. The next call returns the error again.
             Err(_) if total > 0 => break,
             Err(error) => return Err(error),
         }
@@ -209,7 +212,7 @@ impl Network for EpollNetwork {
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
-        // Optional: without it there are more wake-ups.
+        // A failure is ignored. It only means more wake-ups.
         let _ = socket.set_receive_low_water(bytes);
     }
 

@@ -1,8 +1,8 @@
-//! The interface between the run loop and the outside: a clock, non-blocking sockets, readiness and names.
+//! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and names.
 //!
 //! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`] on
-//! simulated time. The loop is generic over it, so tests run the same code as measurements. Errors are `std::io::Error` in
-//! both, so that they are classified in one place.
+//! simulated time. The loop is generic over it, so tests run the same code as measurements. Both report errors as
+//! `std::io::Error`, so that these are classified in one place.
 
 use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where a connection is opened to.
+/// The destination of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A TCP address.
@@ -29,7 +29,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The identity of a connection: its place in the loop's table, and which of the connections that had this place over time.
+/// The identity of a connection: its place in the loop's table, and a generation that distinguishes it from the earlier
+/// connections in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -38,29 +39,30 @@ pub struct Token {
     pub generation: u32,
 }
 
-/// An event of a socket. It is reported once: the loop then reads until a read brings less than fitted.
+/// An event of a socket. It is reported only once, so the loop then reads until a read returns less than its buffer can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The connection.
     pub token: Token,
-    /// Bytes, an end of stream or an error can be read.
+    /// `true` if bytes, an end of stream or an error can be read.
     pub readable: bool,
-    /// Bytes can be sent, or the connection is established or has failed.
+    /// `true` if bytes can be sent, or if the connection is established or has failed.
     pub writable: bool,
-    /// The end of the stream or an error has come, perhaps after bytes that are still to be read. It is not reported again.
+    /// `true` if the end of the stream or an error has arrived. Bytes before it may still have to be read. It is not reported
+    /// again.
     pub closing: bool,
 }
 
 /// The state of a connection that was just opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
-    /// It is established.
+    /// The connection is established.
     Done,
-    /// It will be ready for writing when it is established or has failed.
+    /// The connection will become writable when it is established or has failed.
     Pending,
 }
 
-/// The reason for which a name has no addresses.
+/// The reason why a name has no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// There is no such name.
@@ -74,9 +76,9 @@ pub enum NameError {
 pub enum Resolution {
     /// The addresses, at least one.
     Found(Arc<[SocketAddr]>),
-    /// Not known yet: the caller asks again later.
+    /// The look-up is still in progress. The caller asks again later.
     Pending,
-    /// There are none.
+    /// The name has no addresses.
     Failed(NameError),
 }
 
@@ -87,9 +89,9 @@ pub struct Waited {
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// The longest time in nanoseconds for which the thread did not check for events while it was awake in the wait.
+    /// The longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
     pub kept_nanos: u64,
-    /// Whether events were there without waiting.
+    /// `true` if events were there without waiting.
     pub at_once: bool,
 }
 
@@ -98,7 +100,7 @@ pub struct Waited {
 pub struct ThreadUse {
     /// CPU time in nanoseconds, without busy waiting.
     pub cpu_nanos: u64,
-    /// Time for which it was ready to run and had no core, in nanoseconds.
+    /// Time in nanoseconds for which the thread was ready to run but had no core.
     pub delay_nanos: u64,
 }
 
@@ -110,7 +112,7 @@ pub trait Network {
     /// Returns the current instant.
     fn now(&self) -> Instant;
 
-    /// Starts to open a connection, whose events [`Self::wait`] reports from now on.
+    /// Starts to open a connection. From now on, [`Self::wait`] reports its events.
     ///
     /// # Errors
     /// The error of the operating system.
@@ -122,30 +124,30 @@ pub trait Network {
     /// The reason for which it could not be established.
     fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
 
-    /// Sends what fits. Returns how many bytes did.
+    /// Sends as many bytes as the socket takes, and returns their number.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing fits, otherwise the reason for which the connection is broken.
+    /// `WouldBlock` when the socket takes nothing now. Any other error means that the connection is broken.
     fn send(&mut self, socket: &mut Self::Socket, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Reads what has come. Returns 0 at the end of the stream.
+    /// Reads the bytes that have arrived, up to the length of `room`. Returns their number; 0 at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has come, otherwise the reason for which the connection is broken.
+    /// `WouldBlock` when nothing has arrived. Any other error means that the connection is broken.
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns how long the newest byte of the last read had waited, if that read was sampled.
+    /// Returns for how long the newest byte of the last read had waited to be read, if that read was sampled.
     fn sample(&self) -> Option<ReadSample> {
         None
     }
 
-    /// Discards what has come, up to `max` bytes. Returns how many bytes; 0 at the end of the stream.
+    /// Discards the bytes that have arrived, up to `max` bytes. Returns their number; 0 at the end of the stream.
     ///
     /// # Errors
     /// As [`Network::recv`].
     fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize>;
 
-    /// Asks the kernel not to report the socket as readable before `bytes` bytes have come.
+    /// Asks the kernel not to report the socket as readable before `bytes` bytes have arrived.
     fn set_low_water(&mut self, socket: &Self::Socket, bytes: usize);
 
     /// Looks up the addresses of a name.
@@ -160,7 +162,7 @@ pub trait Network {
     /// Notes that a connection is closed. Dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
-    /// Returns what the kernel knows of a connection's network path, if anything.
+    /// Returns the kernel's measurements of a connection's network path, if it has any.
     fn path(&mut self, _socket: &Self::Socket) -> Option<PathSample> {
         None
     }

@@ -1,7 +1,8 @@
-//! The sizes of objects, which random ranges need before a run.
+//! The sizes of objects, which must be known before a run that requests random ranges.
 //!
-//! A size is never assumed: it comes from HEAD or, where a server does not return it, from the `Content-Range` of the first byte. Both
-//! are runs of the same loop, over the same list.
+//! A size is never assumed. It comes from the response to HEAD. Where that has no size, the first byte is requested, and the
+//! size comes from its `Content-Range`. The requests of both kinds are made by runs of the usual run loop, over the list of
+//! objects.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
@@ -13,10 +14,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use wire::range::ByteRange;
 
-/// Requests in flight while sizes are requested.
+/// Number of requests in flight while sizes are requested.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
-/// The reason for which sizes are not known.
+/// The reason why the sizes could not be found.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     /// The requests could not be made.
@@ -29,7 +30,7 @@ pub enum DiscoverError {
         url: String,
         /// Status of the last response.
         status: Option<u16>,
-        /// How the last request ended.
+        /// Outcome of the last request.
         outcome: AttemptOutcome,
     },
     /// The user interrupted.
@@ -75,11 +76,11 @@ impl Observer for Sizes<'_> {
     }
 }
 
-/// Sets the sizes of all objects of a plan that are not known yet. `tick` is called about every 50 ms with the number of responses so
-/// far.
+/// Finds and sets the sizes of a plan's objects that are not known yet. `tick` is called about every 50 ms with the number of
+/// responses so far.
 ///
 /// # Errors
-/// When a size cannot be found.
+/// When the size of an object cannot be found.
 pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
     let first_byte = ByteRange::new(0, 0);
     let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();

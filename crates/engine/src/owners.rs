@@ -1,8 +1,8 @@
 //! The owners of objects in a cluster that redirects.
 //!
-//! The first byte of each object is requested from one server, the entry. It owns the object if it sends it. If it redirects, the
-//! target is the owner. Redirects are not followed, so that no owner loads an object that nobody reads. This is a run of the same loop,
-//! like [`crate::object_sizes`].
+//! The first byte of each object is requested from one server, the entry. If the entry sends it, the entry is the object's
+//! owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that no owner loads
+//! an object that nobody reads. The requests are made by a run of the usual run loop, like those of [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;
@@ -28,7 +28,7 @@ pub enum Owner {
     Lost {
         /// Status of the response.
         status: Option<u16>,
-        /// How the request ended.
+        /// Outcome of the request.
         outcome: AttemptOutcome,
     },
 }
@@ -36,7 +36,7 @@ pub enum Owner {
 /// The owners of a list of objects.
 #[derive(Clone, Debug)]
 pub struct Owners {
-    /// In the order of the list.
+    /// The owner of each object, in the order of the list.
     pub owners: Vec<Owner>,
     /// The URLs of the objects at the servers that the entry redirects to.
     pub elsewhere: Targets,
@@ -54,7 +54,7 @@ struct Asking<'a> {
 /// Finds the owner of every object of a plan. `tick` is called about every 50 ms with the number of responses so far.
 ///
 /// # Errors
-/// When no request can be sent at all.
+/// When no request could be sent at all.
 pub fn find_owners(
     plan: &Plan,
     concurrency: NonZeroU64,
@@ -95,7 +95,8 @@ impl Observer for Asking<'_> {
 impl Asking<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // An empty object has no first byte, and a server that ignores ranges still has the object.
+            // These are not failures here: an empty object has no first byte, and a server that ignores ranges still has the
+            // object.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),

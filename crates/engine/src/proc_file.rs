@@ -1,6 +1,7 @@
 //! A file of `/proc` that is read repeatedly.
 //!
-//! Opening it costs more than reading it, so it stays open. Each read starts at its beginning, and returns its current content.
+//! Opening the file costs more than reading it, so it stays open. Each read starts at the beginning of the file, and returns
+//! its current content.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 /// Initial size of the buffer in bytes. It is doubled as needed.
 const ROOM_BYTES: usize = 4 << 10;
-/// The most bytes that are read: the interesting part comes well before, and these files do not become so long.
+/// The most bytes that are read. These files do not become so long, and their interesting part is at the beginning.
 const BYTES_MAX: usize = 4 << 20;
 
 /// An open file, and a buffer for its content.
@@ -20,12 +21,13 @@ pub(crate) struct ProcFile {
 }
 
 impl ProcFile {
-    /// Opens a file. One that cannot be opened is empty.
+    /// Opens a file. A file that cannot be opened is treated as empty.
     pub fn open(path: impl AsRef<Path>) -> Self {
         Self { file: File::open(path).ok(), bytes: Vec::new() }
     }
 
-    /// Returns its current content, or its first 4 MiB; nothing when it cannot be read or is no text.
+    /// Returns the current content of the file, at most its first 4 MiB. The result is empty if the file cannot be read or is
+    /// not text.
     pub fn read(&mut self) -> &str {
         let Some(file) = &self.file else { return "" };
         let mut len = 0;
@@ -58,7 +60,7 @@ mod tests {
         written.write_all(b"one").unwrap();
         assert_eq!(file.read(), "one");
         written.write_all(&[b'x'; 3 * ROOM_BYTES]).unwrap();
-        assert_eq!(file.read().len(), 3 + 3 * ROOM_BYTES, "longer than the room at first");
+        assert_eq!(file.read().len(), 3 + 3 * ROOM_BYTES, "longer than the initial buffer");
         written.as_file().set_len(2).unwrap();
         assert_eq!(file.read(), "on");
     }

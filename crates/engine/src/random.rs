@@ -1,7 +1,7 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! There is no shared or stateful generator, so the choice for operation n does not depend on the thread that makes it or on the
-//! time: two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three numbers.
+//! There is no generator with state. So the choice for operation n does not depend on the thread that makes it, nor on the
+//! time, and two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three numbers.
 
 use measure::values::random::mix;
 
@@ -10,11 +10,11 @@ use measure::values::random::mix;
 pub enum Stream {
     /// The object that an operation requests.
     Object,
-    /// The start of its range.
+    /// The start of the range that an operation requests.
     Offset,
-    /// The request of the mix that an operation is.
+    /// The request of the mix that an operation makes.
     Request,
-    /// The origin that it uses.
+    /// The origin that an operation uses.
     Origin,
     /// Gaps between the arrivals of one thread.
     Arrivals(u32),

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sys::resolve::ResolveError;
 
-/// How long a result is used.
+/// Time after which a result is looked up again.
 const FRESH: Duration = Duration::from_secs(30);
-/// The most names that are kept: redirects can lead anywhere.
+/// The most names that are kept. There must be a limit, because redirects can lead to any number of names.
 const NAMES_MAX: usize = 4096;
 
 type Name = (String, u16);
@@ -23,14 +23,14 @@ struct Entry {
     asked: Instant,
 }
 
-/// A cache of names, filled by a thread of its own.
+/// A cache of the addresses of names, filled by a background thread.
 pub struct Resolver {
     cache: Arc<Mutex<HashMap<Name, Entry>>>,
     questions: Mutex<Sender<Name>>,
 }
 
 impl Resolver {
-    /// Starts a resolver, whose thread ends when it is dropped.
+    /// Starts a resolver. Its thread ends when the resolver is dropped.
     #[must_use]
     pub fn start() -> Arc<Self> {
         let (questions, asked) = channel();
@@ -40,7 +40,7 @@ impl Resolver {
         Arc::new(Self { cache, questions: Mutex::new(questions) })
     }
 
-    /// Returns what is known of a name, and has it looked up when nothing is known or when it is old.
+    /// Returns the known result for a name. Requests a look-up in the background if there is no result or it is old.
     pub fn look_up(&self, host: &str, port: u16) -> Resolution {
         if let Some(address) = literal(host) {
             return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));

@@ -1,8 +1,8 @@
-//! A run: threads that make load, and one that gathers what they measured.
+//! A run: threads that generate load, and one thread that gathers their measurements.
 //!
-//! Each thread owns its loop and sends finished intervals to the calling thread. That one merges the intervals of the same
-//! second, adds observations of the host, and passes them to the [`Observer`] in order. The observer also gives commands, which
-//! is why it is called regularly.
+//! Each load thread owns its loop and sends finished intervals to the calling thread. The calling thread merges the intervals
+//! of the same second, adds observations of the host, and passes them to the [`Observer`] in order. It also calls the observer
+//! at regular times, because the observer can give commands.
 
 use crate::control::{Control, TURN_MAX};
 use crate::epoll::EpollNetwork;
@@ -23,27 +23,29 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::sigv4::Timestamp;
 
-/// Messages that may wait for the gathering thread. When operations are logged faster than they can be written, threads wait
-/// here, and the client is reported as busy.
+/// The most messages that may wait for the gathering thread. When operations are logged faster than they can be written, the
+/// load threads wait for a free place, and the report says that the client was busy.
 const MESSAGES_MAX: usize = 256;
 
-/// How long the gathering thread pauses between two steps of its work.
+/// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a thread that makes load can run, which may have only this core. The gathering thread calls this between the
-/// steps of storing an interval, each of which usually takes a fraction of a millisecond, so that operations are late by no
-/// more than that. The log of operations is written without such pauses, because there is always more of it.
+/// Pauses so that a load thread can run, because this core may be the only one it has. The gathering thread calls this between
+/// the steps of storing an interval. Each step usually takes a fraction of a millisecond, so operations are late by no more
+/// than that. The log of operations is written without such pauses, because there is always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
 
 /// The receiver of a run's results, which may give commands.
 pub trait Observer {
-    /// A slice is over; it combines all threads. Only for plans with slices. The interval that it is part of follows.
+    /// Called when a slice is over, for plans with slices. The slice combines all threads. It is also part of an interval,
+    /// which is passed on later.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
-    /// An interval is over; it combines all threads.
+    /// Called when an interval is over. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Operations have ended: all of them for plans that log operations, otherwise those that found damaged objects.
+    /// Called with operations that have ended: all of them if the plan logs operations, otherwise only those that found damaged
+    /// objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
@@ -52,11 +54,11 @@ pub trait Observer {
 /// The end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// When it ended, from its start.
+    /// Time from the start of the run to its end.
     pub at: Instant,
-    /// What the first good response showed of the server.
+    /// Properties of the server, taken from the first good response.
     pub first_response: Option<FirstResponse>,
-    /// What it leaves at the server.
+    /// Objects and uploads that the run leaves at the server.
     pub left: Left,
 }
 
@@ -65,36 +67,36 @@ pub struct Ending {
 #[error("{why}")]
 pub struct RunError {
     why: Why,
-    /// What it leaves at the server, without the uploads in progress of a thread that failed.
+    /// Objects and uploads that the run leaves at the server, without the uploads in progress of a thread that failed.
     pub left: Left,
-    /// Whether `left` covers all threads: one that ended by a defect is missing.
+    /// `true` if `left` covers all threads. A thread that ended because of a defect is not covered.
     pub left_is_all: bool,
 }
 
-/// The reason for which a run failed.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 enum Why {
     /// The kernel gave no epoll descriptor, or polling failed.
     #[error("waiting for sockets failed: {0}")]
     Poller(io::Error),
-    /// A thread ended by a defect.
+    /// A thread ended because of a defect of this program.
     #[error("a thread of the run loop failed because of a defect of this program")]
     ThreadLost,
 }
 
-/// A message from a thread that makes load to the gathering thread.
+/// A message from a load thread to the gathering thread.
 enum Message {
     Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
     Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
-/// The first response of a thread, what it leaves, and its error.
+/// The first good response of a thread, the objects and uploads that it leaves, and its error.
 type ThreadResult = (Option<FirstResponse>, Left, io::Result<()>);
 
 /// Carries out a plan.
 ///
 /// # Errors
-/// When the kernel refuses what every run needs. Failures of the target are results, not errors.
+/// When the kernel refuses resources that every run needs. Failures of the target are results, not errors.
 pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
     let threads = plan.threads_used();
     let budget = budget(&plan.stop, &plan.load, threads);
@@ -132,7 +134,7 @@ pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
-/// Does `work` in `threads` threads, and gathers what they measure. When one fails, the others end at once.
+/// Does `work` in `threads` threads, and gathers their measurements. When a thread fails, the others end at once.
 fn carry_out(
     threads: u32,
     control: &Control,
@@ -142,8 +144,8 @@ fn carry_out(
     work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, messages) = sync_channel(MESSAGES_MAX);
-    // What is moved in here is dropped before the threads are joined if the gathering itself fails. Then no thread waits for
-    // its messages to be taken.
+    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. So no
+    // thread waits forever for its messages to be taken.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
@@ -162,11 +164,11 @@ fn carry_out(
         let handles: Vec<_> = (0..threads).map(spawn).collect();
         drop(sender);
         let mut lost = EndsIfLost(Some((control, clock)));
-        // Threads that make load have a schedule to keep. Gathering may wait, within `MESSAGES_MAX`.
+        // Load threads have a schedule to keep. Gathering may be delayed, as long as `MESSAGES_MAX` allows.
         let (first_response, left) =
             sys::scheduling::behind_others(|| gatherer.gather(&messages, clock, control, observer));
         lost.0 = None;
-        // All threads are joined before an error is returned.
+        // All threads are joined first, even if there is an error to return.
         let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         let left_is_all = ends.iter().all(Result::is_ok);
         let failed = ends.into_iter().find_map(|end| match end {
@@ -180,7 +182,7 @@ fn carry_out(
     })
 }
 
-/// Ends the run when it is dropped with a value: when a thread fails.
+/// Ends the run if this is dropped while it has a value, which means that a thread failed.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -212,7 +214,8 @@ fn make_load(
     (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
 
-/// Reports that a thread is done however it ends, so that the gathering does not wait for the intervals of one that failed.
+/// Reports that a thread is done when this is dropped, so that the gathering does not wait for the intervals of a thread that
+/// failed.
 struct SendDone<'s> {
     thread: usize,
     first_response: Option<FirstResponse>,
@@ -265,7 +268,7 @@ impl Gatherer {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A thread that failed has closed nothing. What the others measured still counts.
+                    // A thread that failed has not closed its intervals. The measurements of the others still count.
                     self.done.fill(true);
                     self.hand_out(clock, control, observer);
                     if let Some(mut rest) = self.whole.rest() {
@@ -280,7 +283,7 @@ impl Gatherer {
         }
     }
 
-    /// Passes on every interval that all threads have sent.
+    /// Passes the intervals that all threads have sent to the observer.
     fn hand_out(&mut self, clock: &MonotonicClock, control: &Control, observer: &mut dyn Observer) {
         while let Some(slice) = self.next() {
             if self.sliced {
@@ -317,7 +320,7 @@ impl Gatherer {
 /// Looks up the addresses of every origin of a plan before the run, so that a wrong name is reported at once.
 ///
 /// # Errors
-/// The host without addresses, and why.
+/// Returns the first host that has no addresses, and the reason.
 pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
     for origin in plan.targets.origins() {
         let Some((host, port)) = crate::run_loop::connects_to(plan, origin) else { continue };
@@ -358,7 +361,7 @@ mod tests {
         Left { uploads, fresh_below, ..Left::default() }
     }
 
-    /// Two threads, of which the second goes on until it is told to leave, but not for ever.
+    /// Carries out a run of two threads. The first does `first`; the second continues until it is stopped, but not forever.
     fn with_first(first: impl Fn() -> ThreadResult + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let abandoned = std::sync::atomic::AtomicBool::new(false);

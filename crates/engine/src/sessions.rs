@@ -1,7 +1,7 @@
-//! Opening sessions before a run: one for all slots, or one for each.
+//! Opening sessions before a run: one session for all slots, or one for each slot.
 //!
-//! The logins are runs of the same loop, like [`crate::object_sizes`]. Servers limit logins. Those that a limit refused are repeated at a
-//! rate that usual limits allow.
+//! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Servers limit logins.
+//! Logins that were refused because of a limit are repeated at a rate that usual limits allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -16,16 +16,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::url::Url;
 
-/// Logins in flight.
+/// The most logins in flight.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 /// Logins per second once the server has refused some.
 const RATE: f64 = 10.0;
 /// The most characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Rounds in a row without a new session, after which the logins fail.
+/// The logins fail after this many rounds in a row without a new session.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
-/// The reason for which sessions could not be opened.
+/// The reason why sessions could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The requests could not be made.
@@ -41,15 +41,15 @@ pub enum SessionError {
         url: String,
         /// Status of the response.
         status: Option<u16>,
-        /// How the request ended.
+        /// Outcome of the request.
         outcome: AttemptOutcome,
         /// The first 200 characters of the server's message, without secret values. Untrusted text.
         reason: Option<String>,
     },
-    /// The response was good and contained no session.
+    /// The response was good, but contained no session.
     #[error("{0} responded without a session: check that it is the expected system")]
     NoToken(String),
-    /// The server limits logins, and accepted no more.
+    /// The server limits logins, and accepted no more of them.
     #[error("{url} accepted only {opened} of {wanted} logins: wait, or use fewer sessions")]
     Limited {
         /// URL of the login.
@@ -102,10 +102,11 @@ impl Observer for Logins<'_> {
     }
 }
 
-/// Opens the sessions of a plan that are not open yet. `tick` is called about every 50 ms with their number so far.
+/// Opens the sessions of a plan, unless they are open already. `tick` is called about every 50 ms with the number of sessions
+/// opened so far.
 ///
 /// # Errors
-/// When one cannot be opened.
+/// When a session cannot be opened.
 pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), SessionError> {
     let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
     if !sessions.lines.is_empty() {
@@ -147,17 +148,17 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
     Ok(())
 }
 
-/// Returns the message of a refusal, limited and without secrets.
+/// Returns the message of a refusal, cut to a limited length and without secrets.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
-    // Shorter values would hide much of every message, and are no secrets.
+    // Shorter values are not secrets, and hiding them would remove much of every message.
     for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
         reason = reason.replace(value.as_ref(), "***");
     }
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Returns the URL at which sessions are opened: that of the first server.
+/// Returns the URL at which sessions are opened, at the first server, and the targets with only this URL.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();
@@ -168,7 +169,7 @@ fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError>
     }
 }
 
-/// Returns the plan of a round. The first one is as fast as the server allows, later ones have a rate.
+/// Returns the plan of a round of logins. The first round is as fast as the server allows; later rounds have a fixed rate.
 fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: NonZeroU64, number: u32) -> Plan {
     let in_flight = missing.min(CONCURRENCY);
     let load = match Profile::constant(RATE) {

@@ -1,4 +1,4 @@
-//! Requests before or after a run: a single one, or one for each object. Both are runs of the same loop.
+//! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run loop.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
@@ -24,11 +24,11 @@ impl Observer for Last {
     fn tick(&mut self, _: &Control, _: Instant) {}
 }
 
-/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation with the body of its response;
-/// `None` when the run ended before.
+/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, with the body of its
+/// response. Returns `None` when the run ended before the operation did.
 ///
 /// # Errors
-/// When no request can be sent at all.
+/// When no request could be sent at all.
 pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, RunError> {
     let request = RequestPlan { answers: Answers::Kept, ..request };
     let mut last = Last::default();
@@ -36,18 +36,18 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
     Ok(last.0)
 }
 
-/// The results of the requests for all objects, in objects.
+/// The results of the requests for all objects, as numbers of objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// Objects whose request succeeded.
     pub good: u64,
-    /// Objects that do not exist (404). A batch does not report that.
+    /// Objects that do not exist (404). The response to a batch does not report these.
     pub missing: u64,
-    /// Objects whose request failed otherwise.
+    /// Objects whose request failed for another reason.
     pub failed: u64,
     /// The last request that failed.
     pub example: Option<OpEntry>,
-    /// The user has interrupted.
+    /// `true` if the user interrupted.
     pub interrupted: bool,
 }
 
@@ -65,7 +65,7 @@ impl Ended {
         }
     }
 
-    /// Notes a request that deleted `objects` objects.
+    /// Notes a request to delete a batch of `objects` objects.
     fn note_batch(&mut self, op: &OpEntry, objects: u64) {
         let message = || DeleteResult::parse(op.message.as_deref()?).ok();
         let (missing, failed) = match op.outcome {
@@ -76,7 +76,7 @@ impl Ended {
             }),
             _ => (0, objects),
         };
-        // A server may report more objects than were requested.
+        // A hostile server may report more objects than were requested.
         let failed = failed.min(objects);
         let missing = missing.min(objects - failed);
         self.good += objects - failed - missing;
@@ -94,7 +94,7 @@ impl Ended {
 
 struct Counting<'a> {
     ended: Ended,
-    /// Number of objects, and of objects per request.
+    /// Number of objects.
     count: u64,
     batch: Option<BatchSize>,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
@@ -124,7 +124,7 @@ impl Observer for Counting<'_> {
 /// objects that have a result.
 ///
 /// # Errors
-/// When no request can be sent at all.
+/// When no request could be sent at all.
 pub fn each(
     plan: &Plan,
     request: RequestPlan,
@@ -161,7 +161,7 @@ pub struct Tried {
     pub outcomes: Vec<Option<Answered>>,
     /// The last request that failed.
     pub example: Option<OpEntry>,
-    /// The user has interrupted.
+    /// `true` if the user interrupted.
     pub interrupted: bool,
 }
 
@@ -192,11 +192,11 @@ impl Observer for Trying<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each. For few objects, whose list is
-/// small.
+/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each request. This is meant for few
+/// objects, because the results are kept in memory.
 ///
 /// # Errors
-/// When no request can be sent at all.
+/// When no request could be sent at all.
 pub fn try_each(
     plan: &Plan,
     request: RequestPlan,
@@ -213,8 +213,8 @@ pub fn try_each(
     Ok(Tried { interrupted, ..trying.tried })
 }
 
-/// Returns a plan that aborts multipart uploads, each given by the index of its origin, the encoded path of its object, and its ID. It
-/// is carried out by [`each`] with a DELETE request. A 404 means that the upload does not exist any more.
+/// Returns a plan that aborts multipart uploads, each given by the index of its origin, the encoded path of its object, and its
+/// ID. To use it, pass it to [`each`] with a DELETE request. A 404 means that the upload does not exist any more.
 #[must_use]
 pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, String, &'u str)>) -> Plan {
     let path = |(origin, path, id): (usize, String, &str)| {
@@ -224,7 +224,7 @@ pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, Strin
     Plan { targets: Arc::new(targets), ..plan.clone() }
 }
 
-/// Returns a plan of `count` operations of one kind, in the order of the objects.
+/// Returns a plan that makes `count` operations with one request, for the objects in their order.
 pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, concurrency: NonZeroU64) -> Plan {
     Plan {
         choice: Choice::RoundRobin,

@@ -1,25 +1,26 @@
-//! Client stalls, as state that all threads of a run share.
+//! The client stalls of a run. All its threads share this state.
 //!
-//! A client stall is a time in which a thread acts later than it should. It affects operations from its start until the number in
-//! flight is back at its level from before: the thread catches up with a burst, which queues at the target and delays the operations
-//! of the other threads as well (docs/measurement.md). So stalls are shared: a few atomics, read when an operation ends and once per
-//! step of a loop.
+//! A client stall is a time in which a thread of this client acts later than it should. When it is over, the thread catches up
+//! with a burst of requests. The burst queues at the target and also delays the operations of the other threads. So a stall
+//! affects operations from its start until the number in flight is back at its level from before the stall
+//! (docs/measurement.md). This is why stalls are shared: they are a few atomics, read when an operation ends and once per step
+//! of a loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Recovery takes at most this many times the length of the stall, for a target with a load of 99 % of its capacity. After a longer
-/// time, the state of the target itself keeps operations in flight.
+/// Recovery takes at most this many times the length of the stall: so long if the load is 99 % of the target's capacity. If
+/// more operations are in flight after that, the reason is the target, not the stall.
 const RECOVERY_MAX: u64 = 100;
-/// The number in flight is back at its level when it exceeds it by no more than this factor.
+/// The number in flight counts as back at its level when it is at most the level times this factor.
 const LEVEL_SLACK: f64 = 1.05;
-/// No stall is open.
+/// The value of `since` when no stall is open.
 const NONE: u64 = u64::MAX;
 /// Number of counters of operations in flight. Threads beyond this number share them.
 const GAUGES: usize = 64;
 
-/// One thread's operations in flight, on a cache line of its own.
+/// The number of one thread's operations in flight, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Gauge(AtomicU64);
@@ -27,19 +28,19 @@ struct Gauge(AtomicU64);
 /// The client stalls of one run.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    /// Start of the open stall, or of the first one of several that overlap; [`NONE`] without a stall.
+    /// Start of the open stall, or of the first of several stalls that overlap; [`NONE`] without a stall.
     since: AtomicU64,
     /// End of the last recovery.
     recovered: AtomicU64,
-    /// The last instant at which a thread was late.
+    /// The end of the latest stall: until this instant, a thread was late.
     late_until: AtomicU64,
     /// Length of the longest stall so far.
     longest: AtomicU64,
-    /// Length of all stalls so far, overlaps counted once.
+    /// Length of all stalls so far, where overlapping stalls count once.
     total: AtomicU64,
-    /// Length of the stalls since the open stall began, overlaps counted once.
+    /// Length of the stalls since the open stall began, where overlapping stalls count once.
     stood_still: AtomicU64,
-    /// Operations in flight before the open stall, a time average, as the bits of a float; infinite when not known.
+    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite when it is not known.
     level: AtomicU64,
     in_flight: Box<[Gauge]>,
 }
@@ -60,8 +61,8 @@ impl Default for Stalls {
 }
 
 impl Stalls {
-    /// Notes that a thread acted at `now` when it should have acted at `from`. `level` is the number of operations in flight before, if it
-    /// is known: at the start of a run there is no level to return to.
+    /// Notes that a thread acted at `now` although it should have acted at `from`. `level` is the mean number of operations in
+    /// flight before. It is `None` at the start of a run, when there is no level to return to yet.
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -74,11 +75,11 @@ impl Stalls {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
-        // Threads that stall together store about the same.
+        // Threads that stall at the same time store about the same value, so it does not matter which one wins.
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 
-    /// Returns whether a stall has begun and its recovery has not ended.
+    /// Returns whether there is a stall from which client and target have not recovered yet.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.since.load(Ordering::Acquire) != NONE
@@ -90,17 +91,17 @@ impl Stalls {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the time that stalls can have added to an operation after its start, in nanoseconds, if a stall affected it. It was due at
-    /// `intended` and ends now. The length of all stalls was `total` when it started. Later stalls delayed its processing, and it may have
-    /// waited at the target behind operations that the longest one delayed.
+    /// Returns the time in nanoseconds that stalls may have added to an operation after its start, if a stall affected it. The
+    /// operation was due at `intended` and ends now. `total` is the length of all stalls up to its start. Later stalls delayed
+    /// its processing, and it may have waited at the target behind operations that were delayed by the longest stall.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
         touched.then(|| self.longest.load(Ordering::Relaxed).saturating_add(self.total().saturating_sub(total)))
     }
 
-    /// Ends the open stall if client and target have caught up. `average` is the mean number of operations in flight since `from`, and
-    /// `none` is whether there is none now.
+    /// Ends the open stall if client and target have recovered from it. `average` is the mean number of operations in flight
+    /// since `from`. `none` states that no operation is in flight now.
     pub fn look(&self, from: Instant, now: Instant, average: Option<f64>, none: bool) {
         let since = self.since.load(Ordering::Acquire);
         let late_until = self.late_until.load(Ordering::Relaxed);
@@ -113,25 +114,25 @@ impl Stalls {
         let over = now.as_nanos() - late_until > stood_still.saturating_mul(RECOVERY_MAX);
         if none || back || over {
             self.recovered.fetch_max(now.as_nanos(), Ordering::Relaxed);
-            // Unless another thread has noted an earlier start meanwhile.
+            // The exchange fails if another thread has noted an earlier start in the meantime. Then the stall stays open.
             let _ = self.since.compare_exchange(since, NONE, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// Publishes the operations in flight of a thread.
+    /// Publishes the number of a thread's operations in flight.
     #[inline]
     pub fn publish(&self, thread: u32, before: u64, in_flight: u64) {
         let gauge = &self.in_flight[thread as usize % GAUGES].0;
         gauge.fetch_add(in_flight.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Returns the operations in flight of all threads.
+    /// Returns the number of operations in flight in all threads.
     pub fn in_flight(&self, threads: u32) -> u64 {
         let gauges = &self.in_flight[..(threads as usize).min(GAUGES)];
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Forgets all stalls: simulated threads run one after the other, each from instant zero.
+    /// Forgets all stalls. This is for simulated threads, which run one after the other, each from instant zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {
@@ -141,28 +142,28 @@ impl Stalls {
     }
 }
 
-/// Measures the mean number of operations in flight: over the last stretch of time, and before a stall.
+/// Measures the mean number of operations in flight, both over the last stretch of time and before a stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.
     from: Instant,
-    /// Integral since then, in operations times nanoseconds.
+    /// Integral of the number in flight since `from`, in operations times nanoseconds.
     area: f64,
     looked: Instant,
     seen: u64,
     level: Option<f64>,
-    /// Number of stretches that do not count yet.
+    /// Number of further stretches that are not representative.
     unsettled: u32,
 }
 
-/// The level before a stall is the mean over about this many nanoseconds.
+/// The level before a stall is a mean over about this many nanoseconds.
 const MEMORY_NANOS: f64 = 1e8;
-/// A stretch is as long as this many arrivals take, within these limits.
+/// A stretch is as long as this many arrivals take, but within the limits below.
 const STRETCH_ARRIVALS: f64 = 16.0;
 const STRETCH_MIN: Duration = Duration::from_micros(200);
 const STRETCH_MAX: Duration = Duration::from_millis(20);
 
-/// Returns the length of a stretch for a number of arrivals per second.
+/// Returns the length of a stretch at a given number of arrivals per second.
 pub(crate) fn stretch(rate: f64) -> Duration {
     let nanos = if rate > 0.0 { STRETCH_ARRIVALS * 1e9 / rate } else { f64::INFINITY };
     Duration::from_nanos(nanos.min(STRETCH_MAX.as_nanos() as f64) as u64).max(STRETCH_MIN)
@@ -185,7 +186,7 @@ impl LevelGauge {
         now.since(self.looked) * STRETCH_ARRIVALS as u32 >= stretch
     }
 
-    /// Notes the operations in flight at `now`. Returns start and mean of the stretch that has ended, if one has.
+    /// Notes the number of operations in flight at `now`. If a stretch has ended, returns its start and its mean.
     pub fn see(&mut self, now: Instant, in_flight: u64, stretch: Duration) -> Option<(Instant, f64)> {
         self.area += self.seen as f64 * now.nanos_since(self.looked) as f64;
         (self.looked, self.seen) = (now, in_flight);
@@ -198,7 +199,7 @@ impl LevelGauge {
         Some(ended)
     }
 
-    /// Learns from a stretch without a stall, by its mean and length.
+    /// Updates the level with the mean and length of a stretch that had no stall.
     pub fn learn(&mut self, mean: f64, length: Duration) {
         if self.unsettled > 0 {
             self.unsettled -= 1;
@@ -224,12 +225,12 @@ mod tests {
         stalls.note(at(100), at(150), Some(2.0));
         assert!(stalls.touch(at(140), 0).is_some() && stalls.is_open());
         stalls.look(at(140), at(160), Some(1.0), false);
-        assert!(stalls.is_open(), "the mean of a time in which the client was late is none");
+        assert!(stalls.is_open(), "the mean of a stretch in which the client was late must not count");
         stalls.look(at(150), at(160), Some(2.2), false);
         assert!(stalls.is_open());
         stalls.look(at(160), at(170), Some(2.05), false);
         assert!(!stalls.is_open());
-        assert!(stalls.touch(at(169), 0).is_some(), "it was in flight");
+        assert!(stalls.touch(at(169), 0).is_some(), "the operation was in flight during the recovery");
         assert_eq!(stalls.touch(at(170), 0), None);
     }
 
@@ -256,12 +257,12 @@ mod tests {
     #[test]
     fn a_short_stall_does_not_mark_a_target_that_never_recovers() {
         let stalls = Stalls::default();
-        // Three operations are late, of one stall of 2 ms.
+        // Three operations are late because of one stall.
         for (from, now) in [(100, 102), (101, 102), (101, 103)] {
             stalls.note(at(from), at(now), Some(10.0));
         }
         stalls.look(at(400), at(402), Some(1000.0), false);
-        assert!(stalls.is_open(), "3 ms in all");
+        assert!(stalls.is_open(), "the stalls take 3 ms in total");
         stalls.look(at(400), at(404), Some(1001.0), false);
         assert!(!stalls.is_open());
     }
@@ -274,10 +275,10 @@ mod tests {
         assert_eq!(gauge.see(at(5), 2, ms(10)), None);
         assert_eq!(gauge.see(at(10), 0, ms(10)), Some((at(0), 3.0)));
         gauge.learn(1.0, ms(10));
-        assert_eq!(gauge.level(), None, "it began with nothing in flight");
+        assert_eq!(gauge.level(), None, "the first stretch began with nothing in flight");
         gauge.learn(3.0, ms(10));
         gauge.learn(13.0, ms(10));
-        assert_eq!(gauge.level(), Some(4.0), "100 ms are remembered");
+        assert_eq!(gauge.level(), Some(4.0), "the level is the mean over about 100 ms");
         assert_eq!(stretch(1000.0), ms(16));
         assert_eq!((stretch(0.0), stretch(1e9)), (STRETCH_MAX, STRETCH_MIN));
     }

@@ -1,13 +1,13 @@
-//! Received bytes that are not yet known to be content or overhead, because they came as parts of records or frames.
+//! Received bytes that are not known to be content or overhead yet, because their record or frame is not complete.
 
-/// Counts received bytes as content or overhead once that is known. Bytes that may still turn out to be content are kept back,
-/// up to the size of a record or frame.
+/// Counts received bytes once it is known whether they are content or overhead. Until then they are kept back, at most as many
+/// as the size of a record or frame.
 ///
 /// Invariant: after each [`Self::attribute`], no more than `unknown_max` bytes are kept back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unattributed {
     bytes: u64,
-    /// The most bytes whose content can be unknown.
+    /// The most bytes that can be unknown: the size of the largest record or frame.
     unknown_max: u64,
 }
 
@@ -23,7 +23,8 @@ impl Unattributed {
         self.bytes += bytes;
     }
 
-    /// Returns how many received bytes to count now that `body` bytes of content are known; never less than these.
+    /// Returns how many received bytes to count, now that `body` more of them are known to be content. It is never less than
+    /// `body`.
     #[inline]
     pub(crate) fn attribute(&mut self, body: u64) -> u64 {
         let counted = self.bytes.saturating_sub(self.unknown_max).max(body);
@@ -46,7 +47,7 @@ mod tests {
     fn bytes_are_kept_back_up_to_a_record() {
         let mut received = Unattributed::new(100);
         received.add(150);
-        assert_eq!(received.attribute(20), 50, "the rest may be content");
+        assert_eq!(received.attribute(20), 50, "the other 100 bytes may still be content");
         assert_eq!(received.attribute(90), 90);
         received.add(5);
         assert_eq!((received.take_all(), received.take_all()), (15, 0));

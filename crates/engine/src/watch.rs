@@ -1,7 +1,7 @@
-//! Observation of the client's host: other processes affect the results, so their use of it is reported.
+//! Observation of the client's host. Other processes on it affect the results, so its use by all processes is reported.
 //!
-//! The gathering thread reads `/proc` and `/sys` once per interval. Each thread that makes load reads for itself how long it waited for
-//! a core. Values that cannot be read count as zero, so that nothing is blamed on a guess.
+//! The gathering thread reads `/proc` and `/sys` once per interval. Each load thread itself reads how long it waited for a
+//! core. Values that cannot be read count as zero, so that no limit is reported on a guess.
 
 use crate::cgroup::CpuQuota;
 use crate::proc_file::ProcFile;
@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// The counters at one moment.
+/// The values of the counters at one moment.
 #[derive(Clone, Debug, Default)]
 struct Readings {
-    /// Counters of `/proc/stat`: stolen, idle and all ticks.
+    /// Stolen ticks of all cores, from `/proc/stat`. The fields below are the idle ticks and all ticks.
     stolen: u64,
     idle: u64,
     ticks: u64,
     /// Bytes received and sent by each network card.
     cards: HashMap<String, (u64, u64)>,
-    /// CPU time of this thread.
+    /// CPU time of the gathering thread.
     cpu_nanos: u64,
-    /// Time for which the CPU quota of the control group stopped it.
+    /// Time for which the CPU quota stopped the control group.
     throttled_nanos: u64,
 }
 
@@ -39,7 +39,7 @@ pub struct HostWatch {
     sources: Sources,
     last: Readings,
     at: Instant,
-    /// Speed of each card that has one, in bytes per second.
+    /// Speed of each card whose speed is known, in bytes per second.
     speeds: HashMap<String, f64>,
     descriptors_max: f64,
     in_flight_max: f64,
@@ -48,7 +48,7 @@ pub struct HostWatch {
 }
 
 impl HostWatch {
-    /// Starts to observe. The file descriptors for connections allow `in_flight_max` operations at once.
+    /// Starts to observe. `in_flight_max` is the number of operations in flight for which there are file descriptors.
     #[must_use]
     pub fn start(in_flight_max: u64) -> Self {
         let mut sources = Sources {
@@ -64,7 +64,7 @@ impl HostWatch {
         Self { sources, last, at: Instant::now(), speeds, descriptors_max, in_flight_max, ports_max, ports }
     }
 
-    /// Records in `interval` what happened since the last call.
+    /// Records in `interval` how the host was used since the last call.
     pub fn stamp(&mut self, interval: &mut Interval) {
         let (now, readings) = (Instant::now(), self.sources.readings());
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
@@ -81,22 +81,23 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        // When an open run has as many slots as descriptors allow, none is left when all slots are taken.
+        // An open run may have as many slots as the descriptors allow. When all slots are in use, no descriptor is left.
         let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
         load.throttled = throttled_of_a_thread(throttled, load);
-        // The threads that make load have recorded their own. The work of this thread belongs to the client as well.
+        // The load threads have recorded their own CPU time. The work of this thread is part of the client's load as well.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }
 }
 
-/// Time for which the quota kept the thread from running that waited longest for a core, as a share of the interval. The counter adds
-/// up all cores and processes of the group; the waits of all threads tell what part of them was for the quota. Where the kernel does
-/// not count waits, a thread was not kept for longer than it was idle.
+/// Returns for how long the CPU quota stopped the thread that waited longest for a core, as a share of the interval. The
+/// counter of the quota is a sum over all cores and processes of the group. So it is compared with the sum of the waits of all
+/// threads, to get the part of a wait that was due to the quota. Where the kernel does not count waits, the result is limited
+/// to the time for which a thread was idle.
 fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
     match load.run_delay_sum > 0.0 {
         true => (throttled / load.run_delay_sum).min(1.0) * load.run_delay,
@@ -117,7 +118,7 @@ pub(crate) fn cpu_nanos() -> u64 {
     u64::try_from(sys::clock::thread_cpu_time().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The time for which a thread waited for a core: the second field of its `schedstat`.
+/// The total time for which a thread waited for a core, from the second field of its `schedstat`.
 #[derive(Debug)]
 pub(crate) struct RunDelay {
     schedstat: ProcFile,
@@ -125,12 +126,12 @@ pub(crate) struct RunDelay {
 }
 
 impl RunDelay {
-    /// Returns the run delay of the calling thread.
+    /// Starts to observe the calling thread.
     pub fn of_this_thread() -> Self {
         Self { schedstat: ProcFile::open("/proc/thread-self/schedstat"), nanos: 0 }
     }
 
-    /// Returns the nanoseconds since the thread started; the last value when they cannot be read.
+    /// Returns the nanoseconds for which the thread has waited since it started, or the last value if they cannot be read.
     pub fn nanos(&mut self) -> u64 {
         let told = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
         self.nanos = told.unwrap_or(self.nanos);
@@ -138,7 +139,8 @@ impl RunDelay {
     }
 }
 
-/// Returns the stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Waiting for a disk is idle.
+/// Returns the stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Time spent waiting for a disk
+/// counts as idle.
 fn processor_ticks(text: &str) -> Option<(u64, u64, u64)> {
     let fields: Vec<u64> =
         text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
@@ -163,8 +165,8 @@ fn speed(card: &str) -> Option<f64> {
     (megabits > 0.0).then_some(megabits * 1e6 / 8.0)
 }
 
-/// Returns how many file descriptors are open: the size of their directory, which is 0 before Linux 6.2. Counting its entries would cost
-/// a millisecond per thousand.
+/// Returns how many file descriptors are open. Since Linux 6.2, that is the size of their directory. Before, the size is 0, and
+/// the entries have to be counted, which costs a millisecond per thousand.
 fn open_descriptors() -> Option<usize> {
     const DIRECTORY: &str = "/proc/self/fd";
     match fs::metadata(DIRECTORY).ok()?.len() {
@@ -180,24 +182,26 @@ fn port_range() -> Option<f64> {
     Some(last - first + 1.0)
 }
 
-/// How long the kernel keeps the port of a connection that this end closed (TIME_WAIT).
+/// Time for which the kernel keeps the port of a connection that this end closed (TIME_WAIT).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// Local ports that this client uses for each destination.
+/// The local ports that this client uses for each destination.
 ///
-/// They are counted from the connections it opened itself: the kernel's totals hold those of every process, and on one host
-/// both ends of each connection. One port serves many destinations, so each destination has the whole range to itself. What
-/// was opened within the last minute counts whether it was closed or not, since its port may be in TIME_WAIT. Of what was
-/// opened before, as much may be open still as there are descriptors.
+/// They are counted from the connections that the client opened itself. The kernel's totals would include the connections of
+/// every process and, if the target is on the same host, both ends of each connection. A port can be used for several
+/// destinations at once, so each destination has the whole range to itself. Connections opened within the last minute count
+/// even if they are closed, since their ports may be in TIME_WAIT. Of the older connections, at most as many can still be open
+/// as there are open descriptors.
 #[derive(Debug, Default)]
 struct Ports {
-    /// Connections opened to each destination, and those within the last minute among them.
+    /// Number of connections opened to each destination: all of them, and those of the last minute.
     opened: BTreeMap<Label, (u64, u64)>,
     recent: VecDeque<(Instant, Label, u64)>,
 }
 
 impl Ports {
-    /// Ports in use for one destination at most, after further connections were opened, with so many descriptors open.
+    /// Notes further opened connections. Returns the highest number of ports that may be in use for one destination, if
+    /// `descriptors` descriptors are open.
     fn in_use<'a>(&mut self, now: Instant, opened: impl Iterator<Item = (&'a Label, u64)>, descriptors: u64) -> u64 {
         for (host, count) in opened {
             let (all, recent) = self.opened.entry(host.clone()).or_default();
@@ -246,21 +250,37 @@ mod tests {
         let (a, b) = (Label::Value("a:80".into()), Label::Value("b:80".into()));
         let (mut ports, start) = (Ports::default(), Instant::now());
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        assert_eq!(ports.in_use(at(0), [].into_iter(), 30), 0, "nothing was opened, whatever others do");
-        assert_eq!(ports.in_use(at(1), [(&a, 10), (&b, 4)].into_iter(), 40), 10, "each destination has its own");
-        assert_eq!(ports.in_use(at(40), [(&a, 10_000)].into_iter(), 40), 10_010, "closed ones are in TIME_WAIT");
+        assert_eq!(
+            ports.in_use(at(0), [].into_iter(), 30),
+            0,
+            "this client has opened nothing, and other processes do not count"
+        );
+        assert_eq!(ports.in_use(at(1), [(&a, 10), (&b, 4)].into_iter(), 40), 10, "each destination has its own ports");
+        assert_eq!(
+            ports.in_use(at(40), [(&a, 10_000)].into_iter(), 40),
+            10_010,
+            "ports of closed connections are in TIME_WAIT"
+        );
         assert_eq!(ports.in_use(at(62), [(&b, 1)].into_iter(), 4), 10_004);
-        assert_eq!(ports.in_use(at(101), [].into_iter(), 40), 40, "a minute later only open ones are left");
+        assert_eq!(
+            ports.in_use(at(101), [].into_iter(), 40),
+            40,
+            "after a minute only ports of open connections count"
+        );
         assert_eq!(ports.opened[&b], (5, 1));
     }
 
     #[test]
     fn a_thread_knows_how_long_it_waited() {
         let mut delay = RunDelay::of_this_thread();
-        assert_eq!(delay.schedstat.read().split_whitespace().count(), 3, "time on a core, time waited, turns");
+        assert_eq!(
+            delay.schedstat.read().split_whitespace().count(),
+            3,
+            "schedstat has three fields: time on a core, time waited, time slices"
+        );
         let first = delay.nanos();
         assert!(delay.nanos() >= first);
         delay.schedstat = ProcFile::open("/proc/no such file");
-        assert!(delay.nanos() >= first, "what was known is kept");
+        assert!(delay.nanos() >= first, "the last value must be kept");
     }
 }
