@@ -1,11 +1,11 @@
-//! The embedded server, for commands that measure it.
+//! The embedded server, for commands that run it as a target.
 
 use crate::failure::Failure;
 use server::{Config, Faults, Server};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
-/// Starts a server with one thread, which leaves the other cores to the client.
+/// Starts a server with a single thread, which leaves the other cores to the client.
 pub fn start(faults: Faults) -> Result<(Server, SocketAddr), Failure> {
     let config = Config { threads: NonZeroUsize::new(1), faults, ..Config::default() };
     let server = Server::start(&config)

@@ -1,10 +1,10 @@
-//! Failures that end the program: a one-line message that says what failed, why and what to do, and an exit code.
+//! Failures that end the program. Each has an exit code and a one-line message: what failed, why, and what to do.
 
 use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Exit codes (docs/measurement.md). When several apply, the order of precedence is 4, interrupted, 3, 1, 0.
+/// Exit codes (docs/measurement.md). If several apply, the first of these is used: 4, interrupted, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The run completed and met its objectives.
@@ -13,7 +13,7 @@ pub enum Exit {
     Objectives,
     /// The command line is wrong.
     Usage,
-    /// The run completed, but its result must not be used.
+    /// The run completed, but its results must not be used.
     Unusable,
     /// The command could not run.
     CouldNotRun,
@@ -34,7 +34,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit code that takes precedence.
+    /// Returns the exit code that takes precedence over the other.
     pub fn or_worse(self, other: Self) -> Self {
         let rank = |exit: &Self| match exit {
             Self::CouldNotRun => 5,
@@ -47,7 +47,7 @@ impl Exit {
         if rank(&other) > rank(&self) { other } else { self }
     }
 
-    /// Returns why the program stopped before all of its work was done, if it did.
+    /// Returns the event that stopped the program before its work was done, if there was one.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {
             Self::Interrupted(signal) => Some(ExitStatus::Interrupted(signal)),
@@ -80,7 +80,7 @@ impl From<Exit> for ExitCode {
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so it stays on one line.
     Message(Exit, String),
-    /// Help for standard error, because no command was given.
+    /// Help text for standard error, shown because no command was given.
     NoCommand(String),
     /// Text that the user requested (help, version), for standard output.
     Shown(String),
@@ -105,7 +105,7 @@ impl Failure {
         }
     }
 
-    /// Returns the text alone, for use within another message.
+    /// Returns only the text, for use in another message.
     pub fn into_message(self) -> String {
         match self {
             Self::Message(_, text) | Self::NoCommand(text) | Self::Shown(text) => text,

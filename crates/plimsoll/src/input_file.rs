@@ -1,4 +1,5 @@
-//! Files that the user names. Any of them may be an endless device or a pipe, so reading is bounded. Each error names the file.
+//! Files that the user names. Such a file may be an endless device or a pipe, so the number of bytes to read is
+//! limited. Each error names the file.
 
 use crate::failure::Failure;
 use std::fs;
@@ -7,14 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size of a file with headers, a cookie or a password.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
-/// The mark that some editors write before UTF-8 text.
+/// The byte order mark, which some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Reads a file of at most `most` bytes. `what` names its kind in the error message, for example "a request body".
+/// Reads a file of at most `most` bytes. `what` says in the error message what the file contains, for example "a
+/// request body".
 pub fn read_whole(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
@@ -47,12 +49,12 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a list of URLs or names. A line holds any URL that a server accepts. The whole list fits in memory together with
-    /// its entries.
+    /// The limits of a list of URLs or names. A line may be as long as any URL that a server accepts. The whole list,
+    /// with what is made from it, must fit in memory.
     pub const LIST: Self = Self { line: 64 << 10, all: 2 << 30 };
 }
 
-/// The lines of a list, one at a time, without line ends and surrounding blanks.
+/// The lines of a list, one at a time, without line breaks and surrounding spaces.
 pub struct Lines {
     path: PathBuf,
     reader: Box<dyn BufRead>,
@@ -78,7 +80,7 @@ impl Lines {
         Ok(self.next_whole()?.map(|(text, place)| (text.trim(), place)))
     }
 
-    /// As [`Self::next`], with surrounding blanks.
+    /// Like [`Self::next`], but keeps surrounding spaces.
     pub fn next_whole(&mut self) -> Result<Option<(&str, LinePosition<'_>)>, Failure> {
         self.line.clear();
         self.number += 1;

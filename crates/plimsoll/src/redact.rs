@@ -26,7 +26,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shown
 }
 
-/// Returns a word without leading flag letters that take no value, for example `-ku me:secret` as `-u me:secret`.
+/// Returns a word without the letters of flags that take no value at its start: `-ku me:secret` becomes `-u me:secret`.
 fn unbundled(word: &str) -> String {
     match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
         Some(letters) => format!("-{}", letters.trim_start_matches(['k', 'I'])),
@@ -34,7 +34,7 @@ fn unbundled(word: &str) -> String {
     }
 }
 
-/// Hides the secrets of a word that may hold a flag with its value, or a URL.
+/// Hides secrets in a word that may contain a flag with its value, or a URL.
 fn joined(word: &str) -> String {
     for flag in SECRET_FLAGS {
         let value =
@@ -63,7 +63,7 @@ fn joined(word: &str) -> String {
     word.to_owned()
 }
 
-/// Hides the secret of a scenario variable, for example `password=x`.
+/// Hides a secret in the value of a scenario variable, such as `password=x`.
 fn variable(pair: &str) -> String {
     match pair.split_once('=') {
         Some((name, _)) if is_secret_name(name) => format!("{name}={HIDDEN}"),
@@ -72,7 +72,7 @@ fn variable(pair: &str) -> String {
     }
 }
 
-/// Hides the parameters of a backend login, for example `sftp,hostname=h,password=p`. Each value may be a secret.
+/// Hides the parameters of a backend login, such as `sftp,hostname=h,password=p`. Each value may be a secret.
 fn connection(text: &str) -> String {
     let shown = |(index, part): (usize, &str)| match part.split_once('=') {
         Some((name, _)) => format!("{name}={HIDDEN}"),
@@ -82,23 +82,24 @@ fn connection(text: &str) -> String {
     text.split(',').enumerate().map(shown).collect::<Vec<_>>().join(",")
 }
 
-/// Returns a header field as a line, with a secret value hidden.
+/// Returns a header field as a line. Its value is hidden if it is a secret.
 pub fn of_header(header: &Header) -> String {
     let value = if header.is_secret() { HIDDEN } else { header.value.as_str() };
     format!("{}: {value}", header.name.as_str())
 }
 
-/// Returns a header line with a secret value hidden.
+/// Returns a header line. Its value is hidden if it is a secret.
 fn header(line: &str) -> String {
     match Header::parse(line) {
         Ok(header) if header.is_secret() => of_header(&header),
         Ok(_) => line.to_owned(),
-        // A line that cannot be parsed may contain a secret.
+        // A line that cannot be parsed may contain a secret, so hide all of it.
         Err(_) => HIDDEN.to_owned(),
     }
 }
 
-/// Returns a URL without its password and secret parameters. Other text that contains an `@` is hidden.
+/// Returns a URL without its password and its secret parameters. If the text is not a URL but contains an `@`, it is
+/// hidden.
 pub fn url_text(text: &str) -> String {
     let shown = match Url::parse(text) {
         Ok(url) => url.to_string(),
@@ -107,7 +108,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // A percent-encoded name may be a secret's name.
+        // A name with percent-encoding may stand for a secret's name.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")
@@ -117,8 +118,9 @@ pub fn url_text(text: &str) -> String {
     format!("{before}?{}", parameters.collect::<String>())
 }
 
-/// Returns a scenario's text and the variables set for it, without secrets. Settings are treated as on the command line. A
-/// variable is hidden if its name looks like a secret's, or if a hidden setting refers to it.
+/// Returns the text of a scenario and the variables set for it, without secrets. Settings are treated like flags on the
+/// command line. A variable is hidden if its name looks like that of a secret, or if a setting that must be hidden
+/// refers to it.
 pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, String)>) {
     let mut named: Vec<String> = Vec::new();
     study::scenario::replace_values(text, &mut |name, value, is_variable| {
@@ -150,9 +152,9 @@ fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
     let whole = format!("{flag}{value}");
     let shown = joined(&whole);
-    // Any setting may have a URL as its value.
+    // The value of any setting may be a URL.
     let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
-    // Parsing a URL may also change its form. Without a secret it stays as typed.
+    // Parsing may change how a URL is written. If it has no secret, it must stay as the user typed it.
     (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
 }
 
@@ -184,7 +186,7 @@ matrix:
         let read =
             study::scenario::Scenario::parse(&shown, &set, &|_| None).expect("a redacted scenario is a valid scenario");
         assert_eq!(read.targets.len(), 2);
-        assert_eq!(scenario(&shown, &set).0, shown, "redacting twice changes nothing");
+        assert_eq!(scenario(&shown, &set).0, shown, "redacting again must change nothing");
     }
 
     #[test]

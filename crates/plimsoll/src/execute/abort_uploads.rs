@@ -1,4 +1,4 @@
-//! Aborts the multipart uploads that a run leaves open, so that no parts stay at the server unnoticed.
+//! Aborts the multipart uploads that a run leaves open. Otherwise their parts would remain on the server unnoticed.
 
 use crate::console;
 use engine::plan::{Checks, Plan, RequestPlan, Then};
@@ -11,10 +11,10 @@ use store::Uploads;
 
 /// Maximum time for aborting all uploads.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The same after the second interrupt, by which the user wants to leave at once.
+/// Maximum time after a second interrupt, with which the user asks to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// An upload counts as gone after the server has confirmed this for so long. A server that is still completing an upload may
-/// report it as unknown, and know it again after the client has left.
+/// An upload counts as gone once the server has reported this for so long. A server that is still completing an upload
+/// may report it as unknown, and then list it again after the client has left.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -33,15 +33,15 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     Some(uploads)
 }
 
-/// Aborts uploads and returns how many are left. A server may refuse for a while because it is still busy with a part that was cut
-/// off, so requests are repeated until the time is over.
+/// Aborts uploads, and returns the number of those that could not be aborted. A server may refuse for a while, because
+/// it is still busy with a part that was cut off. So requests are repeated until the time is up.
 fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
-    // With each upload, since when the server reports that it is gone.
+    // Each upload, with the time since which the server has reported that it is gone.
     let mut open: Vec<(&OpenUpload, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
-    // One more interrupt ends this at once.
+    // One more interrupt stops this at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
     let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
     while !open.is_empty() {
@@ -51,7 +51,7 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
                 control.abandon(now);
             }
         });
-        // After a failure, every upload that is not confirmed as gone counts as left.
+        // After a failure, count every upload that the server has not confirmed as gone.
         let Ok(tried) = tried else { break };
         let is_gone =
             |outcome: &Option<RequestOutcome>| matches!(outcome, Some(RequestOutcome { status: Some(200..300 | 404), .. }));
@@ -68,7 +68,7 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
     open.iter().filter(|(_, since)| since.is_none()).count() as u64
 }
 
-/// Returns the request that aborts an upload, with the header fields of the run.
+/// Returns the request that aborts an upload. It has the header fields of the run's requests.
 fn abort_request(plan: &Plan) -> RequestPlan {
     let requests = plan.mix.requests();
     let own = requests.iter().find_map(|request| match request.then {

@@ -1,4 +1,4 @@
-//! Records of the damaged objects that operations found.
+//! Records of damaged objects.
 
 use crate::redact;
 use engine::OpEntry;
@@ -6,7 +6,7 @@ use engine::plan::Targets;
 use measure::{AttemptClass, Cause};
 use store::DamagedObject;
 
-/// Returns the damage that an operation found, if any. A missing checksum is not damage.
+/// Returns the damage that an operation found, if it found any. A missing checksum is not damage.
 pub fn found_by(op: &OpEntry, targets: &Targets) -> Option<DamagedObject> {
     if op.outcome.class != AttemptClass::Integrity || op.outcome.cause == Cause::NoHash {
         return None;

@@ -1,4 +1,4 @@
-//! The first record of a run: its settings, resolved and without secrets.
+//! The first record of a run: all its settings, including defaults, without secrets.
 
 use super::{RunOptions, host};
 use crate::redact;
@@ -56,7 +56,7 @@ pub fn command_line() -> Vec<String> {
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
-/// Returns the level of a load, or its peak and duration if it changes.
+/// Formats the level of a load. If the level changes, the text has its peak and the duration of the changes.
 fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     let peak = shown(profile.peak());
     if profile.is_constant() {
@@ -177,7 +177,7 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns the setting that describes a dataset or a list of more URLs than the record contains.
+/// Returns a setting that describes the dataset, or the list of URLs if it is longer than the record.
 fn objects(targets: &Targets) -> Option<(String, String)> {
     if let Some(area) = targets.area() {
         let description = area.dataset.description();
@@ -189,8 +189,8 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }
 
-/// Returns a digest of the paths and queries of a list, in order. It ignores secrets and addresses, so that two runs of the same
-/// list have the same digest.
+/// Returns a hash of the paths and queries of a list, in order. Secrets and addresses are left out, so runs with the
+/// same list have the same hash.
 fn list_digest(targets: &Targets) -> String {
     let (mut digest, mut path) = (Sha256::new(), String::new());
     for index in 0..targets.count() {
@@ -207,10 +207,11 @@ fn list_digest(targets: &Targets) -> String {
     format!("{} on {servers}, sha256 {hex}", plural(targets.count(), "path"))
 }
 
-/// Bytes of a digest that are shown.
+/// Number of bytes of the hash that are shown.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the settings of each request, named like the flags. For a mix, each request also has its share.
+/// Returns the settings of each request. Their names are those of the flags. For a mix, the share of each request is
+/// added.
 fn requests(plan: &Plan) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let several = plan.mix.requests().len() > 1;

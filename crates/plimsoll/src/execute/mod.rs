@@ -29,12 +29,12 @@ use std::path::{Path, PathBuf};
 use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Allocations of at least this size return to the system when they are freed. Histograms are that large and live for a second. In
-/// the shared heap they made memory grow with the length of a run. TLS buffers resize between 8 and 36 KiB all the time, so they
-/// must stay below.
+/// Allocations of at least this size are returned to the system when they are freed. Histograms are that large and live
+/// for about a second; in the shared heap they made memory grow with the length of a run. TLS buffers must remain below
+/// this size, because they change between 8 and 36 KiB all the time.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
-/// Runs the plan `options.repeat` times and shows the results. Returns the saved runs and the exit code.
+/// Runs the plan `options.repeat` times, and shows the results. Returns the saved runs and the exit code.
 pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRun>, Exit), Failure> {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
@@ -48,7 +48,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
         }
-        // As JSON, repeated runs are printed together, in one document.
+        // As JSON, repeated runs are one document, which is printed at the end.
         if options.repeat == 1 || options.format != OutputFormat::Json {
             saved::print_run(&run, options.format)?;
         }
@@ -65,19 +65,19 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
     Ok((runs, exit))
 }
 
-/// Runs a prepared plan and saves the run, without showing it. Fails if the target is unreachable.
+/// Runs a prepared plan and saves the run, but does not show it. Fails if the target is unreachable.
 pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
     let (run, _) = run_level(plan, options)?;
     run_end::unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
-/// As [`run`], for a target that may be down: an unreachable target is a result. Also returns the options' monitor with what it has
-/// observed.
+/// Like [`run`], for a target that may be down: if it is unreachable, this is a result and not an error. Also returns
+/// the monitor in the options, with what it has observed.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options))
 }
 
-/// Returns the run directory: the one that the user named, or one named by time and target.
+/// Returns the run directory: the one that the user named, or one named after the time and the target.
 pub fn run_directory(plan: &Plan, options: &RunOptions) -> PathBuf {
     match &options.directory {
         Some(directory) => directory.clone(),
@@ -105,7 +105,7 @@ fn run_in(
     let ran = written_objects::make_load(plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_response, ending.left, None),
-        // What was measured so far is saved all the same.
+        // Save what was measured so far nevertheless.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
     let reason = match &failed {

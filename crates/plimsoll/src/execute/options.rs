@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Options of a run: where its results go, and what ends it early.
+/// Options of a run: where its results are written, and what may end it early.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The run directory, if the user named one.
@@ -19,12 +19,12 @@ pub struct RunOptions {
     pub repeat: u64,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
-    /// `true` to accept objectives with too few operations.
+    /// `true` if objectives with too few operations are accepted.
     pub accept_not_enough_data: bool,
-    /// Objectives that abort the run once it certainly misses one.
+    /// Objectives that abort the run as soon as it is certain that one of them is missed.
     pub abort: Vec<Objective>,
-    /// Ends the run once its objectives are decided.
+    /// Monitor that ends the run once the results of its objectives are certain.
     pub monitor: Option<ObjectiveMonitor>,
-    /// Length of each probe after the run.
+    /// Length of each probe after the run; `None` if there are no probes.
     pub probe: Option<Duration>,
 }

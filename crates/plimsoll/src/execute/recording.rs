@@ -1,4 +1,4 @@
-//! The recording of a run in progress: saves and shows every interval, and handles interrupts.
+//! Recording of a run in progress. It saves and shows every interval, and handles interrupts.
 
 use super::{RunOptions, damaged_object};
 use crate::progress::{Interrupts, LiveLine};
@@ -29,18 +29,18 @@ pub struct Recording {
     full: bool,
     failed: Option<StoreError>,
     interrupts: Interrupts,
-    /// Ends the run once its objectives are decided.
+    /// Monitor that ends the run once the results of its objectives are certain.
     monitor: Option<ObjectiveMonitor>,
     abort: ObjectiveMonitor,
     /// Reason, if one of these ended the run.
     ended: Option<EndReason>,
 }
 
-/// Probability of aborting a run wrongly.
+/// Probability of aborting a run although its objectives are met.
 const ABORTED_WRONGLY: f64 = 0.01;
 
 impl Recording {
-    /// Returns a recording into the run directory of the writers.
+    /// Returns a recording that saves to the run directory of these writers.
     pub fn new(
         plan: &Plan,
         options: &RunOptions,
@@ -59,7 +59,8 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            // An interrupt of an earlier repeat has ended all repeats.
+            // There are no earlier interrupts to ignore: an interrupt of an earlier repeat would have ended all
+            // repeats.
             interrupts: Interrupts::default(),
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
@@ -67,7 +68,7 @@ impl Recording {
         }
     }
 
-    /// Returns whether the disk was too full for all results.
+    /// Returns whether the disk became too full to save all results.
     pub fn is_full(&self) -> bool {
         self.full
     }
@@ -77,17 +78,18 @@ impl Recording {
         self.interrupts.signal()
     }
 
-    /// Returns why a decision ended the run, if one did.
+    /// Returns the reason why an objective or a condition ended the run, if one did.
     pub fn ended(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
 
-    /// Returns the monitor of the objectives, after the run.
+    /// Returns the monitor of the objectives. Call it after the run.
     pub fn take_monitor(&mut self) -> Option<ObjectiveMonitor> {
         self.monitor.take()
     }
 
-    /// Writes the end of the run. The run's own records come before the log of operations, so a failure of the log does not lose them.
+    /// Writes the end of the run. Its own records are written before the log of operations, so they are complete even
+    /// if the log fails.
     ///
     /// # Errors
     /// Returns everything that could not be saved, the first failure first.
@@ -109,7 +111,7 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
-    /// Flushes the logs of the second that has just ended, so that they survive a crash of this process.
+    /// Flushes the logs of the second that has just ended, so that they survive if this process crashes.
     fn flush_log(&mut self) {
         if let Err(error) = self.damaged.flush() {
             self.lost(error);
@@ -120,7 +122,7 @@ impl Recording {
         }
     }
 
-    /// Lists the damaged objects that operations found.
+    /// Adds the damaged objects that operations found to the list of the run.
     fn list_damaged(&mut self, ops: &[OpEntry]) {
         let found: Vec<_> = ops.iter().filter_map(|op| damaged_object::found_by(op, &self.targets)).collect();
         for damage in found {
@@ -133,7 +135,7 @@ impl Recording {
         }
     }
 
-    /// Notes a failed write. Nothing more is saved after it.
+    /// Remembers a failed write. From then on, nothing is saved.
     fn lost(&mut self, error: StoreError) {
         if error.is_full() {
             self.full = true;
@@ -142,7 +144,7 @@ impl Recording {
         }
     }
 
-    /// Stops the run after a record could not be written.
+    /// Stops the run, because a record could not be written.
     fn broken(&mut self, error: StoreError, control: &Control, now: Instant) {
         self.lost(error);
         control.stop(now, StopReason::ResultsFull);
@@ -198,7 +200,7 @@ impl Observer for Recording {
     }
 }
 
-/// Returns the interval with redacted example URLs.
+/// Returns the interval with the secrets removed from its example URLs.
 fn redacted(interval: &Interval) -> Cow<'_, Interval> {
     if interval.stats.examples.is_empty() {
         return Cow::Borrowed(interval);

@@ -1,4 +1,4 @@
-//! The end of a run: why it ended, and its last record.
+//! The end of a run: the reason for it, and the last record.
 
 use super::recording::Recording;
 use crate::failure::Failure;
@@ -7,7 +7,7 @@ use engine::{Control, StopReason};
 use measure::Phase;
 use store::{EndReason, SavedRun, Server};
 
-/// Returns why the run of a recording ended.
+/// Returns the reason why a recorded run ended.
 pub fn reason(control: &Control, recording: &Recording) -> EndReason {
     if recording.is_full() {
         return EndReason::DiskFull;
@@ -24,7 +24,7 @@ pub fn reason(control: &Control, recording: &Recording) -> EndReason {
     }
 }
 
-/// Returns the failure of a run that never reached its target. Such a run has no report.
+/// Returns the failure of a run that could never reach its target. Such a run has no report.
 pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     let Some(EndReason::Unreachable { detail }) = run.end.as_ref().map(|end| &end.reason) else { return None };
     let target = match &plan.connections.route {
@@ -41,7 +41,7 @@ pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     }))
 }
 
-/// Returns the server's part of the record, from the first response.
+/// Returns the part of the record that describes the server, from the first response.
 pub fn server(first: engine::run_loop::FirstResponse) -> Server {
     Server {
         http_version: first.version_text().to_owned(),

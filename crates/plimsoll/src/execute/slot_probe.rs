@@ -1,4 +1,5 @@
-//! Short runs after a closed-model run, with half and twice its slots. They show whether the slots limited its rate.
+//! Probes: short runs with half and twice the slots, made after a run of the closed model. They show whether the number
+//! of slots limited the run.
 
 use super::prepare::own_descriptors;
 use super::written_objects::make_load;
@@ -14,10 +15,10 @@ use measure::{Instant, Interval, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Time that operations in flight get after each probe.
+/// Time that operations still in flight get to end after each probe.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Sums up a probe, and handles interrupts.
+/// Sums up the results of a probe, and handles interrupts.
 struct ProbeRun<'p> {
     plan: &'p Plan,
     live: LiveLine,
@@ -37,8 +38,8 @@ impl Observer for ProbeRun<'_> {
     }
 }
 
-/// Runs the probes, each for `time`, and adds what they leave at the server to `left`. Returns `None` unless the load has a fixed
-/// number of slots.
+/// Runs the probes, each for `time`. What they leave on the server is added to `left`. Returns `None` unless the load
+/// has a fixed number of slots.
 pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
@@ -61,7 +62,7 @@ fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<P
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
-    // The beginning does not count: connections open and a queue fills.
+    // The start does not count, because connections are opened and queues fill up.
     let warmup = time / 4;
     let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
     console::eprintln(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));

@@ -1,36 +1,37 @@
-//! The objects that loads wrote in addition to those of their dataset, by number. `cleanup` needs to know them.
+//! The numbers of the objects that loads wrote in addition to their dataset. `cleanup` needs them.
 
 use engine::plan::Plan;
 use engine::{Control, Ending, Observer, RunError};
 use std::cell::Cell;
 
-/// Objects that loads wrote in addition to those of their dataset.
+/// The objects that loads wrote in addition to their dataset.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WrittenObjects {
     begun: u64,
-    /// Number of loads that reported everything they wrote.
+    /// Number of loads that reported all objects they wrote.
     known: u64,
     below: u64,
     of_warmup: u64,
 }
 
 impl WrittenObjects {
-    /// Returns whether any load started.
+    /// Returns whether any load was started.
     pub fn is_any(self) -> bool {
         self.begun > 0
     }
 
-    /// Returns whether every load reported everything it wrote.
+    /// Returns whether all loads reported all objects they wrote.
     pub fn is_all(self) -> bool {
         self.begun == self.known
     }
 
-    /// Returns the bound of the numbers of the objects that are known, except those of a warm-up.
+    /// Returns a number that is higher than the number of every object known to be written, except during warm-ups.
     pub fn below(self) -> u64 {
         self.below
     }
 
-    /// Returns the bound of the numbers of a warm-up's objects, counted from [`engine::run_loop::WARMUP_NUMBERS`].
+    /// Returns the same for objects written during warm-ups. Their numbers are counted from
+    /// [`engine::run_loop::WARMUP_NUMBERS`].
     pub fn of_warmup(self) -> u64 {
         self.of_warmup
     }
@@ -40,17 +41,17 @@ thread_local! {
     static WRITTEN: Cell<WrittenObjects> = const { Cell::new(WrittenObjects { begun: 0, known: 0, below: 0, of_warmup: 0 }) };
 }
 
-/// Returns what loads of this thread wrote since [`forget_written`], whatever their results.
+/// Returns what the loads of this thread wrote since the last [`forget_written`], whether or not they succeeded.
 pub fn written() -> WrittenObjects {
     WRITTEN.get()
 }
 
-/// Forgets what loads of this thread wrote before.
+/// Forgets what loads of this thread have written so far.
 pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }
 
-/// Makes the load of a plan and notes which objects it writes.
+/// Makes the load of a plan, and records which objects it writes.
 pub fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
     let before = written();
     WRITTEN.set(WrittenObjects { begun: before.begun + 1, ..before });

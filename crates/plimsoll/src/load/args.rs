@@ -1,4 +1,4 @@
-//! The flags that all commands that make load share, in groups by topic.
+//! The flags of all commands that make load, grouped by topic.
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::saved::OutputFormat;
@@ -49,36 +49,37 @@ pub struct Load {
     /// Number of operations [default: no limit, the duration ends the run].
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
-    /// Duration of the measurement, e.g. 10s or 1m30s [default: 10s without -n].
+    /// Time to measure, e.g. 10s or 1m30s [default: 10s; no limit with -n].
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measured_time)]
     pub duration: Option<Duration>,
-    /// Open model: arrival rate of operations per second, e.g. 1000 or 2.5k.
+    /// Operations to start per second (open model), e.g. 1000 or 2.5k.
     #[arg(short = 'R', long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
     /// Make load for this long before measuring.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", hide_default_value = true)]
     pub warmup: Duration,
-    /// Space arrivals as a Poisson process instead of evenly (with -R).
+    /// Start operations at the times of a Poisson process instead of evenly (with -R).
     #[arg(long, requires = "rate", hide_short_help = true)]
     pub poisson: bool,
-    /// Maximum operations in flight in the open model [default: 10000, or what the descriptor limit allows].
+    /// Maximum number of operations in flight in the open model [default: 10000, or what the descriptor limit allows].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
     pub in_flight_max: Option<NonZeroU64>,
     /// Increase the load from 0 to its full level over this time.
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "stages", hide_short_help = true)]
     pub ramp: Option<Duration>,
-    /// Change the load linearly in stages, e.g. 10s:100,30s:100,10s:0 (time:level). With -R, levels are rates and
-    /// start at its value. Without -R, levels are operations in flight and start at the value of -c, or at 0. A stage of 0s is a step.
+    /// Change the load linearly in stages, e.g. 10s:100,30s:100,10s:0 (time:level). With -R, levels are operations per
+    /// second, and the first stage starts at the value of -R. Without -R, levels are operations in flight, and the
+    /// first stage starts at the value of -c, or at 0. A stage of 0s is a step.
     #[arg(long, value_name = "STAGES", value_delimiter = ',', value_parser = stage, hide_short_help = true)]
     pub stages: Vec<(Duration, f64)>,
-    /// Pause of a slot between two operations (closed model).
+    /// Pause of each slot between two operations (closed model).
     #[arg(long, value_name = "TIME", value_parser = span, conflicts_with = "rate", hide_short_help = true)]
     pub think: Option<Duration>,
-    /// Number of operations of each slot (closed model).
+    /// Number of operations that each slot makes (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After the run, measure half and twice the slots for this long each [default: 3s]. This shows whether the target or -c
-    /// limited the run (closed model).
+    /// After the run, measure with half and with twice the slots, for this long each [default: 3s]. This shows whether
+    /// the target or -c limited the run (closed model).
     #[arg(
         long,
         value_name = "TIME",
@@ -90,10 +91,10 @@ pub struct Load {
         hide_short_help = true
     )]
     pub probe: Option<Duration>,
-    /// Stop after this many body bytes, received and sent, e.g. 10GiB.
+    /// Stop after this many body bytes, received and sent together, e.g. 10GiB.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bytes: Option<ByteSize>,
-    /// Time that operations in flight may take after the run's end.
+    /// Time limit after the run for operations that are still in flight.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s", hide_short_help = true)]
     pub drain: Duration,
     /// Number of threads [default: one per core available to this process].
@@ -134,7 +135,7 @@ pub struct Requests {
     /// Do not follow redirects: count them as http_3xx.
     #[arg(long)]
     pub no_follow: bool,
-    /// Maximum number of redirects to follow in a row.
+    /// Maximum number of redirects that one operation follows.
     #[arg(long, value_name = "N", default_value = "10", help_heading = "Requests", hide_short_help = true)]
     pub redirects_max: u8,
     /// Also follow redirects from https:// to http://.
@@ -176,7 +177,8 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Set SO_RCVLOWAT for large bodies, from 32 connections on: uses less client CPU, but delays acknowledgments.
+    /// Set SO_RCVLOWAT for large bodies, if there are at least 32 connections. It uses less client CPU, but delays
+    /// acknowledgments.
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
     pub receive_low_water: Option<ByteSize>,
 }
@@ -191,7 +193,7 @@ pub struct Tls {
     /// Present this client certificate (PEM) if the server requests one.
     #[arg(long, value_name = "FILE", help_heading = "TLS", hide_short_help = true)]
     pub cert: Option<PathBuf>,
-    /// Private key of --cert (PEM) [default: in the same file].
+    /// Private key of --cert (PEM) [default: in the file of --cert].
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS", hide_short_help = true)]
     pub key: Option<PathBuf>,
     /// Do not verify the server's certificate; every report shows this.
@@ -206,13 +208,13 @@ pub struct Tls {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Timeouts {
-    /// Timeout for opening a connection, and again for its TLS handshake.
+    /// Timeout for opening a connection, and for its TLS handshake.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "10s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_connect: Duration,
-    /// Timeout from the request to the end of the response header.
+    /// Timeout from the start of the request to the end of the response header.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_head: Duration,
-    /// Timeout between two arrivals of body bytes.
+    /// Timeout while no body bytes arrive.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_idle: Duration,
     /// Timeout for a whole request [default: none].
@@ -227,7 +229,7 @@ pub struct Checks {
     /// Count only these status codes as success, e.g. 200,206.
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = status)]
     pub expect_status: Vec<u16>,
-    /// Also accept a range with status 200 instead of 206, if its Content-Range and length are correct.
+    /// Also accept a range that is sent with status 200 instead of 206, if its Content-Range and length are correct.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub accept_200_ranges: bool,
     /// Require this body size in every response.
@@ -245,7 +247,7 @@ pub struct Checks {
     /// Do not fail the run for objectives that have too few operations, e.g. p99.99 of 100 operations.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub accept_not_enough_data: bool,
-    /// Abort once this is statistically certain, e.g. 'success < 50%' or 'p99 > 5s'.
+    /// Abort the run once this condition is statistically certain, e.g. 'success < 50%' or 'p99 > 5s'.
     #[arg(long, value_name = "CONDITION", value_parser = Objective::missed_when, hide_short_help = true)]
     pub abort_when: Vec<Objective>,
 }

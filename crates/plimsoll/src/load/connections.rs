@@ -1,4 +1,4 @@
-//! The connection settings of a plan: HTTP version, route, TLS.
+//! The connection settings of a plan: HTTP version, route, and TLS.
 
 use super::args::{Args, Connections, Tls};
 use super::headers::BASE64;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use wire::{Scheme, Url};
 
-/// Refuses flags that https does not support.
+/// Refuses flags that cannot be combined with https.
 pub fn check_https(flags: &Connections, targets: &Targets) -> Result<(), Failure> {
     let Some(origin) = targets.origins().iter().find(|origin| origin.scheme == Scheme::Https) else { return Ok(()) };
     let refused = |why: &str| Err(Failure::usage(format!("https://{}: {why}", origin.host_header())));
@@ -88,7 +88,7 @@ fn proxy(text: &str) -> Result<Route, Failure> {
     Ok(Route::Proxy { origin: url.origin().clone(), authorization: url.credentials().map(basic) })
 }
 
-/// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses are in brackets.
+/// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses are written in brackets.
 fn connect_to(rule: &str) -> Result<ConnectTo, Failure> {
     let wrong = || Failure::usage(format!("--connect-to `{rule}`: use the form example.com:80:127.0.0.1:8080"));
     let mut parts = Vec::new();

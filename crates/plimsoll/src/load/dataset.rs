@@ -1,4 +1,4 @@
-//! The flags that describe a dataset: number, sizes and names of its objects.
+//! The flags that describe a dataset: the number, sizes and names of its objects.
 
 use super::count;
 use crate::failure::Failure;
@@ -22,16 +22,16 @@ pub struct Args {
     /// lognormal:median=1MiB,sigma=1.5,max=1GiB
     #[arg(long, value_name = "SIZES")]
     pub size: Option<Sizes>,
-    /// Prefix of all names, which may contain folders [default: object-].
+    /// Prefix of all names. It may contain folders [default: object-].
     #[arg(long, value_name = "TEXT", help_heading = "Names", hide_short_help = true)]
     pub prefix: Option<String>,
-    /// Minimum digits of the number in a name.
+    /// Minimum number of digits of the number in a name.
     #[arg(long, value_name = "N", default_value = "8", help_heading = "Names", hide_short_help = true)]
     pub digits: u8,
     /// Extension of all names.
     #[arg(long, value_name = "TEXT", default_value = ".bin", help_heading = "Names", hide_short_help = true)]
     pub extension: String,
-    /// Number of directories over which the objects are spread, by a hash.
+    /// Number of directories over which a hash spreads the objects.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU32>, allow_negative_numbers = true, help_heading = "Names", hide_short_help = true)]
     pub directories: Option<NonZeroU32>,
 }
@@ -45,7 +45,7 @@ impl Args {
         self.total.is_some() || self.count.is_some()
     }
 
-    /// Returns the dataset. Its bytes depend on `seed`.
+    /// Returns the dataset. `seed` determines its bytes.
     pub fn dataset(&self, seed: u64) -> Result<Dataset, Failure> {
         let sizes = match &self.size {
             Some(sizes) => sizes.clone(),

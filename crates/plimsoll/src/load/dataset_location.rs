@@ -1,4 +1,4 @@
-//! The location of a dataset: a URL or an S3 prefix, on one or several servers.
+//! The location of a dataset: a URL or an S3 prefix, on one server or on several.
 
 use super::s3;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use engine::plan::{Area, Auth, Members, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
-/// A bucket or folder on one or several servers, and how to reach it.
+/// A bucket or folder on one server or on several, and how it is accessed.
 #[derive(Debug)]
 pub struct DatasetLocation {
     /// The servers. Each of them has all objects.
@@ -21,7 +21,7 @@ pub struct DatasetLocation {
     pub prefix: String,
     /// Authentication of requests.
     pub auth: Auth,
-    /// User and password from a URL.
+    /// User and password that a URL contained.
     pub credentials: Option<String>,
     /// Distribution of requests over the servers.
     pub spread: Spread,
@@ -30,7 +30,7 @@ pub struct DatasetLocation {
 }
 
 impl DatasetLocation {
-    /// Returns the location that one `s3://BUCKET/PREFIX`, or one or several URLs with the same path, name.
+    /// Returns the location that the user typed: one `s3://BUCKET/PREFIX`, or one or more URLs with the same path.
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;
         match (&place.query, typed) {
@@ -39,7 +39,8 @@ impl DatasetLocation {
         }
     }
 
-    /// As [`Self::of`], but a URL may have a query. It becomes part of every request, and keys go before it.
+    /// Like [`Self::of`], but the URLs may have a query. The query becomes part of every request, and keys are inserted
+    /// before it.
     pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
             [] => Err(Failure::usage(
@@ -100,7 +101,7 @@ impl DatasetLocation {
         Ok(Self { origins, container, query, prefix, auth: Auth::None, credentials, spread, can_list: false })
     }
 
-    /// Returns the object that an S3 location names.
+    /// Returns the single object that an S3 location names.
     pub fn one_object(&self) -> Result<Targets, Failure> {
         let key = self.prefix.trim_end_matches('/');
         if key.is_empty() {
@@ -116,7 +117,7 @@ impl DatasetLocation {
         self.at(&format!("{}{key}", self.prefix))
     }
 
-    /// Returns the bucket or folder itself.
+    /// Returns the bucket or folder itself, as the target of a request.
     pub fn bucket(&self) -> Result<Targets, Failure> {
         self.at("")
     }
@@ -157,7 +158,7 @@ impl DatasetLocation {
         path
     }
 
-    /// Returns the objects with these numbers that runs of `mix` wrote next to a dataset in this location.
+    /// Returns the objects with these numbers among those that runs of `mix` wrote next to the dataset.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.area(dataset, Members::Fresh(numbers.into()))
     }

@@ -1,4 +1,4 @@
-//! The flags that select a dialect, the way in which a system's objects are requested.
+//! The flags that select a dialect. A dialect is the way in which a system's objects are requested.
 
 use super::{URLS_MAX, dataset_location::DatasetLocation, s3};
 use crate::failure::Failure;
@@ -20,7 +20,8 @@ use wire::{Header, HeaderName, HeaderValue, Url};
 #[group(skip)]
 #[command(next_help_heading = "Systems")]
 pub struct Args {
-    /// Use the requests of a system: http, piece, gateway, alluxio or filestash. Arguments are server URLs and object names.
+    /// Send the requests of this system: http, piece, gateway, alluxio or filestash. Arguments are server URLs and
+    /// object names.
     #[arg(long = "as", value_enum, value_name = "SYSTEM", hide_possible_values = true, hide_short_help = true)]
     pub system: Option<System>,
     /// gateway: format to request, car or raw [default: car].
@@ -29,7 +30,7 @@ pub struct Args {
     /// filestash: log in to this backend, e.g. sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
     #[arg(long, value_name = "LOGIN", hide_short_help = true)]
     pub connection: Option<String>,
-    /// filestash: one session for all slots, or one each: shared or per-slot [default: shared].
+    /// filestash: one session for all slots (shared), or one for each (per-slot) [default: shared].
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
     pub sessions: Option<SharedBy>,
 }
@@ -58,7 +59,7 @@ pub enum FormatOf {
     Raw,
 }
 
-/// Sharing of sessions between slots.
+/// How slots use sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SharedBy {
     /// One session for all slots.
@@ -67,7 +68,7 @@ pub enum SharedBy {
     PerSlot,
 }
 
-/// The location of a system's objects, and how to request them.
+/// The location of a system's objects, and the form of requests for them.
 #[derive(Debug)]
 pub struct SystemLocation {
     /// Location of the objects.
@@ -81,7 +82,7 @@ pub struct SystemLocation {
     name: &'static str,
 }
 
-/// Other settings that a dialect depends on.
+/// Other settings that affect a dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct DialectSettings {
     /// `true` if the user gives credentials: a cookie, basic authentication, or a secret header.
@@ -133,7 +134,7 @@ impl Args {
         Ok(Some(SystemLocation { location, form, dialect, access, base, name }))
     }
 
-    /// Refuses a flag of another system.
+    /// Refuses flags that belong to another system.
     pub fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some(), System::Gateway),
@@ -196,7 +197,7 @@ impl System {
     }
 }
 
-/// Parses `TYPE,NAME=VALUE,…`. Error messages never contain a value, since it may be a secret.
+/// Parses `TYPE,NAME=VALUE,…`. Error messages never contain a value, because it may be a secret.
 fn connection(text: &str) -> Result<Connection, Failure> {
     let mut parts = text.split(',');
     let kind = parts.next().unwrap_or_default().trim();
@@ -217,7 +218,7 @@ fn connection(text: &str) -> Result<Connection, Failure> {
 }
 
 impl SystemLocation {
-    /// Returns the location of objects whose names the user can choose, for a dataset.
+    /// Returns the location for a dataset. This requires that users can choose the names of objects.
     pub fn dataset_location(self) -> Result<(DatasetLocation, Form), Failure> {
         let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;
@@ -228,7 +229,7 @@ impl SystemLocation {
         Ok((DatasetLocation { container, ..self.location }, self.form))
     }
 
-    /// Returns the objects with these names and with the names in a list.
+    /// Returns the objects with these names, and those named in a list.
     pub fn targets(&self, names: &[&str], list: Option<&Path>) -> Result<Targets, Failure> {
         let mut targets = Targets::at(self.location.origins.clone());
         for name in names {
@@ -265,7 +266,7 @@ impl SystemLocation {
     }
 }
 
-/// Adds header fields that the user has not set.
+/// Adds those of the header fields that the user has not set.
 pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
     for (name, value) in fields {
         if !headers.iter().any(|header| header.name.is(name)) {

@@ -1,4 +1,4 @@
-//! The header fields of requests: those that the user gives, and defaults.
+//! The header fields of requests: those that the user sets, and defaults.
 
 use super::args::{Checks, Requests};
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use wire::{Header, HeaderName, HeaderValue};
 
 pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 
-/// Returns the conditions for a successful response to a request with these header fields.
+/// Returns the conditions for a successful response. They depend on the header fields of the request.
 pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failure> {
     let (expected, most) = (flags.expect_header.len(), plan::EXPECTED_HEADERS_MAX);
     if expected > most {
@@ -30,7 +30,7 @@ pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failur
     })
 }
 
-/// Returns all header fields but Host and Connection, in the order given, followed by defaults.
+/// Returns all header fields except Host and Connection: first those of the user in the order given, then defaults.
 pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Header>, Failure> {
     let mut given = Vec::new();
     for line in &flags.headers {
@@ -89,12 +89,12 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
     Ok(given)
 }
 
-/// Marks a header field as secret because it comes from a file or the environment.
+/// Marks a header field as secret, because its value comes from a file or the environment.
 fn kept(header: Header) -> Header {
     Header { value: header.value.into_secret(), ..header }
 }
 
-/// Parses one or several cookies. The error message does not contain them, since they may be secrets.
+/// Parses one or several cookies. Error messages never contain them, because they may be secrets.
 fn cookie(text: &str) -> Result<String, Failure> {
     let cookies = expand(text, "-C")?;
     let is_pair = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty());

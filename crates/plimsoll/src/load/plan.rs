@@ -1,4 +1,4 @@
-//! The plan of a run, made from the flags that all load shares. It reports every mistake in them.
+//! The plan of a run, made from the flags that all kinds of load share. Every mistake in the flags is reported here.
 
 use super::args::{Args, Checks, Load, Requests};
 use super::connections::{check_https, connections};
@@ -23,13 +23,13 @@ const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const THREADS_MAX: u64 = 1024;
-/// Bounds memory: the results of all repeats are kept until the last one ends.
+/// Maximum number of repeats. It limits memory, because the results of all repeats are kept until the last one ends.
 const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
-/// Above the rate of any client. A schedule at a higher rate would use all CPU time.
+/// Maximum rate, which is higher than any client can reach. A schedule with a higher rate would take all CPU time.
 const RATE_MAX: f64 = 10_000_000.0;
 
-/// The part of a plan that each command determines itself: which requests are made for which objects.
+/// The part of a plan that each command determines itself: the requests, and the objects for which they are made.
 #[derive(Debug)]
 pub struct Workload {
     /// The objects.
@@ -57,7 +57,7 @@ pub fn plan(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     plan_outside_run(args, workload)
 }
 
-/// Returns the plan of requests outside a run, to which objectives do not apply.
+/// Returns the plan of requests outside of a run. Objectives do not apply to them.
 pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     let Workload { targets, choice, once, mix, auth, spread } = workload;
     check_https(&args.connections, &targets)?;
@@ -102,10 +102,10 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
     })
 }
 
-/// Returns the settings that a dialect depends on.
+/// Returns the settings that affect a dialect.
 pub fn dialect_settings(args: &Args) -> DialectSettings {
     let (requests, load) = (&args.requests, &args.load);
-    // An unreadable header line is refused later. A file of header lines may contain secrets.
+    // Invalid header lines are ignored here, since they are refused later. A file of header lines counts as secret.
     let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();
@@ -129,7 +129,7 @@ pub fn run_options(args: &Args) -> RunOptions {
     }
 }
 
-/// Returns the objectives of the run. There is always one on the share of successful operations.
+/// Returns the objectives of the run. One of them is always on the share of successful operations.
 fn objectives(checks: &Checks) -> Vec<Objective> {
     let given = &checks.objective;
     let typed = checks.success.map(|percent| Objective::success_at_least(percent / 100.0));
@@ -143,7 +143,7 @@ fn follow(flags: &Requests) -> Follow {
     if flags.no_follow { Follow::Never } else { Follow::UpTo(flags.redirects_max, traps) }
 }
 
-/// Returns the load model. `parallel` is the maximum number of concurrent requests of one operation.
+/// Returns the load model. `parallel` is the maximum number of requests that one operation makes at the same time.
 fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure> {
     let stages: Vec<StagePlan> =
         flags.stages.iter().map(|(length, level)| StagePlan { length: *length, level: *level }).collect();
@@ -181,7 +181,7 @@ fn load(flags: &Load, threads: u32, parallel: u64) -> Result<LoadModel, Failure>
             })
         }
         None => {
-            // Stages without -c start from 0.
+            // Without -c, stages start at 0.
             let from = match (flags.concurrency, stages.is_empty()) {
                 (Some(concurrency), _) => concurrency.get() as f64,
                 (None, true) => DEFAULT_CONCURRENCY,

@@ -1,4 +1,4 @@
-//! Retries of requests outside a measured load: bounded, counted, with pauses that double.
+//! Retries of requests outside of a measured load. They are limited and counted, and the pauses between them double.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated};
 use report::number::{self, plural};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of pauses in a row without a success, about 33 seconds in all.
+/// Maximum number of pauses without a success between them. Together they take about 33 seconds.
 const PAUSES_MAX: u32 = 8;
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Retries so far, by cause, and the pauses before them.
+/// The retries so far, by cause, and the state of the pauses between them.
 #[derive(Debug, Default)]
 pub struct Retries {
     /// Number of retried requests by the cause of their failure.
@@ -28,12 +28,12 @@ impl Retries {
         *self.causes.entry(cause.name()).or_default() += 1;
     }
 
-    /// Notes a success. The next pause is the shortest again.
+    /// Records a success. The next pause is then the shortest one again.
     pub fn note_success(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Waits before the next attempt. Returns `false` if no attempt is left or the user interrupts.
+    /// Waits before the next attempt. Returns `false` if there must be no further attempt, or if the user interrupts.
     pub fn pause(&mut self) -> bool {
         if self.in_a_row >= PAUSES_MAX {
             return false;
@@ -54,7 +54,7 @@ impl Retries {
         &self.causes
     }
 
-    /// Returns the retries as the end of a message. It is empty if there were none.
+    /// Returns the retries as the end of a message, or an empty text if there were none.
     pub fn description(&self) -> String {
         let all: u64 = self.causes.values().sum();
         if all == 0 {
@@ -66,7 +66,7 @@ impl Retries {
     }
 }
 
-/// Returns whether the same request may succeed a moment later, because the server was busy or the connection failed.
+/// Returns whether the same request may succeed a moment later: the server was busy, or the connection failed.
 pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
     use AttemptClass::{
         ClosedEarly, ConnectOther, ConnectRefused, ConnectTimeout, Http5xx, Incomplete, Indeterminate, InflightAtEnd,

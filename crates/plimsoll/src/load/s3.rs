@@ -1,4 +1,4 @@
-//! The flags of S3: servers, addressing of buckets, signatures.
+//! The flags of S3: servers, addressing of buckets, and signatures.
 
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
@@ -18,13 +18,14 @@ use wire::{Origin, Url};
 #[command(next_help_heading = "S3")]
 pub struct Args {
     /// Server of s3:// locations, e.g. http://host:9000, or several separated by commas; aws means Amazon S3 [default:
-    /// AWS_ENDPOINT_URL, or that of the AWS profile].
+    /// AWS_ENDPOINT_URL, or the server in the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
-    /// Region to sign for; without an endpoint, the Amazon S3 region to use [default: AWS_REGION, the profile's, or us-east-1].
+    /// Region to sign for. Without an endpoint, it also selects the region of Amazon S3 to use [default: AWS_REGION,
+    /// the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
-    /// Place of the bucket's name: path, or host (bucket.server) [default: path, or host for Amazon S3].
+    /// Position of the bucket's name in requests: path, or host (bucket.server) [default: path, or host for Amazon S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
     /// Signature of bodies: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
@@ -37,10 +38,10 @@ pub struct Args {
         hide_short_help = true
     )]
     pub payload: Payload,
-    /// Checksum after a body with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
+    /// Checksum that follows a body with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
     #[arg(long, value_name = "NAME", value_parser = trailer, default_value = "crc32c", hide_short_help = true)]
     pub checksum: Trailer,
-    /// Sign in the query, like presigned URLs that are valid for this long.
+    /// Sign in the query, as in presigned URLs. They are valid for this long.
     #[arg(long, value_name = "TIME", value_parser = expiry, hide_short_help = true)]
     pub presign: Option<u32>,
     /// Do not sign requests.
@@ -73,15 +74,15 @@ pub enum BucketIn {
 /// Signature of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Payload {
-    /// Without a signature of the body.
+    /// Bodies are not signed.
     Unsigned,
-    /// By a hash of the whole body.
+    /// A hash of the whole body is signed.
     Signed,
-    /// In signed chunks.
+    /// Bodies are sent in signed chunks.
     Chunks,
-    /// In signed chunks, followed by a checksum.
+    /// Bodies are sent in signed chunks, and a checksum follows.
     ChunksTrailer,
-    /// Without a signature of the body, followed by a checksum.
+    /// Bodies are not signed, and a checksum follows.
     UnsignedTrailer,
 }
 
@@ -103,7 +104,7 @@ const AMAZON: &str = "aws";
 /// The servers that the user named.
 enum Server {
     Named(Vec<Origin>),
-    /// Amazon S3 in the region to sign for.
+    /// Amazon S3, in the region for which requests are signed.
     Amazon,
 }
 
@@ -122,7 +123,7 @@ fn expiry(text: &str) -> Result<u32, String> {
     seconds.ok_or_else(|| "a presigned request can be valid for 1s to 7d".to_owned())
 }
 
-/// Servers and how to request objects from them.
+/// The servers, and how objects are requested from them.
 pub struct Service {
     /// The servers.
     pub endpoints: Vec<Origin>,
@@ -142,13 +143,13 @@ impl Args {
         }
     }
 
-    /// Returns the servers and keys that flags, environment and profile specify.
+    /// Returns the servers and keys that the flags, the environment or a profile specify.
     ///
     /// # Errors
     /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // Without a server, asking a metadata service for keys would be useless.
+        // Find the server first: without one, it would be useless to request keys from a metadata service.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -181,8 +182,8 @@ impl Args {
         Ok(Service { endpoints, addressing, auth })
     }
 
-    /// Returns the servers that the user named. Only `--endpoint aws` or `--region` name Amazon S3: a region that happens to be set in
-    /// the environment or a profile must not send load to the internet.
+    /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region that
+    /// just happens to be set in the environment or a profile must not send load to the internet.
     fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
         if !self.endpoint.is_empty() {
             return match self.endpoint.iter().any(|text| text == AMAZON) {
@@ -221,14 +222,14 @@ impl Args {
     }
 }
 
-/// Returns Amazon's server of a region.
+/// Returns Amazon's server for a region.
 fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
     let region = region.ok_or_else(|| {
         Failure::usage(format!(
             "--endpoint {AMAZON} needs a region: add --region NAME, for example --region eu-central-1"
         ))
     })?;
-    // Any other character could change the host.
+    // Another character could change the host of the URL.
     if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         let region = region.escape_debug();
         return Err(Failure::usage(format!(
@@ -262,7 +263,7 @@ mod tests {
         args: Args,
     }
 
-    /// Returns the server that these flags and variables select.
+    /// Returns the server that is used with these flags and environment variables.
     fn server(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
         let args = Words::parse_from(["x"].iter().chain(words)).args;
         let variable = |name: &str| {

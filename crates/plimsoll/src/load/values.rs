@@ -1,4 +1,4 @@
-//! Parsers of flag values.
+//! Parsers for the values of flags.
 
 use measure::units::parse_span;
 use std::net::IpAddr;
@@ -10,7 +10,8 @@ pub fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// Parses the time to measure. For curl, hey and oha, `-d` is the request body.
+/// Parses the time to measure. The message for an invalid time names --body-file, because `-d` is the request body for
+/// curl, hey and oha.
 pub fn measured_time(text: &str) -> Result<Duration, String> {
     span(text).map_err(|error| format!("{error}; for a request body, use --body-file FILE"))
 }
@@ -21,7 +22,7 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("the time must be above 0".into()) } else { Ok(span) }
 }
 
-/// Parses a whole number above 0 for a type that holds no other. Digits may be grouped by `_`.
+/// Parses a whole number above 0, for a type that can only hold such numbers. Digits may be grouped with `_`.
 pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
     digits.parse().map_err(|_| match is_number(&digits) {
@@ -38,7 +39,7 @@ pub fn seed(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Returns whether a text is a whole number above 0 of any size.
+/// Returns whether a text is a whole number above 0, however large.
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte != b'0')
 }
@@ -62,7 +63,7 @@ pub fn stage(text: &str) -> Result<(Duration, f64), String> {
     Ok((span(time)?, level))
 }
 
-/// Parses a success rate in percent. Up to 1 it needs the percent sign, since 0.99 hardly means that 99 of 100 may fail.
+/// Parses a success rate in percent. Values up to 1 need the percent sign, because 0.99 is hardly meant as 0.99 %.
 pub fn success(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if 0.0 < share && share <= 1.0 => {

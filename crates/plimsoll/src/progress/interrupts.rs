@@ -1,4 +1,4 @@
-//! Interrupts during requests: the first one lets the requests in flight end, the second one ends at once.
+//! Interrupts during requests. After the first one, requests in flight may end. The second one stops at once.
 
 use super::LiveLine;
 use crate::console;
@@ -7,7 +7,7 @@ use engine::{Control, StopReason};
 use measure::Instant;
 use sys::signals::Signal;
 
-/// The interrupts that were handled so far. An interrupt before the first check counts too.
+/// The interrupts that were handled so far. An interrupt that comes before the first check is handled by it.
 #[derive(Debug, Default)]
 pub struct Interrupts {
     seen: usize,
@@ -15,7 +15,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Handles interrupts since the last check. `what` names the work in flight, for the message.
+    /// Handles the interrupts since the last check. `what` says in the message what is in flight.
     pub fn handle(&mut self, what: &str, live: &LiveLine, control: &Control, now: Instant) {
         let seen = sys::signals::interrupts();
         if seen.count <= self.seen {

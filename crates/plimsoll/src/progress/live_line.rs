@@ -1,4 +1,4 @@
-//! The live line: one terminal line, rewritten every second, with the time left.
+//! The live line: a line on the terminal that is rewritten every second and shows the time left.
 
 use engine::plan::StopAfter;
 use measure::units::{ByteSize, format_span};
@@ -6,9 +6,9 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// Columns of a narrow terminal, minus one.
+/// Maximum width, in characters: that of a narrow terminal, minus one.
 const COLUMNS_MAX: usize = 79;
-/// Work that takes less time than this shows no message.
+/// Time that work must have taken before a message about it is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line on standard error. It shows nothing if standard error is not a terminal.
@@ -62,7 +62,7 @@ impl LiveLine {
         )
     }
 
-    /// Returns the estimated time left, by the clock or by the progress so far.
+    /// Returns the estimated time left, based on the clock or on the progress so far.
     fn left(&self, interval: &Interval, stop: &StopAfter, warmup: Duration) -> Option<String> {
         let elapsed = interval.end.as_nanos() as f64 / 1e9 - warmup.as_secs_f64();
         let by_clock = stop.time.map(|time| time.as_secs_f64() - elapsed);
@@ -84,7 +84,7 @@ impl LiveLine {
     }
 
     fn write(&self, text: &str) {
-        // A line that wraps cannot be rewritten.
+        // A line that wraps around could not be rewritten.
         let text: String = text.chars().take(COLUMNS_MAX).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }

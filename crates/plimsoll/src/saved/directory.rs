@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns a run directory named by time and target.
+/// Returns a run directory named after the time and the target.
 pub fn default_directory(target: &str) -> PathBuf {
     store::run_directory::default_directory(Path::new("runs"), unix_ms(), target)
 }
@@ -14,7 +14,7 @@ pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Removes the directory of an earlier attempt.
+/// Removes the directory that an earlier attempt left.
 pub fn remove_earlier(directory: &Path) -> Result<(), Failure> {
     if !directory.exists() {
         return Ok(());

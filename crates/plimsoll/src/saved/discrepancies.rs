@@ -1,4 +1,4 @@
-//! Objects that succeed on one target and fail on another, from the operation logs of a study's trials.
+//! Finds objects that succeed on one target and fail on another, in the operation logs of a study's trials.
 
 use crate::console;
 use report::escape::escape;
@@ -6,10 +6,11 @@ use report::study::discrepancy::{Discrepancy, Objects};
 use std::path::Path;
 use store::{OPS_FILE, OpLogReader, StudyRecord};
 
-/// The name of a target, and its objects over all repeats of a cell.
+/// The name of a target, and the outcomes of its objects in all repeats of a cell.
 type OfTarget = (String, Objects);
 
-/// Returns the differences between the targets of each cell. Reads one cell at a time, since a target may have a million objects.
+/// Returns the discrepancies between the targets of each cell. Reads one cell at a time, because a target may have a
+/// million objects.
 pub fn find(base: &Path, records: &[StudyRecord]) -> Vec<Discrepancy> {
     let mut cells: Vec<&str> = Vec::new();
     for record in records {
@@ -45,7 +46,7 @@ fn of_cell(base: &Path, records: &[StudyRecord], cell: &str) -> Vec<Discrepancy>
     pairs.filter(|(one, other)| one.0 != other.0).filter_map(between).collect()
 }
 
-/// Adds the readable part of a log.
+/// Adds the operations in the readable part of a log.
 fn read(run: &Path, objects: &mut Objects) {
     let damaged =
         |why: &str| console::eprintln(&format!("cannot read all of the operation log in {}: {why}", run.display()));

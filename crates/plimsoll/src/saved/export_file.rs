@@ -1,4 +1,4 @@
-//! Export destinations: standard output, or a file that is replaced only once it is complete.
+//! Destinations of exports: standard output, or a file, which is replaced only when the export is complete.
 
 use crate::console;
 use crate::failure::Failure;
@@ -12,9 +12,9 @@ use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
 /// Reason for the failure of an export.
 #[derive(Debug)]
 pub enum ExportFailure {
-    /// It could not be written.
+    /// The export could not be written.
     Write(ExportError),
-    /// Its source could not be read.
+    /// The source of the export could not be read.
     Read(Failure),
 }
 
@@ -39,7 +39,7 @@ impl From<Failure> for ExportFailure {
 /// Writes an export to the file that a flag names, or to standard output.
 ///
 /// # Errors
-/// Fails if the source cannot be read or the export cannot be written. No incomplete file is left.
+/// Fails if the source cannot be read or the export cannot be written. No incomplete file is left behind.
 pub fn write(
     to: Option<&Path>,
     flag: &str,
@@ -68,7 +68,7 @@ fn failure(trouble: ExportFailure, place: &str, flag: &str) -> Failure {
     }
 }
 
-/// File names of saved runs, which an export must not replace.
+/// Names of the files in a run directory. An export must not replace them.
 const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 
 fn to_file(
@@ -80,7 +80,8 @@ fn to_file(
     if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
         return Err(Failure::usage(format!("{flag} {name}: saved runs use this file name; name another file")));
     }
-    // Devices and pipes are written directly. A file is renamed once it is complete.
+    // Write directly to devices and pipes. Write other files under a temporary name, and rename them when they are
+    // complete.
     let special = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let written = if special { path.to_owned() } else { temporary_path(path) };
     let all = || {
@@ -97,7 +98,7 @@ fn to_file(
     })
 }
 
-/// Returns the temporary path of a file that is not complete yet.
+/// Returns the temporary path of a file until it is complete.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".part");

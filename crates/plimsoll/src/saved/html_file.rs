@@ -5,17 +5,17 @@ use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use store::SavedRun;
 
-/// Returns the path of the report when the user names none.
+/// Returns the path of the HTML report if the user names none.
 pub fn default_path(directory: &Path) -> PathBuf {
     directory.join("report.html")
 }
 
-/// Writes the report of a run to a file, replacing an older one.
+/// Writes the report of a run to a file. An older file is replaced.
 pub fn write_run(run: &SavedRun, file: &Path) -> Result<(), Failure> {
     save(&report::html(run), file)
 }
 
-/// Writes a report to the file that the user named, or else into the directory of the run.
+/// Writes a report to the file that the user named, or else to the directory of the run.
 pub fn write_page(page: &str, directory: &Path, file: Option<&Path>) -> Result<(), Failure> {
     save(page, file.unwrap_or(&default_path(directory)))
 }

@@ -7,18 +7,18 @@ use report::load_line::{Level, LoadLine};
 use std::path::Path;
 use store::{SavedRun, StoreError, StudyRecord};
 
-/// Reads the saved search of a directory.
+/// Reads the search that is saved in a directory.
 pub fn read(base: &Path) -> Result<LoadLine, Failure> {
     read_with_last_run(base).map(|(line, _)| line)
 }
 
-/// As [`read`], and also returns the last of its runs.
+/// Like [`read`], but also returns the last run of the search.
 pub fn read_with_last_run(base: &Path) -> Result<(LoadLine, Option<SavedRun>), Failure> {
     let found = store::read_study(base).and_then(|records| from_records(base, &records));
     found.map_err(|error| cannot_read_back(&error))
 }
 
-/// Reads a saved search, even one in progress or interrupted, and the last of its runs.
+/// Reads a saved search, which may still be in progress or have been interrupted, and its last run.
 fn from_records(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedRun>), StoreError> {
     let (mut unit, mut found, mut levels, mut last) = ((LoadUnit::Concurrency, 1), None, Vec::new(), None);
     for record in records {
@@ -48,7 +48,8 @@ pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
     }
 }
 
-/// Writes the HTML report of a saved search to the file that the user named, or else into its directory. `last` has the settings.
+/// Writes the HTML report of a saved search to the file that the user named, or else to the directory of the search.
+/// The settings are taken from `last`.
 pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_line(line, last), base, file)
 }

@@ -6,7 +6,7 @@ use report::export::runs::Position;
 use std::path::{Path, PathBuf};
 use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
 
-/// Relation between the runs of a directory.
+/// How the runs in a directory belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetKind {
     /// One run.
@@ -26,14 +26,14 @@ pub struct RunSet {
     pub base: PathBuf,
     /// Relation between the runs.
     pub kind: SetKind,
-    /// Identity of each run, in order.
+    /// Position of each run, in order.
     pub positions: Vec<Position>,
     /// The log of a study or a search.
     pub records: Vec<StudyRecord>,
 }
 
 impl RunSet {
-    /// Returns the set of runs in a directory. Reads no run yet.
+    /// Returns the set of runs in a directory, without reading the runs.
     ///
     /// # Errors
     /// Fails if the log of a study cannot be read.
@@ -59,7 +59,7 @@ impl RunSet {
                 set.positions.extend(positions(base, &set.records, record)?);
             }
         } else {
-            // Reading it reports what is wrong.
+            // There is no run. Reading it later will report what is wrong.
             set.positions.push(Position::default());
         }
         Ok(set)
@@ -80,10 +80,10 @@ impl RunSet {
     }
 }
 
-/// Depth to which subdirectories are searched for runs: `CELL/TRIAL` of a study, `LIST/PAIR-WAY` of `redirects`.
+/// Depth to which subdirectories are searched for runs. Studies have `CELL/TRIAL`, and `redirects` has `LIST/PAIR-WAY`.
 const DEPTH: usize = 2;
 
-/// Returns the first run, study or search below a directory that is none itself.
+/// Returns the first run, study or search below a directory that itself is none of these.
 pub fn find_below(base: &Path) -> Option<PathBuf> {
     below(base, DEPTH)
 }
@@ -98,7 +98,8 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
     directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
 }
 
-/// Returns the runs of a record in the log of a study or a search. A trial may be a search with levels of its own.
+/// Returns the runs that belong to a record in the log of a study or a search. If a trial is a search, its levels are
+/// the runs.
 fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {

@@ -13,7 +13,8 @@ use store::{STUDY_FILE, SavedRun, StudyRecord};
 use study::matrix;
 use study::scenario::Scenario;
 
-/// Returns the scenario of a study. Its environment variables are no longer known and stay as written.
+/// Returns the scenario of a study. References to environment variables stay as written, because their values were not
+/// saved.
 fn scenario(records: &[StudyRecord]) -> Option<Scenario> {
     let Some(StudyRecord::Scenario { text, set, .. }) = records.first() else { return None };
     Scenario::parse(text, set, &|name| Some(format!("${{{name}}}"))).ok()
@@ -37,7 +38,7 @@ pub struct SavedTrial {
 pub enum TrialResult {
     /// A run.
     Run(Box<SavedRun>),
-    /// A search for the load line, with the run of its last level.
+    /// A search for the load line, and the run of its last level.
     Line(Box<(LoadLine, Option<SavedRun>)>),
 }
 
@@ -60,14 +61,14 @@ pub fn trials<'r>(
     })
 }
 
-/// Reads a study with its trials. Returns it with its exit code.
+/// Reads a study with its trials. Also returns its exit code.
 pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
     let mut study = planned(records);
     let mut exit = Exit::Good;
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
-            // The other trials are still worth showing. This one counts as missing.
+            // The other trials are still worth showing, so this one counts as missing.
             Err(failure) => {
                 console::eprintln(&format!("skipping a trial: {}", failure.into_message()));
                 continue;
@@ -98,7 +99,7 @@ pub fn missing(records: &[StudyRecord]) -> u64 {
     planned(records).study.planned.saturating_sub(there as u64)
 }
 
-/// Returns the study as it was planned, without results.
+/// Returns the study as it was planned, without any results.
 fn planned(records: &[StudyRecord]) -> SavedStudy {
     let mut study = SavedStudy::default();
     if let Some(StudyRecord::Scenario { text, set, version, .. }) = records.first() {
@@ -138,7 +139,7 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
     }
 }
 
-/// Writes the HTML report of a saved study to the file that the user named, or else into its directory.
+/// Writes the HTML report of a saved study to the file that the user named, or else to the directory of the study.
 pub fn write_html(study: &SavedStudy, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_study(study), base, file)
 }

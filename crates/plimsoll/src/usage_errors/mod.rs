@@ -1,4 +1,4 @@
-//! Messages for errors of the command line parser.
+//! Messages for errors that the command line parser finds.
 
 mod other_tools;
 
@@ -35,7 +35,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             }
         }
         ErrorKind::InvalidUtf8 => {
-            // The argument itself is not shown, since it may contain a secret.
+            // Do not show the argument itself, because it may contain a secret.
             let at = words.iter().position(|word| word.to_str().is_none()).unwrap_or_default();
             return Failure::usage(format!("argument {at} is not UTF-8: percent-encode such bytes of a URL as %XX"));
         }
@@ -48,7 +48,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
     match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(argument)) => {
-            // A suggestion with another first letter is rarely what the user meant.
+            // A suggestion that starts with another letter is rarely what the user meant.
             let first = |flag: &str| flag.trim_start_matches('-').chars().next();
             let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
             let hint = negative_value(argument, words).or_else(|| other_tools::hint(argument));
@@ -58,7 +58,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let flag = argument.split(' ').next().unwrap_or(argument);
             let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
             let value = context(ContextKind::InvalidValue).unwrap_or_default();
-            // Most messages contain the value.
+            // Most messages contain the value already.
             let shown = if why.contains(&format!("`{value}`")) || why.starts_with(value) {
                 String::new()
             } else {
@@ -70,7 +70,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
 }
 
-/// Returns where to find help on the command.
+/// Returns a hint that says how to get help on the command.
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match command {
@@ -80,7 +80,8 @@ fn help(words: &[OsString]) -> String {
     }
 }
 
-/// Returns a hint for a negative value, which looks like a flag, as in `-d -1s`. It shows only the part that clap takes for a flag.
+/// Returns a hint for a negative value, such as `-d -1s`, which looks like a flag. The hint shows only the part that
+/// clap takes for a flag.
 fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
     let is_negative =
         |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -104,7 +105,7 @@ fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String 
     }
 }
 
-/// Returns clap's message on one line, without its usage block.
+/// Returns clap's message as one line, without the usage.
 fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

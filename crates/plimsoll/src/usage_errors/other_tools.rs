@@ -1,15 +1,15 @@
 //! Flags of ab, wrk, hey, oha and curl, and what to write instead.
 //!
-//! A letter that means the same here is one of our flags. A letter that means something else is refused, with a hint that
-//! names our flag. docs/flags.md shows these tables.
+//! A short flag that means the same here is one of our flags. A short flag that would mean something else is refused,
+//! with a hint that names our flag. docs/flags.md shows these tables.
 
-/// A short flag and its meaning in each tool. The meaning is empty if a tool does not have the flag.
+/// A short flag, and its meaning in each tool. The meaning is empty for a tool that does not have the flag.
 pub struct Letter {
     /// The letter.
     pub letter: char,
-    /// Its meaning here, if it is one of our flags.
+    /// Its meaning in Plimsoll, if Plimsoll has the flag.
     pub ours: Option<&'static str>,
-    /// Flags to write instead, if it is not one of our flags.
+    /// What to write instead, if Plimsoll does not have the flag.
     pub instead: &'static str,
     /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
     pub theirs: [&'static str; 5],
@@ -23,7 +23,7 @@ const fn refused(letter: char, instead: &'static str, theirs: [&'static str; 5])
     Letter { letter, ours: None, instead, theirs }
 }
 
-/// All letters that are a flag of at least one of these tools.
+/// All letters that are flags of at least one of these tools.
 pub const LETTERS: [Letter; 41] = [
     ours('c', "concurrency", ["concurrency", "connections", "concurrency", "connections", "cookie jar"]),
     ours('n', "operations", ["requests", "", "requests", "requests", "netrc"]),
@@ -152,7 +152,7 @@ pub const LONGS: [Long; 32] = [
     long("--http1.1", "curl", "leave it out: HTTP/1.1 is the default"),
 ];
 
-/// Returns a hint for a word that starts with another tool's long flag.
+/// Returns a hint for a word that starts with a long flag of another tool.
 pub fn long_hint(word: &str) -> Option<String> {
     let typed = word.split('=').next().unwrap_or(word);
     let row = LONGS.iter().find(|row| row.flag == typed)?;
@@ -163,7 +163,7 @@ fn verb(instead: &str) -> &'static str {
     if instead.starts_with("leave") { "" } else { "write " }
 }
 
-/// Returns a hint for a short flag that is not ours.
+/// Returns a hint for a short flag that Plimsoll does not have.
 pub fn hint(flag: &str) -> Option<String> {
     let letter = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.chars().next()?;
     let row = LETTERS.iter().find(|row| row.letter == letter && row.ours.is_none())?;
@@ -173,7 +173,7 @@ pub fn hint(flag: &str) -> Option<String> {
     Some(format!("-{letter} ({}) is not a flag here: {}{}", meanings.join(", "), verb(row.instead), row.instead))
 }
 
-/// Returns the tables in Markdown, for docs/flags.md.
+/// Returns the tables as Markdown, for docs/flags.md.
 #[cfg(test)]
 fn markdown() -> String {
     let mut text = String::from("| flag | here | ab | wrk, wrk2 | hey | oha | curl |\n|---|---|---|---|---|---|---|\n");
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn no_long_flag_of_get_is_refused() {
-        let get = crate::cli::Cli::command().find_subcommand("get").cloned().expect("there is a command get");
+        let get = crate::cli::Cli::command().find_subcommand("get").cloned().expect("there is a get command");
         for argument in get.get_arguments() {
             for name in argument.get_long_and_visible_aliases().into_iter().flatten() {
                 assert!(long_hint(&format!("--{name}")).is_none(), "--{name} is ours");

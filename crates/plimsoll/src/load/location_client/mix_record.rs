@@ -1,4 +1,4 @@
-//! The record of what `mix` wrote next to a dataset. `cleanup` needs it where objects cannot be listed.
+//! The record of the objects that `mix` wrote next to a dataset. `cleanup` needs it where objects cannot be listed.
 
 use super::LocationClient;
 use crate::console;
@@ -13,28 +13,29 @@ use std::ops::Range;
 /// Key of the object that contains the record.
 const KEY: &str = ".plimsoll-mixed.json";
 
-/// Larger numbers are ignored: a damaged record must not make `cleanup` delete for years.
+/// Higher numbers are ignored. Otherwise a damaged record could make `cleanup` delete for years.
 const NUMBERS_MAX: u64 = 1 << 40;
 
-/// Record of the objects that `mix` wrote next to a dataset.
+/// The objects that `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixRecord {
-    /// Bound of the numbers of the objects that are known, except those of a warm-up.
+    /// Objects with numbers below this are known to be written, except for those of a warm-up.
     below: u64,
-    /// Bound of the numbers of a warm-up's objects, counted from [`WARMUP_NUMBERS`].
+    /// The same for objects of a warm-up, whose numbers are counted from [`WARMUP_NUMBERS`].
     of_warmup: u64,
-    /// `true` if a run is in progress or did not end. It may have written other objects.
+    /// `true` if a run is in progress, or did not end. It may have written more objects.
     pub open: bool,
 }
 
 impl MixRecord {
-    /// Returns the record's JSON. `below` is null while a run is open, as in files of earlier versions, which have no `known`.
+    /// Returns the record's JSON. While a run is open, `below` is null, which earlier versions understand. They do not
+    /// have `known`.
     fn to_json(self) -> Value {
         json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
 
     fn of_json(json: &Value) -> Self {
-        // In earlier versions, a number of a warm-up could be stored as that of all objects.
+        // Earlier versions could store a number of a warm-up as that of all objects. Ignore such numbers.
         let number = |name: &str| json[name].as_u64().filter(|number| *number <= NUMBERS_MAX);
         let (below, of_warmup) = (number("below"), number("of_warmup"));
         Self {
@@ -44,23 +45,23 @@ impl MixRecord {
         }
     }
 
-    /// Returns the union of both records. Runs on the same dataset may overlap.
+    /// Returns the union of both records, since runs on the same dataset may overlap.
     fn union(self, other: Self) -> Self {
         let Self { below, of_warmup, open } = other;
         Self { below: self.below.max(below), of_warmup: self.of_warmup.max(of_warmup), open: self.open || open }
     }
 
-    /// Returns the numbers of the objects that are known.
+    /// Returns the numbers of the objects known to be written.
     pub fn numbers(self) -> [Range<u64>; 2] {
         [0..self.below, WARMUP_NUMBERS..WARMUP_NUMBERS + self.of_warmup]
     }
 }
 
 impl LocationClient<'_> {
-    /// Returns what `mix` wrote next to the dataset, if there is a record.
+    /// Returns the record, if there is one.
     pub fn mix_record(&self) -> Result<Option<MixRecord>, Failure> {
         let Some(json) = self.read(KEY)? else { return Ok(None) };
-        // An unreadable record shows that something was written.
+        // Even an unreadable record shows that something was written.
         Ok(Some(MixRecord::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
     }
 
@@ -73,10 +74,10 @@ impl LocationClient<'_> {
         self.write(KEY, serde_json::to_vec(&record.to_json()))
     }
 
-    /// Runs `loads` of `mix` and records what they write next to the dataset.
+    /// Runs `loads` of `mix`, and records what they write next to the dataset.
     ///
     /// # Errors
-    /// Fails if `loads` fail, or if nothing can be recorded before them.
+    /// Fails if `loads` fail, or if the record cannot be written before they start.
     pub fn record_mix<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.mix_record()?;
         let known = before.unwrap_or_default();
@@ -86,10 +87,10 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have written a record meanwhile. It is unknown whether such a run is still open.
+        // Another run may have changed the record in the meantime. Whether that run is still open is unknown.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
-            // The loads were refused before they started.
+            // The loads were refused before they started, so nothing was written.
             (None, false) if meanwhile == MixRecord::default() => self.delete_mix_record(),
             (_, false) => self.write_mix_record(known.union(meanwhile)),
             (_, true) => self.write_mix_record(known.union(meanwhile).union(own)),

@@ -1,7 +1,8 @@
-//! Single requests to a dataset's location, outside any run: the record of the prepared dataset, listings, open uploads.
+//! Single requests to a dataset's location, outside of any run: for the record of the dataset, for listings, and for
+//! open uploads.
 //!
-//! The record is a small object next to the others. It tells later commands which dataset is there, and `cleanup` which objects it
-//! may delete.
+//! The record is a small object next to those of the dataset. Later commands learn from it which dataset is there, and
+//! `cleanup` learns which objects it may delete.
 
 mod mix_record;
 
@@ -21,20 +22,20 @@ use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
 
 /// Key of the object that describes the dataset, below the prefix.
 pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
-/// Maximum number of pages of open uploads to read, with up to 1000 uploads each.
+/// Maximum number of pages of open uploads to read. A page has up to 1000 uploads.
 const UPLOAD_PAGES_MAX: usize = 1000;
 
 /// A client for single requests to a dataset's location.
 pub struct LocationClient<'a> {
     location: &'a DatasetLocation,
     plan: Plan,
-    /// Treatment of transient failures.
+    /// Patience with transient failures.
     patience: Patience,
-    /// `true` if a response has arrived, so the address is right.
+    /// `true` once a response has arrived, which shows that the address is right.
     reached: Cell<bool>,
 }
 
-/// Treatment of transient failures.
+/// How transient failures are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Failures are final.
@@ -58,13 +59,13 @@ struct Reply {
 }
 
 impl Reply {
-    /// Returns the status with S3's error code and message, if any.
+    /// Returns the status, with S3's error code and message if there are any.
     fn description(&self) -> String {
         format!("status {}{}", self.status, s3_error(&self.message))
     }
 }
 
-/// Returns S3's error code and message as the end of a sentence. It is empty if the response has none.
+/// Returns S3's error code and message as the end of a sentence, or an empty text if the response has none.
 pub fn s3_error(message: &[u8]) -> String {
     match ErrorBody::parse(message) {
         Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
@@ -74,7 +75,7 @@ pub fn s3_error(message: &[u8]) -> String {
 }
 
 impl<'a> LocationClient<'a> {
-    /// Prepares requests to the location, as the flags specify.
+    /// Returns a client for the location. It sends requests as the flags specify.
     pub fn new(args: &Args, location: &'a DatasetLocation, patience: Patience) -> Result<Self, Failure> {
         let request = RequestPlan { headers: headers(&args.requests, location.credentials.clone())?, ..get() };
         let workload = Workload {
@@ -90,12 +91,12 @@ impl<'a> LocationClient<'a> {
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
     }
 
-    /// Returns the plan of these requests.
+    /// Returns the plan on which the requests are based.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Returns the numbers of up to 1000 objects that runs wrote next to this dataset.
+    /// Returns the numbers of objects that runs wrote next to this dataset, at most 1000.
     pub fn list_mix_objects(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.location.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
@@ -110,7 +111,8 @@ impl<'a> LocationClient<'a> {
         Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
-    /// Returns the open multipart uploads below the prefix. Not every server can list them, so a caller may go on after a failure.
+    /// Returns the open multipart uploads below the prefix. Some servers cannot list them, so a caller may want to
+    /// ignore a failure.
     pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
         let prefix = wire::percent::parameter(&self.location.prefix);
         let mut uploads = Vec::new();
@@ -132,7 +134,7 @@ impl<'a> LocationClient<'a> {
         Err(Failure::could_not_run(format!("there are more than {}", UPLOAD_PAGES_MAX * 1000)))
     }
 
-    /// Returns the dataset that was prepared there, if any.
+    /// Returns the dataset that was prepared at the location, if any.
     pub fn dataset(&self) -> Result<Option<Dataset>, Failure> {
         let Some(json) = self.read(DESCRIPTION_KEY)? else { return Ok(None) };
         serde_json::from_slice(&json).map(Some).map_err(|error| {
@@ -192,7 +194,7 @@ impl<'a> LocationClient<'a> {
         }
     }
 
-    /// Sends a request for the object with this key, or for the bucket, and retries transient failures.
+    /// Sends a request for the object with this key, or for the bucket, and retries it after a transient failure.
     fn send(&self, request: &RequestPlan, key: &str) -> Result<Reply, Failure> {
         let targets = if key.is_empty() { self.location.bucket()? } else { self.location.one(key)? };
         let own = self.plan.mix.requests().first();
@@ -220,7 +222,7 @@ impl<'a> LocationClient<'a> {
     }
 }
 
-/// Returns whether a 404 means that the object is missing, and not its bucket.
+/// Returns whether a 404 means that the object is missing. It may also mean that the bucket is missing.
 fn is_about_the_key(reply: &Reply) -> bool {
     ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
 }
@@ -229,7 +231,7 @@ fn get() -> RequestPlan {
     RequestPlan::new("GET", OpKind::Get)
 }
 
-/// Returns the dataset that the flags describe, or else the one that was prepared there.
+/// Returns the dataset that the flags describe, or else the one that was prepared at the location.
 pub fn dataset(
     args: &Args,
     location: &DatasetLocation,
@@ -246,7 +248,7 @@ pub fn dataset(
     })
 }
 
-/// Returns a request of a run, with the header fields and checks of the flags.
+/// Returns a request for use in a run, with the header fields and checks that the flags specify.
 pub fn request(args: &Args, location: &DatasetLocation, method: &str, kind: OpKind) -> Result<RequestPlan, Failure> {
     let headers = headers(&args.requests, location.credentials.clone())?;
     let checks = checks(&args.checks, &headers)?;
