@@ -4,7 +4,7 @@
 use super::{Ask, Dialect, Form};
 use measure::OpKind;
 
-/// Objects of a bucket at any worker.
+/// Objects of a bucket. Any worker can be asked for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Alluxio;
 

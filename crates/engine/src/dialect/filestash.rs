@@ -1,7 +1,8 @@
-//! Filestash, a web file manager: `ls`, `cat` and `save` of a backend, in a session that a login opens.
+//! Filestash, a web file manager. The operations are its API calls `ls`, `cat` and `save`. They need a session, which a login
+//! opens.
 //!
-//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as cookies of at
-//! most 3,800 characters each. An upload closes its connection: the response has `Connection: close`.
+//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as cookies
+//! of at most 3,800 characters each. The response to an upload has `Connection: close`, so each upload costs a connection.
 
 use super::{Ask, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};
@@ -23,7 +24,7 @@ pub struct Connection {
     parameters: Vec<(String, String)>,
 }
 
-/// Shows only the names of parameters, which are no secrets.
+/// Shows only the names of the parameters, because their values may be secret.
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.parameters.iter().map(|(name, _)| name);
@@ -32,7 +33,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Returns a backend such as `blackhole` or `sftp`, with parameters such as `hostname`, `port`, `username` and `password`.
+    /// Makes a login for a backend such as `blackhole` or `sftp`, with parameters such as `hostname`, `port`, `username` and
+    /// `password`.
     #[must_use]
     pub fn new(kind: &str, parameters: Vec<(String, String)>) -> Self {
         Self { kind: kind.to_owned(), parameters }
@@ -55,11 +57,11 @@ impl Connection {
 const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
 /// The most characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// The most characters of a token that fit the head of a request.
+/// The most characters that a token may have, so that it fits the head of a request.
 const TOKEN_MAX: usize = 48 << 10;
 
 impl Filestash {
-    /// Returns the dialect for a backend; without one, the user has a session already.
+    /// Returns the dialect. `connection` is `None` if the user already has a session.
     #[must_use]
     pub fn new(connection: Option<Connection>) -> Self {
         Self { connection }
@@ -127,7 +129,7 @@ fn cookies(answer: &[u8]) -> Option<String> {
         return None;
     }
     let mut line = String::from("Cookie: ");
-    // All characters are ASCII, so pieces end between characters.
+    // All characters are ASCII, so no piece ends within a character.
     for (index, piece) in token.as_bytes().chunks(COOKIE_MAX).enumerate() {
         let (before, number) = if index == 0 { ("", String::new()) } else { ("; ", index.to_string()) };
         let _ = write!(line, "{before}auth{number}={}", String::from_utf8_lossy(piece));

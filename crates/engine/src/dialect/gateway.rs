@@ -1,25 +1,26 @@
 //! Trustless IPFS gateways: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
-//! A CAR has no length, and the last chunk proves nothing: kubo sends it even when blocks are missing. So CARs are always parsed into
-//! blocks (`wire::gateway`), and with `--verify` each block is checked.
+//! The length of a CAR is not known beforehand. The last chunk does not prove that the CAR is complete, because kubo sends it
+//! even when blocks are missing. So CARs are always parsed into blocks (`wire::gateway`), and with `--verify` each block is
+//! checked.
 
 use super::{Ask, BadName, Dialect, Form};
 use measure::OpKind;
 use wire::gateway::{Depth, GatewayRequest, Scope};
 
-/// Blocks and CARs, named by their CIDs; a path and a query may follow.
+/// Blocks and CARs. Their names are CIDs, which a path and a query may follow.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
     /// The format of names that do not specify one.
     pub format: Format,
-    /// How thoroughly responses are checked.
+    /// Depth to which responses are checked.
     pub depth: Depth,
 }
 
 /// The format of a gateway's responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR: the block with those below it.
+    /// A CAR, with the block and all blocks below it.
     #[default]
     Car,
     /// The block alone.

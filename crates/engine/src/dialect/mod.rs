@@ -1,7 +1,8 @@
 //! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used before a run, and
-//! never while load is made. S3 is no dialect: `wire::s3::Addressing` places its buckets, and [`crate::plan::Auth`] signs each request.
+//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used before
+//! a run, and never while load is made. S3 is not a dialect: `wire::s3::Addressing` puts its buckets into URLs, and
+//! [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;
@@ -19,7 +20,7 @@ use crate::plan::Opening;
 use measure::OpKind;
 use wire::gateway::Depth;
 
-/// An access to a named object.
+/// A kind of access to a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Reads its content.
@@ -41,11 +42,11 @@ pub struct Form {
     pub headers: &'static [(&'static str, &'static str)],
     /// Header fields that a good response must have.
     pub expected: &'static [(&'static str, &'static str)],
-    /// Whether the `ETag` of a good response is the object's name.
+    /// `true` if the `ETag` of a good response is the object's name.
     pub etag_is_name: bool,
-    /// Whether ranges may be requested.
+    /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// How thoroughly bodies are checked that are CARs or blocks of a gateway.
+    /// Depth to which a body is checked, if it is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
 }
 
@@ -57,13 +58,13 @@ impl Form {
     }
 }
 
-/// The reason for which a name is invalid in a dialect.
+/// The reason why a name is invalid in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// It is empty.
+    /// The name is empty.
     #[error("a name is missing")]
     Empty,
-    /// It is not a CID.
+    /// The name is not a CID.
     #[error("this is not a CID: write only the CID, such as baga6ea4seaq… or bafybei…")]
     NotCid,
     /// A block can be verified only by its own CID.
@@ -72,7 +73,7 @@ pub enum BadName {
     /// Only CARs and blocks can be verified.
     #[error("--verify checks CARs and single blocks: use format=car or format=raw")]
     NotVerifiable,
-    /// The blocks of a range of a file are not known.
+    /// A range of a file cannot be verified, because it is not known which blocks it consists of.
     #[error("--verify cannot check that an entity-bytes range is complete: remove one of the two")]
     PartOfFile,
 }
@@ -82,7 +83,8 @@ pub trait Dialect: std::fmt::Debug {
     /// Returns the form of a request; `None` when the system does not support it.
     fn form(&self, ask: Ask) -> Option<Form>;
 
-    /// Returns the encoded path and query of a name. `base` is the encoded path of the system at its server, without a slash at the end.
+    /// Returns the encoded path and query for a name. `base` is the encoded path under which the server has the system, without
+    /// a slash at the end.
     ///
     /// # Errors
     /// When the name is invalid.
@@ -100,13 +102,13 @@ pub trait Dialect: std::fmt::Debug {
     /// Returns what precedes a slash and a key, where users choose keys; `None` where names are derived from content.
     fn container(&self, ask: Ask, base: &str) -> Option<String>;
 
-    /// Returns how a session is opened, where one is needed.
+    /// Returns the request that opens a session, if the system needs one.
     fn opening(&self, _base: &str) -> Option<Opening> {
         None
     }
 }
 
-/// Returns whether a text can be a CID. It is not decoded, because only the server knows which ones it accepts.
+/// Checks that a text can be a CID. It is not decoded, because only the server knows which CIDs it accepts.
 fn check_cid(text: &str) -> Result<(), BadName> {
     match text {
         "" => Err(BadName::Empty),

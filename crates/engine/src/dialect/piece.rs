@@ -1,7 +1,7 @@
 //! Pieces of a Filecoin storage provider: `/piece/CID` (FRC-0066), as booster-http serves them.
 //!
-//! Its gzip handler compresses a range after it was selected, so that `Content-Range` and body disagree. Requests therefore have
-//! `Accept-Encoding: identity` unless the user sets another.
+//! Its gzip handler compresses only the requested range of a piece, so `Content-Range` does not describe the bytes of the body.
+//! Requests therefore have `Accept-Encoding: identity`, unless the user sets another.
 
 use super::{Ask, BadName, Dialect, Form, check_cid};
 use measure::OpKind;

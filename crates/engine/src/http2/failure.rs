@@ -1,25 +1,25 @@
-//! The reason for which a stream failed, from the library's kinds of errors and from codes, never from text.
+//! The reasons why streams fail. They are derived from the library's kinds of errors and from error codes, never from text.
 
 use h2::Reason;
 
-/// The reason for which a stream failed.
+/// The reason why a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The peer refused it with REFUSED_STREAM: it was not processed (RFC 9113 §8.7).
+    /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113 §8.7).
     Refused,
-    /// The peer takes no more streams and has not processed this one: GOAWAY with a lower number.
+    /// The peer sent GOAWAY with a lower stream number: it takes no more streams, and has not processed this one.
     AboveGoaway,
-    /// The peer reset it with this code.
+    /// The peer reset the stream with this code.
     Reset(u32),
     /// The peer ended the connection with this code.
     GoneAway(u32),
     /// The connection ended.
     Closed,
-    /// What came on it violates the protocol. The connection remains usable.
+    /// The frames of the stream violate the protocol. The connection remains usable.
     BadStream(u32),
     /// Data on the connection is not valid HTTP/2.
     BadConnection(u32),
-    /// Too many interim responses came.
+    /// There were too many interim responses.
     TooManyInterim,
     /// A defect of this program.
     Defect,

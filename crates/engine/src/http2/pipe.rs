@@ -1,7 +1,7 @@
 //! The stand-in for a socket that the h2 library reads and writes: two buffers in memory.
 //!
-//! The library is polled by hand after bytes have been put in or taken out, so the pipe keeps no waker. What the library may
-//! write ahead is limited: when that much waits for the real socket, its writes are pending, and it stops reading as well.
+//! The library is polled by hand after bytes have been put in or taken out, so the pipe needs no waker. The output buffer is
+//! limited. When it is full, the library's writes are pending until the real socket has taken bytes, and it also stops reading.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,9 +11,9 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// When this many bytes wait to be sent, writes are pending. One write may exceed it by a few frames.
+/// When this many bytes wait to be sent, writes are pending. The last write before that may exceed the limit by a few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
-/// Bytes that are kept of the start, to recognize a response in another protocol.
+/// Number of bytes that are kept of the start, to recognize a response in another protocol.
 const BEGIN_BYTES: usize = 5;
 /// Size of a frame's header, which begins with the length of the payload in three bytes.
 const FRAME_HEAD_BYTES: u64 = 9;
@@ -21,26 +21,26 @@ const FRAME_HEAD_BYTES: u64 = 9;
 /// The buffers of both directions.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
-    /// Bytes from the peer, of which the first `read` are read.
+    /// Bytes from the peer, of which the library has read the first `read`.
     input: Vec<u8>,
     read: usize,
-    /// Later bytes in a buffer that is lent, and the range of them that is not read yet.
+    /// A buffer that is lent to the pipe. Its bytes come after those of `input`.
     lent: Box<[u8]>,
     lent_left: Range<usize>,
     ended: bool,
-    /// Bytes to be sent, of which the first `sent` are taken.
+    /// Bytes to be sent, of which the first `sent` have been taken out.
     output: Vec<u8>,
     sent: usize,
-    /// A write was pending since [`Self::take_blocked`].
+    /// `true` if a write was pending since the last call of [`Self::take_blocked`].
     blocked: bool,
-    /// The first bytes that came.
+    /// The first bytes from the peer.
     begin: Vec<u8>,
-    /// All bytes that came.
+    /// The number of all bytes from the peer.
     received: u64,
 }
 
 impl Pipe {
-    /// Puts in bytes of the peer.
+    /// Puts in bytes from the peer.
     pub fn put(&mut self, bytes: &[u8]) {
         self.count(bytes);
         self.keep(bytes);
@@ -78,18 +78,18 @@ impl Pipe {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Notes that nothing more comes.
+    /// Notes that the peer has ended its stream.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Returns whether the first frame is complete, which has the peer's settings.
+    /// Returns whether the first frame, which has the peer's settings, has arrived completely.
     pub fn has_first_frame(&self) -> bool {
         let [high, middle, low, ..] = self.begin[..] else { return false };
         self.received >= FRAME_HEAD_BYTES + u64::from(u32::from_be_bytes([0, high, middle, low]))
     }
 
-    /// Returns the first bytes that came.
+    /// Returns the first bytes from the peer.
     pub fn begin(&self) -> &[u8] {
         &self.begin
     }
@@ -110,7 +110,7 @@ impl Pipe {
         self.lent_left.start += bytes;
     }
 
-    /// Returns whether the library has more to write than it could.
+    /// Returns whether a write of the library was pending since the last call.
     pub fn take_blocked(&mut self) -> bool {
         std::mem::take(&mut self.blocked)
     }
@@ -120,7 +120,7 @@ impl Pipe {
         &self.output[self.sent..]
     }
 
-    /// Notes that the first `bytes` bytes of the output were taken.
+    /// Removes the first `bytes` bytes of the output, which have been sent.
     pub fn taken(&mut self, bytes: usize) {
         self.sent = (self.sent + bytes).min(self.output.len());
         if self.sent == self.output.len() {

@@ -14,7 +14,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// How often connection and streams are polled in turn. They wake each other only a few times for what comes at once.
+/// How often the connection and its streams are polled in turn, at most. They wake each other only a few times to process the
+/// bytes of one read.
 const ROUNDS_MAX: usize = 64;
 
 /// An event of a stream.
@@ -24,20 +25,20 @@ pub(crate) struct Event {
     pub owner: Token,
     /// The stream.
     pub key: Key,
-    /// What happened.
+    /// The event.
     pub kind: EventKind,
 }
 
-/// What happened on a stream.
+/// An event of a stream.
 #[derive(Debug)]
 pub(crate) enum EventKind {
-    /// An interim (1xx) head has come; the number of them so far.
+    /// An interim (1xx) head has arrived. The value is the number of them so far.
     Interim(u32),
-    /// The final head has come.
+    /// The final head has arrived.
     Head(Box<Parts>),
-    /// Content has come.
+    /// Content has arrived.
     Body(Bytes),
-    /// The fields after the content have come.
+    /// The trailers, which are fields after the content, have arrived.
     Trailers(Box<HeaderMap>),
     /// There is flow-control capacity for a piece of the request's body.
     Capacity,
@@ -52,7 +53,7 @@ pub(crate) struct Session {
     pipe: PipeEnd,
     /// `None` after [`Session::close`].
     requests: Option<SendRequest<Bytes>>,
-    /// `None` once it has ended.
+    /// `None` once the connection has ended.
     connection: Option<Connection<PipeEnd, Bytes>>,
     wake_flag: Arc<WakeFlag>,
     waker: Waker,
@@ -71,8 +72,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Returns a session on which at most `streams` streams will be open at once. Its preface is the first output. `None` is a
-    /// defect of this program.
+    /// Returns a session on which at most `streams` streams will be open at once. The preface of HTTP/2 is its first output.
+    /// `None` means a defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -81,12 +82,12 @@ impl Session {
             .initial_connection_window_size(WINDOW_BYTES)
             .max_header_list_size(HEAD_BYTES_MAX)
             .max_concurrent_reset_streams(RESET_STREAMS_MAX)
-            // Until the peer has sent its settings, one stream is open.
+            // Until the peer has sent its settings, only one stream may be open.
             .initial_max_send_streams(1);
         let pipe = PipeEnd::default();
         let wake_flag = Arc::new(WakeFlag::default());
         let waker = Waker::from(Arc::clone(&wake_flag));
-        // The preface goes into the pipe at once, so the future is ready.
+        // The pipe takes the preface at once, so the future is ready.
         let opening = pin!(builder.handshake::<_, Bytes>(pipe.clone()));
         let Poll::Ready(Ok((requests, connection))) = opening.poll(&mut Context::from_waker(&waker)) else {
             return None;
@@ -107,12 +108,12 @@ impl Session {
         Some(session)
     }
 
-    /// Takes bytes of the peer. [`Self::drive`] returns what they hold.
+    /// Takes bytes from the peer. [`Self::drive`] then returns the events in them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pipe.0.borrow_mut().put(bytes);
     }
 
-    /// Takes the first `bytes` bytes of a buffer and proceeds as [`Self::drive`]. Returns the buffer.
+    /// Takes the first `bytes` bytes of a buffer and calls [`Self::drive`]. Returns the buffer.
     pub(crate) fn drive_with(&mut self, buffer: Box<[u8]>, bytes: usize, events: &mut Vec<Event>) -> Box<[u8]> {
         self.pipe.0.borrow_mut().lend(buffer, bytes);
         self.drive(events);
@@ -124,24 +125,25 @@ impl Session {
         self.pipe.0.borrow_mut().end();
     }
 
-    /// Notes that the connection is lost: [`Self::drive`] ends its streams.
+    /// Notes that the connection is lost. The next [`Self::drive`] ends its streams.
     pub(crate) fn abort(&mut self) {
         if self.end.is_none() {
             self.ended(Failure::Closed);
         }
     }
 
-    /// Returns whether bytes that were fed still wait because too much output does. Nothing more should be fed.
+    /// Returns whether some of the bytes that were fed are not processed yet, because too much output waits. Until they are, no
+    /// more bytes should be fed.
     pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }
 
-    /// Returns whether the first bytes that came pass a test.
+    /// Returns whether the first bytes from the peer pass a test.
     pub(crate) fn begins_with(&self, test: impl Fn(&[u8]) -> bool) -> bool {
         test(self.pipe.0.borrow().begin())
     }
 
-    /// Returns how many streams may be open at once: what the peer allows; one before it has sent its settings.
+    /// Returns how many streams may be open at once: as many as the peer allows, but only one before it has sent its settings.
     pub(crate) fn streams_allowed(&self) -> usize {
         self.requests.as_ref().map_or(0, SendRequest::current_max_send_streams)
     }
@@ -156,7 +158,7 @@ impl Session {
         self.streams.len() - self.free.len()
     }
 
-    /// Returns whether the connection takes further requests: it has not ended, and the peer has not sent GOAWAY.
+    /// Returns whether the connection takes further requests: not if it has ended, nor if the peer has sent GOAWAY.
     pub(crate) fn accepts(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.requests {
@@ -171,8 +173,8 @@ impl Session {
         self.end
     }
 
-    /// Opens a stream for a request, with a body or without. Returns `None` when the connection does not take it; then nothing
-    /// was sent.
+    /// Opens a stream for a request with or without a body. Returns `None` when the connection does not take the request. In
+    /// that case nothing was sent.
     pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
         let (response, stream) = requests.send_request(request, !has_body).ok()?;
@@ -191,7 +193,8 @@ impl Session {
         self.streams.get_mut(key.place as usize).filter(|stream| stream.generation == key.generation)
     }
 
-    /// Returns the flow-control capacity for a request's body, in bytes. A piece may be larger. Then a part of it waits here.
+    /// Returns the flow-control capacity for a request's body, in bytes. If a piece is larger, a part of it waits in the
+    /// session.
     pub(crate) fn capacity(&mut self, key: Key) -> usize {
         self.stream(key).map_or(0, Stream::capacity)
     }
@@ -199,7 +202,7 @@ impl Session {
     /// Sends a piece of a request's body, when there is capacity.
     ///
     /// # Errors
-    /// When the stream takes no more.
+    /// When the stream takes no more content.
     pub(crate) fn send(&mut self, key: Key, piece: Bytes, last: bool) -> Result<(), Failure> {
         self.stream(key).map_or(Ok(()), |stream| stream.send(piece, last))
     }
@@ -212,7 +215,7 @@ impl Session {
         }
     }
 
-    /// Resets all streams and sends GOAWAY: no further requests come.
+    /// Resets all streams and sends GOAWAY, because there are no further requests.
     pub(crate) fn close(&mut self) {
         self.requests = None;
         for stream in &mut self.streams {
@@ -221,27 +224,28 @@ impl Session {
         self.poll_connection();
     }
 
-    /// Passes the bytes that are to be sent to `put`.
+    /// Calls `put` with the bytes that are to be sent.
     pub(crate) fn with_output<R>(&self, put: impl FnOnce(&[u8]) -> R) -> R {
         put(self.pipe.0.borrow().output())
     }
 
-    /// Returns whether something is to be sent.
+    /// Returns whether there are bytes to send.
     pub(crate) fn has_output(&self) -> bool {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Returns whether there was more to send than could wait. [`Self::drive`] produces it once output has been taken.
+    /// Returns whether there was more output than the pipe can hold. Call [`Self::drive`] after output was taken, to get the
+    /// rest.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }
 
-    /// Notes that the first `bytes` bytes of the output were taken.
+    /// Notes that the first `bytes` bytes of the output have been sent.
     pub(crate) fn output_taken(&mut self, bytes: usize) {
         self.pipe.0.borrow_mut().taken(bytes);
     }
 
-    /// Proceeds as far as the bytes that were fed and the space for output allow. Adds what happens to `events`.
+    /// Processes the bytes that were fed, as long as there is space for output. Adds the resulting events to `events`.
     pub(crate) fn drive(&mut self, events: &mut Vec<Event>) {
         self.poll_connection();
         for _ in 0..ROUNDS_MAX {
@@ -263,7 +267,7 @@ impl Session {
     fn ended(&mut self, end: Failure) {
         self.end = Some(end);
         self.connection = None;
-        // The library does not wake every stream when the connection ends.
+        // This wakes all streams, because the library does not wake every stream when the connection ends.
         for stream in self.streams.iter().filter(|stream| !matches!(stream.receiving, Receiving::Nothing)) {
             stream.wake();
         }
@@ -299,7 +303,7 @@ impl Session {
         if let (Some(Event { kind: EventKind::Failed(failure @ Failure::Closed), .. }), Some(end)) =
             (events.last_mut(), self.end)
         {
-            // The reason for which the connection ended is more specific.
+            // The reason why the connection ended is more specific.
             *failure = end;
         }
         if closed {

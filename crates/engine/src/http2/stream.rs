@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Flow-control capacity that is reserved at once for a request's body.
+/// Flow-control capacity in bytes that is reserved at a time for a request's body.
 const RESERVED_BYTES: usize = 64 * 1024;
 
-/// The identity of a stream: its place in the session's table, and how many streams had the place before.
+/// The identity of a stream: its place in the session's table, and the number of streams that had the place before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) place: u32,
@@ -35,11 +35,11 @@ pub(super) enum Receiving {
 /// The body of a request that is being sent.
 pub(super) struct Sending {
     stream: SendStream<Bytes>,
-    /// Capacity was reported and has not been used yet.
+    /// `true` if capacity was reported and has not been used yet.
     reported: bool,
 }
 
-/// A place for a stream.
+/// A place for a stream in the session's table.
 pub(super) struct Stream {
     pub generation: u32,
     pub owner: Token,
@@ -69,12 +69,12 @@ impl Stream {
         self.stream_waker.wake_stream();
     }
 
-    /// Has the stream polled.
+    /// Requests that the stream is polled.
     pub fn wake(&self) {
         self.stream_waker.wake_stream();
     }
 
-    /// Frees the place, which resets a stream that has not ended.
+    /// Frees the place. If its stream has not ended, the stream is reset.
     pub fn clear(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if let Some(mut sending) = self.sending.take() {
@@ -92,7 +92,7 @@ impl Stream {
             match sending.has_new_capacity(&mut cx) {
                 Some(false) => {}
                 Some(true) => emit(EventKind::Capacity),
-                // The peer takes no more. The response tells why.
+                // The peer takes no more of the body. The response shows why.
                 None => self.sending = None,
             }
         }
@@ -136,7 +136,7 @@ impl Stream {
                     Poll::Ready(None) => break,
                     Poll::Ready(Some(Err(error))) => return failed(&error),
                     Poll::Ready(Some(Ok(piece))) => {
-                        // This fails only for a closed stream, which is reported next.
+                        // This fails only if the stream is closed, and then the next poll reports that.
                         let _ = body.flow_control().release_capacity(piece.len());
                         emit(EventKind::Body(piece));
                     }
@@ -160,7 +160,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. When there is none, it is reported again later.
+    /// Returns the capacity for the request's body. If there is none, new capacity will be reported by an event.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();
@@ -192,9 +192,9 @@ impl Sending {
         Self { stream, reported: false }
     }
 
-    /// Returns whether there is capacity that was not reported yet; `None` when the peer takes no more.
+    /// Returns whether there is capacity that was not reported yet, or `None` when the peer takes no more of the body.
     fn has_new_capacity(&mut self, cx: &mut Context<'_>) -> Option<bool> {
-        // The library reports only that the capacity has grown. The amount has to be read.
+        // This poll only reports that the capacity has grown. Its amount must be read separately.
         let grown = self.stream.poll_capacity(cx);
         if matches!(grown, Poll::Ready(None | Some(Err(_)))) {
             return None;

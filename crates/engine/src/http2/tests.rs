@@ -1,4 +1,4 @@
-//! Against the library's server half in memory, and against frames written by hand.
+//! Tests of sessions against the server of the same library, in memory, and against frames written by hand.
 
 use super::pipe::OUTPUT_MAX;
 use super::*;
@@ -67,7 +67,7 @@ fn failures(events: &[Event]) -> Vec<Failure> {
         .collect()
 }
 
-/// A session that has heard the peer's settings, with so many open streams: 1, 3, 5, …
+/// Returns a session that has received the peer's settings and has `count` open streams, with the identifiers 1, 3, 5, …
 fn with_streams(count: usize) -> (Session, Vec<Key>) {
     let mut session = session();
     assert!(fed(&mut session, &settings()).is_empty());
@@ -76,7 +76,7 @@ fn with_streams(count: usize) -> (Session, Vec<Key>) {
     (session, keys)
 }
 
-/// The library's server, which answers every request with its body, or with `bytes` bytes.
+/// The server of the library. It responds to every request with the request's body, or with `bytes` bytes.
 struct Server {
     pipe: pipe::PipeEnd,
     connection: Option<h2::server::Connection<pipe::PipeEnd, Bytes>>,
@@ -97,7 +97,7 @@ impl Server {
         Self { pipe: pipe::PipeEnd::default(), connection: None, exchanges: Vec::new(), upload: 1_000_000 }
     }
 
-    /// Carries bytes to and fro until nothing moves, and collects what the client's streams say.
+    /// Exchanges bytes between client and server until there are none left, and collects the events of the client's streams.
     fn talk(&mut self, session: &mut Session, bytes: usize, builder: &h2::server::Builder) -> Vec<Event> {
         let mut events = drive(session);
         loop {
@@ -128,14 +128,14 @@ impl Server {
     fn serve(&mut self, bytes: usize, builder: &h2::server::Builder) {
         let mut cx = Context::from_waker(Waker::noop());
         if self.connection.is_none() {
-            // Ready once the preface has come.
+            // The handshake is ready once the preface has arrived.
             let Poll::Ready(Ok(connection)) = pin!(builder.handshake(self.pipe.clone())).poll(&mut cx) else { return };
             self.connection = Some(connection);
         }
         let Some(connection) = &mut self.connection else { return };
         for _ in 0..100 {
             while let Poll::Ready(Some(Ok((request, mut respond)))) = connection.poll_accept(&mut cx) {
-                let outgoing = respond.send_response(Response::new(()), false).expect("an answer");
+                let outgoing = respond.send_response(Response::new(()), false).expect("a response");
                 self.exchanges.push(Exchange { incoming: request.into_body(), outgoing, received: 0, left: bytes });
             }
             self.exchanges.retain_mut(|exchange| !exchange.go_on(&mut cx));
@@ -144,7 +144,7 @@ impl Server {
 }
 
 impl Exchange {
-    /// Whether it is over.
+    /// Continues the exchange. Returns `true` once it is over.
     fn go_on(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(Some(Ok(piece))) = self.incoming.poll_data(cx) {
             self.received += piece.len();
@@ -217,7 +217,7 @@ fn a_request_body_goes_out_as_the_peer_has_room() {
     let mut builder = h2::server::Builder::new();
     builder.initial_window_size(70_000);
     let events = server.talk(&mut session, 0, &builder);
-    // What was sent comes back.
+    // The server sent back the bytes of the request.
     assert_eq!((body_bytes(&events), ends(&events)), (1_000_000, 1));
 }
 
@@ -236,13 +236,13 @@ fn large_bodies_do_not_wait_for_windows() {
         session.output_taken(out);
         bytes.clear();
     }
-    // As much as the first windows allowed: they were opened again meanwhile.
+    // This is much more than the first windows allow, so they were opened again.
     assert_eq!(total, pieces * 16_384);
     assert_eq!(ends(&fed(&mut session, &data(1, 1, b"end"))), 1);
     session.cancel(keys[0]);
 }
 
-/// Content that a new session lets the peer send on a stream, and on the connection.
+/// Returns how many bytes of content a new session lets the peer send on a stream, and on the connection.
 fn windows(streams: u32) -> (u64, u64) {
     let output = Session::new(streams).expect("a session").with_output(<[u8]>::to_vec);
     let mut frames = &output[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()..];
@@ -264,7 +264,7 @@ fn windows(streams: u32) -> (u64, u64) {
     (stream, connection)
 }
 
-/// nginx gives a connection 10,000 frames of 8 KiB, each stream the most that it ever had on its way.
+/// nginx allows a connection 10,000 frames of 8 KiB. It counts the most frames that each stream ever had queued.
 #[test]
 fn no_server_has_to_queue_more_than_it_can() {
     for streams in [0, 1, 2, 7, 64, 100, 128, 511] {
@@ -273,7 +273,7 @@ fn no_server_has_to_queue_more_than_it_can() {
         let frames = u64::from(streams) * stream.div_ceil(8 << 10);
         assert!(frames <= 5000, "{streams} streams: {frames} frames");
     }
-    assert!(windows(1).0 >= 16 << 20, "one stream fills a long path");
+    assert!(windows(1).0 >= 16 << 20, "one stream must be able to fill a long path");
     assert!(windows(10_000).1 <= 64 << 20);
 }
 
@@ -318,7 +318,7 @@ fn a_goaway_refuses_what_is_above_it_and_lets_the_rest_end() {
 #[test]
 fn the_code_of_a_goaway_is_what_its_streams_end_with() {
     let (mut session, _) = with_streams(1);
-    assert!(fed(&mut session, &goaway(1, 2)).is_empty(), "it may still be answered");
+    assert!(fed(&mut session, &goaway(1, 2)).is_empty(), "a response may still arrive");
     session.feed_end();
     assert_eq!(failures(&drive(&mut session)), [Failure::GoneAway(2)]);
     assert_eq!(session.end(), Some(Failure::GoneAway(2)));
@@ -351,7 +351,7 @@ fn invalid_http2_ends_the_connection() {
 #[test]
 fn a_broken_stream_leaves_the_others_alone() {
     let (mut session, _) = with_streams(2);
-    // A head without a status, then content that is longer than was said.
+    // A head without a status is an error of its stream only.
     let events = fed(&mut session, &[frame(1, 0x4, 1, &[0x10, 1, b'a', 1, b'b']), head(3, 1)].concat());
     assert!(matches!(failures(&events)[..], [Failure::BadStream(_)]), "{events:?}");
     assert_eq!(ends(&events), 1);
@@ -399,7 +399,7 @@ fn a_flood_that_needs_replies_is_not_read() {
     assert!(fed.count() < 100);
     assert!(session.with_output(<[u8]>::len) < OUTPUT_MAX + 64 * 1024);
     assert!(session.take_blocked() && !session.take_blocked());
-    // It goes on once that is sent.
+    // The session continues once the output is sent.
     let out = session.with_output(<[u8]>::len);
     session.output_taken(out);
     drive(&mut session);
@@ -407,7 +407,7 @@ fn a_flood_that_needs_replies_is_not_read() {
 }
 
 proptest! {
-    /// Whatever comes, nothing panics or hangs, and every stream ends.
+    /// For any bytes, nothing panics or hangs, and every stream ends.
     #[test]
     fn any_bytes_end_every_stream(
         frames in prop::collection::vec((0_u8..12, any::<u8>(), 0_u32..8, prop::collection::vec(any::<u8>(), 0..40)), 0..30),

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Set when the connection has to be polled.
+/// A flag that is set when the connection has to be polled.
 #[derive(Debug, Default)]
 pub(super) struct WakeFlag(AtomicBool);
 
 impl WakeFlag {
-    /// Returns whether it was set since the last call.
+    /// Returns whether the flag was set since the last call.
     pub fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }
@@ -21,8 +21,8 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Places of the streams that have to be polled, each at most once. The lock is required by the library's interface, which
-/// wants wakers that can be sent to other threads. It is never contended.
+/// Places of the streams that have to be polled, each at most once. The lock is there only because wakers must be usable from
+/// other threads. It is never contended.
 #[derive(Debug, Default)]
 pub(super) struct WakeQueue(Mutex<Vec<u32>>);
 
@@ -47,24 +47,24 @@ pub(super) struct StreamWaker {
 }
 
 impl StreamWaker {
-    /// Returns the waker for a place, which is not woken.
+    /// Returns the waker for a place. The place is not in the queue yet.
     pub fn new(place: u32, queue: &Arc<WakeQueue>) -> Arc<Self> {
         Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
     }
 
-    /// Returns the waker in the form that futures take.
+    /// Returns the waker in the type that futures need.
     pub fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(Arc::clone(self))
     }
 
-    /// Has the stream polled.
+    /// Requests that the stream is polled.
     pub fn wake_stream(&self) {
         if !self.woken.swap(true, Ordering::Relaxed) {
             self.queue.push(self.place);
         }
     }
 
-    /// Notes that the stream is being polled: from now on it can be woken again.
+    /// Notes that the stream is being polled, so that it can be woken again from now on.
     pub fn reset(&self) {
         self.woken.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Authentication: signatures and sessions, besides the header fields that a user gave.
+//! Authentication by signatures and sessions. (A user can also give header fields, which are part of the requests.)
 
 use super::RequestPlan;
 use std::fmt;
@@ -9,10 +9,10 @@ use wire::sigv4::{Signer, Streaming};
 /// The authentication of requests.
 #[derive(Clone, Debug, Default)]
 pub enum Auth {
-    /// Only by the header fields of the plan.
+    /// No authentication, except by header fields of the requests.
     #[default]
     None,
-    /// By an S3 signature (AWS Signature Version 4), for the origins that the user named.
+    /// S3 signatures (AWS Signature Version 4), only for the origins that the user named.
     S3 {
         /// Keys and region.
         signer: Box<Signer>,
@@ -23,22 +23,22 @@ pub enum Auth {
     },
     /// Anonymous requests to S3, whose error messages are read like those of signed requests.
     S3Anonymous,
-    /// By one session, or one for each slot, opened before the run.
+    /// One session for all slots, or one for each slot. Sessions are opened before the run.
     Session(Box<Sessions>),
 }
 
 /// The sessions of a run, which are sent only to origins that the user named.
 #[derive(Clone)]
 pub struct Sessions {
-    /// How a session is opened.
+    /// The request that opens a session.
     pub opening: Opening,
-    /// How many sessions there are.
+    /// Number of sessions.
     pub shared: Shared,
-    /// The header line of each session, without its end; none until they are opened.
+    /// The header line of each session, without the line end. The list is empty until the sessions are opened.
     pub lines: Arc<[Box<str>]>,
 }
 
-/// How the slots of a run share sessions.
+/// The sharing of sessions between the slots of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
     /// All slots use one session.
@@ -48,10 +48,11 @@ pub enum Shared {
     PerSlot(NonZeroU64),
 }
 
-/// The most sessions of a run: each is a header line of up to about 50 KiB, and a login that the server may limit.
+/// The most sessions of a run. There is a limit because each session takes up to about 50 KiB for its header line, and because
+/// servers limit logins.
 pub const SESSIONS_MAX: u64 = 10_000;
 
-/// The request that opens a session, and how its response is read.
+/// The request that opens a session, and the functions that read its response.
 #[derive(Clone)]
 pub struct Opening {
     /// A description for the report.
@@ -62,9 +63,9 @@ pub struct Opening {
     pub request: RequestPlan,
     /// Returns the header line of the session, from the body of a good response.
     pub read: fn(&[u8]) -> Option<String>,
-    /// Returns the reason in the body of a refusal.
+    /// Returns the reason for a refusal, from the body of the response.
     pub reason: fn(&[u8]) -> Option<String>,
-    /// Values that no message may show, even when the server does.
+    /// Secret values that no message may show, even if the server's message contains them.
     pub hidden: Vec<Box<str>>,
 }
 
@@ -88,8 +89,8 @@ impl fmt::Debug for Opening {
 }
 
 impl Sessions {
-    /// Returns the header lines for the slots of one of several threads: slot n uses the n-th, from the first again after the
-    /// last.
+    /// Returns the session header lines for the slots of one thread. Slot n uses the n-th line; after the last line, the first
+    /// one is used again.
     pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> impl Iterator<Item = &str> {
         let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
         let all = self.lines.iter().take(if own.len() > 0 { 0 } else { self.lines.len() });
@@ -103,18 +104,18 @@ pub enum Carried {
     /// In header fields.
     #[default]
     Header,
-    /// In the query, as in a presigned URL, valid for this many seconds.
+    /// In the query, as in a presigned URL. The URL is valid for this many seconds.
     Query(u32),
 }
 
-/// How a signature covers the body of a request.
+/// The way in which a signature covers the body of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Payload {
-    /// Not at all.
+    /// The signature does not cover the body.
     #[default]
     Unsigned,
-    /// By the SHA-256 of the whole body, which is generated twice: once to be hashed.
+    /// The signature covers the SHA-256 of the whole body. So the body is generated twice: once to hash it, once to send it.
     Signed,
-    /// In chunks that have signatures or a checksum.
+    /// The body is sent in chunks, which have signatures or are followed by a checksum.
     Chunks(Streaming),
 }

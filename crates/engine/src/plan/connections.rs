@@ -20,7 +20,7 @@ pub enum Route {
         /// Value of `Proxy-Authorization`.
         authorization: Option<Box<str>>,
     },
-    /// To a unix socket, whatever the URL's host.
+    /// To a unix socket, for all hosts.
     Unix(PathBuf),
 }
 
@@ -37,10 +37,10 @@ pub struct ConnectTo {
     pub to_port: Option<u16>,
 }
 
-/// The choice of the origin for an object that several origins serve.
+/// The choice of an origin for an object that several origins serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// The one in its URL; for a dataset, the first.
+    /// The origin in the object's URL; for a dataset, the first origin.
     #[default]
     Own,
     /// Each in turn.
@@ -51,17 +51,18 @@ pub enum Spread {
     LeastLoaded,
 }
 
-/// HTTP/2: offered by ALPN with TLS, where a server may choose HTTP/1.1 instead, and used with prior knowledge otherwise.
+/// Use of HTTP/2. With TLS, it is offered by ALPN, and a server may choose HTTP/1.1 instead. Without TLS, it is used with prior
+/// knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
-    /// The most concurrent streams on a connection, as far as the server allows.
+    /// The most concurrent streams on a connection, if the server allows as many.
     pub streams: NonZeroU32,
 }
 
 /// Settings of connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPlan {
-    /// The choice of the origin for an object that several origins serve.
+    /// The choice of an origin for an object that several origins serve.
     pub spread: Spread,
     /// The route to an origin.
     pub route: Route,
@@ -69,22 +70,23 @@ pub struct ConnectionPlan {
     pub connect_to: Vec<ConnectTo>,
     /// Addresses known before the run.
     pub known: HashMap<(String, u16), Arc<[SocketAddr]>>,
-    /// Local addresses from which connections are opened, in turn.
+    /// Local addresses from which connections are opened, in turn; empty to leave the choice to the kernel.
     pub from: Arc<[IpAddr]>,
-    /// Requests after which a connection is closed.
+    /// Number of requests after which a connection is closed.
     pub requests_max: Option<NonZeroU64>,
-    /// The most open connections of a thread, including free ones.
+    /// The most open connections of a thread, including idle ones.
     pub open_max: usize,
-    /// HTTP/2, when it is used.
+    /// Settings of HTTP/2; `None` if it is not used.
     pub http2: Option<Http2Plan>,
     /// TLS settings, for URLs and redirects with https.
     pub tls: Arc<TlsPlan>,
-    /// `SO_RCVLOWAT` for large bodies: fewer wake-ups, but acknowledgements go out later.
+    /// Value of `SO_RCVLOWAT` in bytes for large bodies. It saves wake-ups, but acknowledgements are sent later.
     pub receive_low_water: Option<usize>,
 }
 
 impl Default for ConnectionPlan {
-    /// Connections of HTTP/1 to the origins themselves, as many as are needed, kept as long as the server keeps them.
+    /// HTTP/1 connections to the origins themselves. As many are opened as are needed, and they are kept as long as the server
+    /// keeps them.
     fn default() -> Self {
         Self {
             spread: Spread::default(),

@@ -1,7 +1,7 @@
-//! The plan of a run: resolved, and valid by construction.
+//! The plan of a run. It is valid by construction.
 //!
-//! A plan contains no text that is still to be parsed, and no setting that only matters when another one is on. Whoever makes one has
-//! dealt with every mistake a user can make.
+//! A plan contains no text that is still to be parsed, and no setting that matters only if another one is on. Code that makes a
+//! plan must have reported every mistake that a user can make.
 
 mod auth;
 mod batch;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::message::Version;
 
-/// The choice of the n-th operation's object.
+/// The choice of the object for the n-th operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// In turn.
@@ -40,23 +40,23 @@ pub enum Choice {
 pub struct HttpPlan {
     /// Version of the request line.
     pub version: Version,
-    /// Whether connections are kept for further requests.
+    /// `true` to keep connections for further requests.
     pub keep_alive: bool,
 }
 
 /// The load model.
 #[derive(Clone, Debug)]
 pub enum LoadModel {
-    /// Each of N slots starts an operation when its last one has ended.
+    /// Each of N slots starts its next operation when its last one has ended.
     Closed {
         /// Slots in use over time.
         slots: Profile,
         /// Pause of a slot between two operations.
         think: Duration,
     },
-    /// Arrivals follow a schedule.
+    /// Operations start according to a schedule, even if earlier ones have not ended.
     Open {
-        /// Operations per second over time.
+        /// Number of operations to start per second, over time.
         rate: Profile,
         /// Spacing of arrivals.
         spacing: Spacing,
@@ -75,7 +75,7 @@ impl LoadModel {
         }
     }
 
-    /// Returns whether operations have a planned start.
+    /// Returns how the starts of operations are paced.
     #[must_use]
     pub fn pacing(&self) -> Pacing {
         match self {
@@ -84,7 +84,7 @@ impl LoadModel {
         }
     }
 
-    /// Returns the model by which results are judged.
+    /// Returns the load model in the form that the evaluation of results needs.
     #[must_use]
     pub fn model(&self) -> measure::Model {
         match self {
@@ -110,18 +110,18 @@ pub struct StopAfter {
 /// The timeouts of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Opening a connection.
+    /// Limit for opening a connection.
     pub connect: Duration,
-    /// From sending the request to the end of the head. Received bytes do not extend it.
+    /// Limit from sending the request to the end of the response head. Received bytes do not extend it.
     pub head: Duration,
-    /// Between two arrivals of body bytes.
+    /// Limit between two arrivals of body bytes.
     pub idle: Duration,
-    /// The whole attempt, when it is limited.
+    /// Limit for the whole attempt, if there is one.
     pub total: Option<Duration>,
 }
 
 impl Default for Timeouts {
-    /// Returns the values of docs/measurement.md.
+    /// Returns the default values, which docs/measurement.md lists.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -137,7 +137,7 @@ impl Default for Timeouts {
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Redirects are followed, up to a number for each request, as far as the rules allow.
+    /// Redirects are followed if the rules allow them, at most this many for each request.
     UpTo(u8, RedirectRules),
 }
 
@@ -149,19 +149,20 @@ impl Follow {
     }
 }
 
-/// Rules for redirects that lead a client to where it would not go by itself.
+/// Rules for redirects that could lead a client to a place that its user did not intend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedirectRules {
-    /// From https to http, which removes the encryption.
+    /// Redirects from https to http, which remove the encryption.
     pub downgrade: RedirectRule,
-    /// From a public address to a private one: the server makes the client access its own network.
+    /// Redirects from a public address to a private one. With these, a server could make the client access the client's own
+    /// network.
     pub private: RedirectRule,
 }
 
-/// What is done about such a redirect.
+/// The handling of a redirect to which one of [`RedirectRules`] applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedirectRule {
-    /// The redirect is not followed: `redirect_denied`.
+    /// The redirect is not followed. The cause of the failure is `redirect_denied`.
     #[default]
     Deny,
     /// The redirect is followed, because the user allowed it.
@@ -185,9 +186,9 @@ pub struct Plan {
     pub load: LoadModel,
     /// The stop rule.
     pub stop: StopAfter,
-    /// Length of the load before the window.
+    /// Time for which load is applied before the window.
     pub warmup: Duration,
-    /// How long operations in flight may continue after the window.
+    /// Time for which operations in flight may continue after the window.
     pub drain: Duration,
     /// Timeouts.
     pub timeouts: Timeouts,
@@ -199,17 +200,17 @@ pub struct Plan {
     pub threads: u32,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Response header that results are broken down by.
+    /// Response header by whose values the results are broken down.
     pub group_by: Option<Box<str>>,
-    /// Whether every operation is logged.
+    /// `true` to log every operation.
     pub log_ops: bool,
-    /// Length of the slices that a controller gets, in addition to intervals; `None` without slices.
+    /// Length of the slices that a controller gets in addition to intervals; `None` for no slices.
     pub slices: Option<Duration>,
 }
 
 impl Plan {
-    /// Returns a plan that reads `targets` in turn with GET, under `load`, in one thread and without warm-up, following up to
-    /// 10 redirects. It runs until it is stopped, unless `stop` is set.
+    /// Returns a plan that reads `targets` in turn with GET, under `load`. It uses one thread and no warm-up, and follows up to
+    /// 10 redirects. The run ends only when it is stopped, unless the caller sets `stop`.
     #[must_use]
     pub fn new(targets: Targets, load: LoadModel) -> Self {
         Self {
@@ -240,19 +241,20 @@ impl Plan {
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
-    /// Returns the most requests that can be in flight at once: the parts of one object are sent in parallel.
+    /// Returns the most requests that can be in flight at once. These can be more than operations, because the parts of one
+    /// object are sent in parallel.
     #[must_use]
     pub fn requests_in_flight_max(&self) -> u64 {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
     }
 
-    /// Returns how many operations the available file descriptors allow in flight.
+    /// Returns how many operations can be in flight with the available file descriptors.
     #[must_use]
     pub fn operations_of_descriptors(&self) -> u64 {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
     }
 
-    /// Returns the number of threads that are used: no more than operations can be in flight.
+    /// Returns the number of threads that are used. It is not higher than the number of operations that can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {
         u32::try_from(self.load.in_flight_max()).unwrap_or(u32::MAX).min(self.threads.max(1))

@@ -17,7 +17,8 @@ use wire::range::ByteRange;
 pub enum RangeChoice {
     /// The same range each time.
     Fixed(ByteRange),
-    /// A range of this length, uniformly among all that lie in the object; the whole object when it is not longer.
+    /// A range of this length, chosen uniformly among all such ranges in the object. If the object is not longer than this, the
+    /// whole object is requested.
     Random {
         /// Length of the range in bytes.
         length: NonZeroU64,
@@ -30,7 +31,7 @@ pub enum Pick {
     /// One of the run's targets, according to [`super::Choice`].
     #[default]
     Target,
-    /// A new one that this operation writes, besides those of the dataset.
+    /// A new object that this operation writes. It is not one of the dataset.
     Fresh,
     /// The oldest one that an operation of the same thread has written so and that still exists. While there is none, the operation uses
     /// another request of the mix.
@@ -38,9 +39,9 @@ pub enum Pick {
         /// Index of the request that writes objects.
         instead: usize,
     },
-    /// Several at once, to delete them: see [`RequestPlan::delete_batch`].
+    /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
     Batch(Batch),
-    /// No object, but the bucket or folder of all objects.
+    /// No object, but the bucket or folder that contains all objects.
     Container,
 }
 
@@ -51,14 +52,14 @@ pub enum Source {
     Bytes(Arc<[u8]>),
     /// The content of the operation's object.
     Content(Arc<Content>),
-    /// Files with their sizes, the n-th for the n-th of a list of targets.
+    /// Files with their sizes. The n-th file is the body for the n-th target of a list.
     Files(Arc<[(PathBuf, u64)]>),
     /// A message that the operation composes from earlier responses.
     Own,
 }
 
 impl Source {
-    /// Returns whether the bytes are those of an object, and not a message.
+    /// Returns whether the bytes are the content of an object and not a message.
     #[must_use]
     pub fn is_object(&self) -> bool {
         matches!(self, Self::Content(_) | Self::Files(_))
@@ -82,18 +83,18 @@ pub struct BodyPlan {
     pub source: Source,
     /// Framing.
     pub framing: Framing,
-    /// Whether the client waits for the server before it sends the body (`Expect: 100-continue`).
+    /// `true` if the client waits for the server before it sends the body (`Expect: 100-continue`).
     pub expect_continue: bool,
 }
 
 impl BodyPlan {
-    /// Returns a body of the same bytes each time, without `Expect`.
+    /// Returns a body that has the same bytes each time, is framed by `Content-Length`, and is sent without `Expect`.
     #[must_use]
     pub fn of_bytes(bytes: Arc<[u8]>) -> Self {
         Self::of(Source::Bytes(bytes))
     }
 
-    /// Returns a body with `Content-Length`, without `Expect`.
+    /// Returns a body that is framed by `Content-Length` and is sent without `Expect`.
     #[must_use]
     pub fn of(source: Source) -> Self {
         Self { source, framing: Framing::Length, expect_continue: false }
@@ -103,17 +104,17 @@ impl BodyPlan {
 /// The status codes that a response with a range may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeStatus {
-    /// 206 only (RFC 9110 §14.2).
+    /// Only 206 (RFC 9110 §14.2).
     #[default]
     Only206,
-    /// Also 200 if `Content-Range` and length are those of the range, as gofakes3 and systems built on it respond.
+    /// Also 200, if `Content-Range` and the length are those of the range. gofakes3, and systems built on it, respond so.
     Also200,
 }
 
 /// The checks of a response.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
-    /// Status codes that are a success; empty: any 2xx (206 for ranges).
+    /// Status codes that are a success. If the list is empty, any 2xx is a success (for ranges, 206).
     pub statuses: Vec<u16>,
     /// The status codes that a response with a range may have.
     pub ranges: RangeStatus,
@@ -121,14 +122,14 @@ pub struct Checks {
     pub size: Option<u64>,
     /// Header fields that the response must have.
     pub headers: Vec<Header>,
-    /// Whether an encoded body was requested.
+    /// `true` if an encoded body was requested.
     pub encoding_asked: bool,
-    /// Whether `ETag` has to be the last part of the path, in quotes (or with `.gz` after it, if an encoded body was requested). Systems
-    /// that name objects by their content send such ETags. For URLs of a list.
+    /// `true` if `ETag` must be the last part of the path in quotes (also with `.gz` after it, if an encoded body was
+    /// requested). Systems that name objects by their content send such ETags. Applies only to the URLs of a list.
     pub etag_is_name: bool,
 }
 
-/// The largest number of header fields that can be required: no head has more.
+/// The largest number of header fields that can be required. No head has more fields.
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
@@ -151,7 +152,7 @@ pub enum Answers {
     /// They are CARs or blocks of an IPFS gateway, and are checked to this depth while they arrive. For the targets of a list, whose
     /// paths name the content.
     Gateway(Depth),
-    /// They are kept and read when they are complete, up to [`MESSAGE_BYTES_MAX`].
+    /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
 }
 
@@ -172,31 +173,32 @@ pub enum Then {
     /// Nothing.
     #[default]
     End,
-    /// The next page of an S3 listing, as long as there is one. Its responses are [`Answers::Kept`].
+    /// The next page of an S3 listing, as long as there is one. The responses must be [`ResponseBody::Kept`].
     Pages {
         /// The most pages of an operation.
         most: u32,
     },
-    /// The parts of an S3 multipart upload, then its completion. The responses of both are [`Answers::Kept`].
+    /// The parts of an S3 multipart upload, then its completion. The responses to both must be [`ResponseBody::Kept`].
     Parts(Multipart),
 }
 
-/// A multipart upload. Its requests are given by their indexes in the mix, where they have no weight.
+/// A multipart upload. Its requests are given by their indexes in the mix. Their weight there is 0, so that no operation begins
+/// with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
-    /// Uploads a part. The body is the object's content or file.
+    /// Index of the request that uploads a part. Its body is the object's content or file.
     pub part: usize,
-    /// Completes the upload. The body is [`Source::Own`].
+    /// Index of the request that completes the upload. Its body is [`Source::Own`].
     pub complete: usize,
-    /// Aborts an upload that failed. Without this, the server would keep its parts.
+    /// Index of the request that aborts an upload that failed. Otherwise the server would keep its parts.
     pub abort: usize,
-    /// Bytes of each part but the last. Parts are larger when an object would have more than 10,000 of them.
+    /// Size in bytes of each part except the last. If an object would have more than 10,000 parts, they are larger.
     pub bytes: NonZeroU64,
-    /// Parts of one object in flight at once.
+    /// The most parts of one object in flight at once.
     pub parallel: NonZeroU32,
 }
 
-/// The most bytes of a response that are kept.
+/// The most bytes of a response body that are kept.
 pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
 
 /// A kind of request.
@@ -206,13 +208,13 @@ pub struct RequestPlan {
     pub method: Box<str>,
     /// Kind of the operations, for the results.
     pub kind: OpKind,
-    /// Header fields besides Host and Connection.
+    /// Header fields, except `Host` and `Connection`.
     pub headers: Vec<Header>,
     /// The body.
     pub body: Option<BodyPlan>,
     /// The requested range.
     pub range: Option<RangeChoice>,
-    /// The object that it reads or writes.
+    /// The object that the request reads or writes.
     pub pick: Pick,
     /// The query, without the question mark.
     pub query: Option<Box<str>>,
@@ -225,7 +227,7 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
-    /// Returns a request without a body for the run's targets.
+    /// Returns a request without a body, whose objects are the run's targets.
     #[must_use]
     pub fn new(method: &str, kind: OpKind) -> Self {
         Self {
@@ -242,21 +244,21 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2). Deleting a batch is idempotent even
-    /// though its method is POST.
+    /// Returns whether the request is idempotent: sending it twice has the same effect as sending it once (RFC 9110 §9.2.2).
+    /// Deleting a batch is idempotent although its method is POST.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let deletes = matches!(self.pick, Pick::Batch(_));
         self.is_safe() || deletes || matches!(self.method.as_ref(), "PUT" | "DELETE")
     }
 
-    /// Returns whether it changes nothing on the server (RFC 9110 §9.2.1).
+    /// Returns whether the request is safe: it changes nothing on the server (RFC 9110 §9.2.1).
     #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Returns whether it writes an object, so that the bytes it moves are those of the request body.
+    /// Returns whether the request writes an object. If so, its throughput is that of the request body.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)
@@ -268,7 +270,7 @@ impl RequestPlan {
 #[derive(Clone, Debug)]
 pub struct Mix {
     requests: Vec<RequestPlan>,
-    /// Sums of the weights up to each request.
+    /// For each request, the sum of the weights up to and including it.
     bounds: Vec<u64>,
 }
 
@@ -279,8 +281,9 @@ impl Mix {
         Self { requests: vec![request], bounds: vec![1] }
     }
 
-    /// Returns requests with their weights. `None` without requests, when a request refers to one that does not write objects, or when
-    /// one deletes a batch and is no [`RequestPlan::delete_batch`].
+    /// Returns a mix of requests with weights. Returns `None` if no request has a weight above 0, if a request refers to
+    /// another one that does not write objects, or if a request deletes a batch but was not made by
+    /// [`RequestPlan::delete_batch`].
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();

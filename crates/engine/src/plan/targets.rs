@@ -1,9 +1,9 @@
-//! The objects of a run: the URLs of a list, or the objects of a dataset, which need no list.
+//! The objects of a run: the URLs of a list, or the objects of a dataset, whose URLs are computed.
 
 use content::Dataset;
 use wire::url::{Origin, Url};
 
-/// The most origins of a list of URLs.
+/// The most different origins in a list of URLs.
 pub const ORIGINS_MAX: usize = 4096;
 
 /// The origins and objects of a run.
@@ -52,14 +52,14 @@ pub struct Area {
     pub prefix: Box<str>,
 }
 
-/// The objects of an area that are used.
+/// The objects of an area that a run uses.
 #[derive(Clone, Debug)]
 pub enum Members {
-    /// Those of the dataset.
+    /// All objects of the dataset.
     Dataset,
     /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects with these numbers that runs wrote besides the dataset.
+    /// The objects with these numbers that runs wrote in addition to the dataset.
     Fresh(Box<[u64]>),
 }
 
@@ -68,9 +68,9 @@ pub enum Members {
 pub enum Subject {
     /// One of [`Targets`], by index.
     Target(u64),
-    /// An object that this run writes besides those of the dataset, by number.
+    /// An object with this number that the run writes in addition to those of the dataset.
     Fresh(u64),
-    /// No object, but the bucket or folder of the objects.
+    /// No object, but the bucket or folder that contains the objects.
     Container,
 }
 
@@ -83,8 +83,8 @@ impl Area {
         }
     }
 
-    /// Writes the object's key below the prefix to `key`, in plain text, and returns its size. Its content depends on nothing else. `None`
-    /// for an object that the dataset does not have.
+    /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and size
+    /// determine its content. Returns `None` for an object that does not exist.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
             (Subject::Target(index), Members::Dataset) => Some(self.dataset.read(index, key)?.0),
@@ -95,7 +95,8 @@ impl Area {
                 self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
             }
             (Subject::Fresh(number), _) => {
-                // Sizes are those of the dataset. The name is different, and contains the seed of the dataset.
+                // The object has the size of one of the dataset's objects. Its name is different, and contains the dataset's
+                // seed.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
                 key.clear();
@@ -138,7 +139,7 @@ fn fresh_key(seed: u64, number: u64, key: &mut String) {
     let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
-/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote with this key; `None` for all other keys.
+/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote under this key; `None` for other keys.
 #[must_use]
 pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
     let number = key.strip_prefix(&fresh_prefix(seed))?;
@@ -147,7 +148,7 @@ pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
 }
 
 impl Targets {
-    /// Returns the objects of a dataset at several origins, each of which serves all of them.
+    /// Returns the objects of a dataset at several origins. Each origin serves all objects.
     #[must_use]
     pub fn of_dataset(origins: Vec<Origin>, area: Area) -> Self {
         Self { origins, objects: Objects::Dataset(Box::new(area)) }
@@ -166,10 +167,10 @@ impl Targets {
         Self { origins, objects: Objects::Listed(paths.into_iter().map(item).collect()) }
     }
 
-    /// Adds a URL. Returns `false` when there are too many origins, or for a dataset.
+    /// Adds a URL. Returns `false` if there are too many origins, or if the targets are a dataset.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {
-        // Lists are mostly sorted by origin, so the last one is the most likely.
+        // Lists are mostly sorted by origin, so the last origin is the most likely, and the search starts there.
         let known = self.origins.iter().rposition(|origin| origin == url.origin());
         let Objects::Listed(items) = &mut self.objects else { return false };
         if known.is_none() && self.origins.len() >= ORIGINS_MAX {
@@ -183,7 +184,7 @@ impl Targets {
         true
     }
 
-    /// Returns the URLs of a list; none for a dataset, whose sizes are always known.
+    /// Returns the URLs of a list. A dataset has none.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         match &self.objects {
@@ -192,14 +193,14 @@ impl Targets {
         }
     }
 
-    /// Returns path and query of a target of a list.
+    /// Returns the path and query of a listed URL; `None` for a dataset.
     #[must_use]
     pub fn target(&self, subject: Subject) -> Option<&str> {
         let Subject::Target(index) = subject else { return None };
         self.items().get(usize::try_from(index).ok()?).map(|item| item.target.as_ref())
     }
 
-    /// Returns the URLs of a list, to set their sizes.
+    /// Returns the URLs of a list, so that their sizes can be set.
     pub fn items_mut(&mut self) -> &mut [Item] {
         match &mut self.objects {
             Objects::Listed(items) => items,
@@ -207,7 +208,7 @@ impl Targets {
         }
     }
 
-    /// Returns the dataset, if there is one.
+    /// Returns the dataset and its place, if the targets are a dataset.
     #[must_use]
     pub fn area(&self) -> Option<&Area> {
         match &self.objects {
@@ -246,7 +247,7 @@ impl Targets {
         }
     }
 
-    /// Size of the object, when known.
+    /// Returns the size of the object, if it is known.
     #[inline]
     #[must_use]
     pub fn size(&self, subject: Subject) -> Option<u64> {
@@ -262,7 +263,7 @@ impl Targets {
         }
     }
 
-    /// Appends encoded path and query of an object. `key` is overwritten.
+    /// Appends the encoded path and query of an object. `key` is only a buffer, whose content is overwritten.
     #[inline]
     pub fn write_path(&self, subject: Subject, key: &mut String, path: &mut String) {
         match (&self.objects, subject) {
@@ -281,7 +282,7 @@ impl Targets {
         self.url(Subject::Target(index as u64)).parse().ok()
     }
 
-    /// Returns the URL of an object at its own origin, or at the first.
+    /// Returns the URL of an object at its own origin, or at the first origin of a dataset.
     #[must_use]
     pub fn url(&self, subject: Subject) -> String {
         let Some(origin) = self.origins.get(self.origin(subject).unwrap_or(0)) else { return String::new() };
@@ -335,7 +336,7 @@ mod tests {
         assert_eq!(
             fresh_number(7, &format!("{}{}", fresh_prefix(7), u128::pow(10, 20) - 1)),
             None,
-            "no number of a run"
+            "the number is too large for a run"
         );
         let several = of(Members::Fresh([4, 9].into()));
         assert_eq!((several.count(), several.size(Subject::Target(1))), (2, Some(1024)));

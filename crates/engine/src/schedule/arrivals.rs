@@ -1,8 +1,8 @@
-//! The open model's schedule: the intended start of the n-th operation.
+//! The schedule of the open model. It determines the intended start of the n-th operation.
 //!
-//! Arrivals are computed from their number, never from the last one, so lateness is visible and nothing drifts. Thread t of T takes
-//! every T-th arrival of a constant schedule, or has its own Poisson process of a T-th of the rate. Together they are the requested
-//! schedule, without communication between threads.
+//! The time of an arrival never depends on when the operation before it actually started, so lateness is visible and nothing
+//! drifts. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing, each thread has its own
+//! process with a T-th of the rate. So all threads together follow the requested schedule without communication.
 
 use super::Profile;
 use crate::random::{Stream, exponential};
@@ -12,13 +12,13 @@ use std::time::Duration;
 /// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// Evenly.
+    /// Even spacing.
     Constant,
-    /// As a Poisson process: exponential gaps.
+    /// A Poisson process: the gaps have an exponential distribution.
     Poisson,
 }
 
-/// One thread's arrivals, as a cursor that can be cloned.
+/// A cursor over the arrivals of one thread.
 #[derive(Clone, Debug)]
 pub struct Arrivals<'p> {
     profile: &'p Profile,
@@ -29,7 +29,7 @@ pub struct Arrivals<'p> {
     start: Instant,
     /// Number of arrivals taken.
     taken: u64,
-    /// Position of the next one in Λ.
+    /// The value of Λ (see [`Profile::area`]) at the next arrival.
     area: f64,
     next: Option<Instant>,
 }
@@ -66,7 +66,7 @@ impl<'p> Arrivals<'p> {
         Some(self.start + Duration::try_from_secs_f64(seconds).ok()?)
     }
 
-    /// Returns the next intended start; `None` when the schedule is over.
+    /// Returns the intended start of the next arrival; `None` when the schedule is over.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Instant> {
@@ -82,7 +82,7 @@ impl<'p> Arrivals<'p> {
     #[inline]
     pub fn advance(&mut self) {
         self.taken += 1;
-        // A constant schedule multiplies each time, so that rounding errors do not add up.
+        // With constant spacing, the position is computed from the number each time, so that rounding errors do not add up.
         self.area = match self.spacing {
             Spacing::Constant => self.number() as f64,
             Spacing::Poisson => self.area + self.gap(self.taken),

@@ -1,4 +1,4 @@
-//! A level over time, piecewise linear.
+//! A level that changes over time as a piecewise linear function.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct StagePlan {
     /// Length of the stage.
     pub length: Duration,
-    /// The level at its end.
+    /// The level at the end of the stage.
     pub level: f64,
 }
 
@@ -22,10 +22,10 @@ struct Segment {
     area_before: f64,
 }
 
-/// A level (operations per second, or slots) over the seconds of a run. After the last stage it remains constant.
+/// A level (operations per second, or slots) over the time of a run. After the last stage, the level stays the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The level at the start and the stages, as given.
+    /// The level at the start, as given.
     from: f64,
     stages: Vec<StagePlan>,
     segments: Vec<Segment>,
@@ -37,7 +37,7 @@ pub struct Profile {
     area: f64,
 }
 
-/// The reason for which stages are not a valid profile.
+/// The reason why stages are not a valid profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// A level is negative or not a number.
@@ -145,7 +145,7 @@ impl Profile {
         self.segments.is_empty()
     }
 
-    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`: the operations requested until then.
+    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`: the number of operations requested until then.
     #[must_use]
     pub fn area(&self, seconds: f64) -> f64 {
         match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
@@ -158,13 +158,13 @@ impl Profile {
         }
     }
 
-    /// Returns Λ⁻¹(a): when ∫ level dt reaches `area`, in seconds. `None` when it never does.
+    /// Returns Λ⁻¹(a): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if it never does.
     #[must_use]
     pub fn time_of(&self, area: f64) -> Option<f64> {
         for segment in &self.segments {
             let inside = area - segment.area_before;
             if inside <= segment.length * (segment.from + segment.to) / 2.0 {
-                // inside = from·x + slope·x²/2, solved in the form that does not cancel.
+                // Solves inside = from·x + slope·x²/2 for x, in the form that has no cancellation of digits.
                 let slope = (segment.to - segment.from) / segment.length;
                 let root = (segment.from * segment.from + 2.0 * slope * inside).max(0.0).sqrt();
                 let denominator = segment.from + root;
@@ -197,7 +197,7 @@ mod tests {
         fn time_of_inverts_area(profile in profiles(), seconds in 0.0_f64..120.0) {
             let area = profile.area(seconds);
             let back = profile.time_of(area).unwrap_or(seconds);
-            // Where the level is 0 many times have the same area: compare the areas.
+            // Where the level is 0, many times have the same area, so the areas are compared instead of the times.
             prop_assert!((profile.area(back) - area).abs() <= 1e-6 * area.max(1.0), "{area} -> {back} -> {}", profile.area(back));
         }
 
@@ -206,7 +206,7 @@ mod tests {
             let steps = 20_000;
             let width = seconds / f64::from(steps);
             let sum: f64 = (0..steps).map(|i| profile.level((f64::from(i) + 0.5) * width) * width).sum();
-            // Midpoint sums are off by at most one level times the width at each of the jumps.
+            // A midpoint sum is wrong by at most one level times the width at each jump of the level.
             prop_assert!((sum - profile.area(seconds)).abs() <= 10.0 * 5_000.0 * width + 1e-6 * sum);
         }
 

@@ -1,13 +1,13 @@
 //! Numbers of operations in the closed model.
 //!
-//! Every operation has a number, which determines its object and range. When a run has a limited number of operations, all threads
-//! draw from one [`Budget`], in batches that shrink towards the end: no thread runs out while another has work left, and none
-//! accesses the shared counter for every operation.
+//! Every operation has a number, which determines its object and range. When a run has a limited number of operations, all
+//! threads draw their numbers from one [`Budget`]. They draw batches, so that they need not access the shared counter for every
+//! operation. The batches become smaller towards the end, so that no thread runs out of work while another one has much left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The operations that are left for all threads.
+/// The numbers of operations that are left, shared by all threads.
 #[derive(Debug)]
 pub struct Budget {
     total: u64,
@@ -15,7 +15,7 @@ pub struct Budget {
     taken: AtomicU64,
 }
 
-/// Largest batch that a thread draws at once.
+/// The most numbers that a thread draws at once.
 const BATCH_MAX: u64 = 256;
 
 impl Budget {
@@ -36,18 +36,18 @@ impl Budget {
 /// One thread's source of operation numbers.
 #[derive(Clone, Debug)]
 pub enum Tickets {
-    /// Unlimited: thread t of T takes t, t + T, t + 2T, …
+    /// Unlimited numbers. Thread t of T takes t, t + T, t + 2T, …
     Endless {
         /// The next number.
         next: u64,
         /// The number of threads.
         step: u64,
     },
-    /// From a shared budget.
+    /// Numbers from a shared budget.
     Bounded {
         /// The budget.
         budget: Arc<Budget>,
-        /// Numbers that were drawn and are not used yet.
+        /// Numbers that were drawn but not used yet.
         drawn: std::ops::Range<u64>,
     },
 }

@@ -9,8 +9,8 @@ use measure::{Instant, Interval};
 use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
-/// Carries out a plan, each thread on a network of its own. Returns the intervals of all threads, merged by their start, and the
-/// operations. The threads of a simulation run one after the other. They share only the budget, and no stalls.
+/// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their start,
+/// and the operations. Simulated threads run one after the other. They share the budget, but not their stalls.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -26,8 +26,8 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
     (merged.into_values().collect(), ops)
 }
 
-/// Like [`simulate`], but passes the intervals of one thread after the other to `decided` and keeps none. The window ends when it
-/// returns `true`, like with a controller.
+/// Like [`simulate`], but passes the intervals to `decided`, thread by thread, and keeps none. The window ends when `decided`
+/// returns `true`, as a controller would end it.
 pub fn simulate_until<S: SimServer>(
     plan: &Plan,
     network: impl Fn(u32) -> SimNetwork<S>,

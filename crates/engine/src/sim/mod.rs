@@ -1,8 +1,8 @@
-//! A network on simulated time: it drives the same run loop without sockets and without waiting.
+//! A network on simulated time. It drives the same run loop as a measurement, without sockets and without waiting.
 //!
-//! A [`SimServer`] responds to each request with bytes that become readable at instants of its choice. Time stands still while the
-//! loop works (unless each send has a cost) and jumps to the next event when it waits. So ten seconds of load take milliseconds, and
-//! every result can be compared with the plan, to the nanosecond.
+//! A [`SimServer`] responds to each request with bytes that become readable at instants of its choice. Time stands still while
+//! the loop works (unless a cost is set for each send), and jumps to the next event when the loop waits. So ten seconds of load
+//! take only milliseconds, and every result can be compared with the expected one to the nanosecond.
 
 mod drive;
 
@@ -30,16 +30,16 @@ pub enum Reply {
     Reset,
 }
 
-/// How a simulated server accepts a connection.
+/// The way in which a simulated server accepts a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// After that time.
+    /// The connection is established after this time.
     After(Duration),
-    /// With a refusal.
+    /// The connection is refused.
     Refuse,
-    /// Never.
+    /// There is no response at all.
     Ignore,
-    /// Not now: the queue of the listening unix socket is full.
+    /// The connection is not possible now, because the queue of the listening unix socket is full.
     Full,
 }
 
@@ -55,11 +55,11 @@ pub trait SimServer {
         self.connect(now)
     }
 
-    /// Returns the replies to a complete request, and when they come.
+    /// Returns the replies to a complete request, each with the time at which it arrives.
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
 
-    /// Handles bytes on a connection, which follow those that were left in `bytes` before. A server takes out what it has read. The
-    /// default reads requests of HTTP/1 without a body.
+    /// Handles bytes from a connection. `bytes` also has the earlier bytes that the server left in it; the server removes the
+    /// bytes that it has read. The default reads HTTP/1 requests without a body.
     fn received(&mut self, now: Instant, _connection: usize, bytes: &mut Vec<u8>) -> Vec<(Instant, Reply)> {
         if !bytes.ends_with(b"\r\n\r\n") {
             return Vec::new();
@@ -69,7 +69,7 @@ pub trait SimServer {
     }
 }
 
-/// A function from instant and request to replies is a server.
+/// A function that returns the replies to a request at an instant can be used as a server.
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for F {
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
         self(now, request)
@@ -86,7 +86,7 @@ pub struct SimSocket {
 struct Pipe {
     token: Token,
     open: bool,
-    /// When the connection is established; `None` once that was reported.
+    /// Time at which the connection is established or refused, and which of the two; `None` once that was reported.
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
@@ -95,7 +95,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    /// When something comes that was not reported to the loop.
+    /// Returns the time of the next event that was not reported to the loop yet.
     fn next_news(&self) -> Option<Instant> {
         match self.establishes {
             Some((at, _)) => Some(at),
@@ -119,9 +119,9 @@ pub struct SimNetwork<S> {
     busy_nanos: u64,
     /// Connections that can be open at once.
     descriptors: usize,
-    /// Start and end of the times in which the client does not run, in order.
+    /// Periods in which the client does not run, given by start and end, in order.
     stalls: Vec<(Instant, Instant)>,
-    /// When the newest byte of the last read came.
+    /// Arrival time of the newest byte of the last read.
     newest: Option<Instant>,
 }
 
@@ -140,7 +140,7 @@ impl<S: SimServer> SimNetwork<S> {
         }
     }
 
-    /// Stops the client from running at times: start and end, in order, without overlaps.
+    /// Stops the client from running in some periods, given by start and end. They must be in order and must not overlap.
     #[must_use]
     pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
         self.stalls = stalls;
@@ -154,7 +154,7 @@ impl<S: SimServer> SimNetwork<S> {
         self
     }
 
-    /// Makes each send of the client take a time.
+    /// Makes each send cost the client this much time.
     #[must_use]
     pub fn with_send_cost(mut self, cost: Duration) -> Self {
         self.send_cost = cost;
@@ -166,7 +166,7 @@ impl<S: SimServer> SimNetwork<S> {
         &self.server
     }
 
-    /// Returns when a client runs that wants to run at an instant.
+    /// Returns the instant at which the client actually runs if it wants to run at `at`.
     fn awake(&self, at: Instant) -> Instant {
         let begun = self.stalls.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))
@@ -220,7 +220,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
         }
         pipe.sent.extend_from_slice(bytes);
         for (at, reply) in self.server.received(now, socket.id, &mut pipe.sent) {
-            // What answers other requests may come in between.
+            // Replies to other requests may arrive between these replies.
             let place = pipe.arriving.partition_point(|(earlier, _)| *earlier <= at);
             pipe.arriving.insert(place, (at, reply));
         }

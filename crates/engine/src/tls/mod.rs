@@ -1,8 +1,9 @@
-//! TLS settings, and the sessions of connections, without locks between threads.
+//! TLS settings, and the TLS sessions of connections. Threads share no locks.
 //!
-//! [`configure`] reads the files that the user named, so that a wrong file is reported before the run. The system's CA certificates
-//! are read when the first connection needs them: a run without TLS never does. Each thread has a copy of the settings with its own
-//! session store. rustls implements the protocol; `outcome` classifies failures, and [`negotiated`] describes connections.
+//! [`configure`] reads the files that the user named, so that a wrong file is reported before the run. The system's CA
+//! certificates are read when the first connection needs them, so a run without TLS does not read them. Each thread has a copy
+//! of the settings with its own session store. rustls implements the protocol; `outcome` classifies failures, and
+//! [`negotiated`] describes connections.
 
 mod error;
 pub mod negotiated;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use wire::url::Origin;
 
-/// Servers whose sessions a thread keeps.
+/// The most servers whose sessions a thread keeps.
 const SESSIONS_MAX: usize = 256;
 /// The largest file of certificates or keys that is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -32,12 +33,12 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// The certificates that are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those signed by a CA of this system.
+    /// Certificates signed by a CA that this system trusts.
     #[default]
     System,
-    /// Those signed by a CA certificate in these PEM files.
+    /// Certificates signed by a CA certificate in these PEM files.
     Files(Vec<PathBuf>),
-    /// All: the only check is that the server has the key of its certificate.
+    /// All certificates. The only check is that the server has the key of its certificate.
     Any,
 }
 
@@ -57,7 +58,7 @@ pub struct TlsSettings {
     pub trust: Trust,
     /// The client certificate, for servers that request one.
     pub identity: Option<Identity>,
-    /// Whether a new connection may resume an earlier session.
+    /// `true` if a new connection may resume an earlier session.
     pub resumption: bool,
     /// Protocols offered by ALPN, the preferred one first.
     pub protocols: Vec<Box<[u8]>>,
@@ -69,7 +70,7 @@ impl Default for TlsSettings {
     }
 }
 
-/// The trusted CA certificates, once their files are read.
+/// The trusted CA certificates, whose files have been read.
 #[derive(Clone)]
 enum Roots {
     System,
@@ -83,11 +84,11 @@ pub struct TlsPlan {
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     resumption: bool,
     protocols: Vec<Box<[u8]>>,
-    /// Made when it is needed first, for the whole run.
+    /// The configuration for rustls, made when the first connection needs it and then used by the whole run.
     made: OnceLock<Arc<ClientConfig>>,
 }
 
-/// The settings of a user who sets nothing.
+/// The default settings, for a user who gives none.
 impl Default for TlsPlan {
     fn default() -> Self {
         let TlsSettings { resumption, protocols, .. } = TlsSettings::default();
@@ -109,7 +110,7 @@ impl std::fmt::Debug for TlsPlan {
 /// Reads the files that the settings name.
 ///
 /// # Errors
-/// The file that cannot be used, and why.
+/// The error names the file that cannot be used, and the reason.
 pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
     let roots = match &settings.trust {
         Trust::System => Roots::System,
@@ -133,7 +134,7 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
         made: OnceLock::new(),
     };
     if let Some(identity) = settings.identity.as_ref() {
-        // Whether key and certificate belong together shows when they are put together.
+        // This checks whether key and certificate belong together. rustls reports it only when it builds a configuration.
         plan.build(RootCertStore::empty()).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsConfigError::KeyOfAnother(identity.clone()),
             _ => TlsConfigError::BadKey(identity.key.clone()),
@@ -167,7 +168,7 @@ fn read(file: &Path) -> Result<Vec<u8>, TlsConfigError> {
     fs::read(file).map_err(unreadable)
 }
 
-/// Returns the system's CA certificates, without unreadable ones.
+/// Returns the system's CA certificates. Unreadable ones are left out.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -198,10 +199,10 @@ impl TlsPlan {
         self.identity.is_some()
     }
 
-    /// Prepares what the first connection would have to wait for.
+    /// Makes the configuration before the run, so that the first connection does not have to wait for it.
     ///
     /// # Errors
-    /// When no server could be trusted.
+    /// When there is no CA certificate, so that no server could be trusted.
     pub fn prepare(&self) -> Result<(), TlsConfigError> {
         self.config().map(|_| ())
     }
@@ -237,7 +238,8 @@ impl TlsPlan {
         Ok(config)
     }
 
-    /// Returns a copy for one thread, with its own sessions, so that threads do not wait for each other.
+    /// Returns a copy of the configuration for one thread. It has its own session store, so that threads do not wait for each
+    /// other.
     pub(crate) fn for_thread(&self) -> Option<Arc<ClientConfig>> {
         let mut config = ClientConfig::clone(self.config().ok()?);
         config.resumption = if self.resumption {
@@ -249,7 +251,7 @@ impl TlsPlan {
     }
 }
 
-/// Returns the name that the certificate of an origin must be for; `None` when no certificate can contain it.
+/// Returns the name for which an origin's certificate must be issued; `None` if no certificate can contain this name.
 #[must_use]
 pub fn server_name(origin: &Origin) -> Option<ServerName<'static>> {
     ServerName::try_from(origin.host.to_string()).ok()

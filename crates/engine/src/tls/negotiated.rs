@@ -6,10 +6,11 @@ use rustls::pki_types::CertificateDer;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// Bytes of a name in a certificate that are kept.
+/// The most bytes that are kept of a name in a certificate.
 const NAME_BYTES_MAX: usize = 256;
 
-/// The result of the handshake of the first good response's connection. Names come from the server and are not trusted.
+/// The result of the TLS handshake on the connection of the first good response. Names come from the server and are not
+/// trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Negotiated {
     /// Protocol version, such as `TLSv1.3`.
@@ -18,7 +19,7 @@ pub struct Negotiated {
     pub cipher: String,
     /// The protocol chosen by ALPN, when the server chose one.
     pub protocol: Option<String>,
-    /// The requested server name (SNI, unless it is an address).
+    /// The server name for which the connection was opened. Unless it is an IP address, it was also sent as SNI.
     pub server_name: String,
     /// The subject of the certificate.
     pub subject: Option<String>,

@@ -1,4 +1,4 @@
-//! The outcomes of TLS failures, from rustls' kinds of errors and from bytes, never from text.
+//! The outcomes of TLS failures. They are derived from rustls' kinds of errors and from bytes, never from text.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use rustls::{CertificateError, Error};
@@ -7,7 +7,7 @@ use rustls::{CertificateError, Error};
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
 const RECORD_MAJOR: u8 = 3;
 
-/// Returns the outcome of a handshake that failed. `began_plain` is whether the server sent plain HTTP.
+/// Returns the outcome of a handshake that failed. `began_plain` states that the server sent plain HTTP.
 pub(crate) fn of_handshake(error: &Error, began_plain: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::InvalidCertificate(error) => (AttemptClass::TlsCert, of_certificate(error)),
@@ -32,8 +32,9 @@ fn of_certificate(error: &CertificateError) -> Cause {
     }
 }
 
-/// Returns the outcome of a record that ended an established connection. In TLS 1.3 a server refuses a client certificate only after
-/// the client's handshake is over, so an alert instead of the first response is still a failure of the handshake.
+/// Returns the outcome for an established connection that ended because of a bad record or an alert. In TLS 1.3, a server can
+/// refuse a client certificate only after the handshake is over for the client. So an alert before the first response counts as
+/// a failure of the handshake.
 pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::AlertReceived(_) if unanswered => (AttemptClass::TlsHandshake, Cause::TlsAlert),

@@ -1,7 +1,7 @@
-//! The TLS session of one connection: ciphertext in, plaintext out, and the other way round. It has no socket.
+//! The TLS session of one connection. It decrypts received bytes and encrypts those to be sent. It has no socket.
 //!
-//! rustls keeps at most one incomplete record, and what it has decrypted of the last piece. [`Session::feed`] passes on everything
-//! it can decrypt before it returns, so nothing waits here unseen: when the socket is empty, so is the session.
+//! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all plaintext
+//! before it returns. So when the socket is empty, no plaintext waits in the session either.
 
 use crate::unattributed::Unattributed;
 use rustls::pki_types::ServerName;
@@ -9,18 +9,18 @@ use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-/// The largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048): the most received bytes whose
-/// content can be unknown.
+/// The size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). So many
+/// received bytes can be unknown, because a record cannot be decrypted before it is complete.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
-/// Bytes that are kept of the start, to recognize a response in plain HTTP.
+/// Number of bytes that are kept of the start, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
 
 /// The result of sending bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// Bytes that were taken and need not be sent again.
+    /// Plaintext bytes that were taken and need not be sent again.
     pub taken: usize,
-    /// Bytes that the kernel took.
+    /// Encrypted bytes that the kernel took.
     pub sent: usize,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Received bytes that are not counted yet: they may belong to content that is not decrypted.
+    /// Received bytes that are not counted yet, because they may belong to content that is not decrypted yet.
     unattributed: Unattributed,
-    /// The first bytes of the server.
+    /// The first bytes from the server.
     begin: [u8; BEGIN_BYTES],
     begun: usize,
     peer_closed: bool,
@@ -61,7 +61,7 @@ impl Session {
         })
     }
 
-    /// Returns the connection of rustls, which knows the result of the handshake.
+    /// Returns rustls' connection, from which the result of the handshake can be read.
     pub(crate) fn connection(&self) -> &ClientConnection {
         &self.tls
     }
@@ -76,30 +76,30 @@ impl Session {
         self.peer_closed
     }
 
-    /// Returns the first bytes that came.
+    /// Returns the first bytes from the server.
     pub(crate) fn begin(&self) -> &[u8] {
         &self.begin[..self.begun]
     }
 
-    /// Notes that `bytes` bytes came.
+    /// Notes that `bytes` bytes were received.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
         self.unattributed.add(bytes as u64);
     }
 
-    /// Returns how many received bytes to count now that `body` bytes of content are known.
+    /// Returns how many received bytes to count, now that `body` more of them are known to be content.
     #[inline]
     pub(crate) fn attribute(&mut self, body: usize) -> usize {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Takes all received bytes that are not counted yet: their attempt has ended.
+    /// Takes all received bytes that are not counted yet, because their attempt has ended.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to it.
+    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to the handshake.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
@@ -111,8 +111,8 @@ impl Session {
         Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
     }
 
-    /// Decrypts `input`. `see` gets every piece of plaintext and returns whether more is wanted. Plaintext before a damaged record is
-    /// passed on before the error is returned.
+    /// Decrypts `input`. Calls `see` with every piece of plaintext; `see` returns whether more is wanted. If a record is
+    /// damaged, the plaintext before it is passed on first, and then the error is returned.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;
@@ -142,7 +142,7 @@ impl Session {
 
     fn take_in(&mut self, rest: &mut &[u8]) -> Result<(), Error> {
         match self.tls.read_tls(rest) {
-            // After the server's `close_notify` nothing is read.
+            // After the server's `close_notify`, rustls reads nothing more.
             Ok(0) => *rest = &[],
             Ok(_) => {}
             Err(_) => return Err(Error::General("more than one record waits".into())),
@@ -151,13 +151,13 @@ impl Session {
         Ok(())
     }
 
-    /// Returns whether there is something to send.
+    /// Returns whether there are bytes to send.
     #[inline]
     pub(crate) fn wants_write(&self) -> bool {
         self.tls.wants_write()
     }
 
-    /// Sends what waits to be sent, as far as the kernel takes it.
+    /// Sends as many of the waiting bytes as the kernel takes.
     #[inline]
     pub(crate) fn flush(&mut self, put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
         let mut put = Put(put);
@@ -166,7 +166,7 @@ impl Session {
             match self.tls.write_tls(&mut put) {
                 Ok(bytes) => sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Bytes before the error count. The next call returns the error again.
+                // The bytes sent before the error are returned. The next call returns the error again.
                 Err(_) if sent > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -174,7 +174,7 @@ impl Session {
         Ok(sent)
     }
 
-    /// Encrypts and sends as much of `bytes` as fits. `WouldBlock` when nothing does.
+    /// Encrypts and sends as much of `bytes` as the kernel takes. Returns `WouldBlock` when it takes nothing.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8], mut put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<Wire> {
         let earlier = self.flush(&mut put)?;
@@ -186,7 +186,7 @@ impl Session {
         Ok(Wire { taken, sent: earlier + self.flush(put)? })
     }
 
-    /// Announces the end of the data, if the handshake is complete.
+    /// Sends `close_notify`, which announces the end of the data, if the handshake is complete.
     pub(crate) fn close(&mut self) {
         if !self.tls.is_handshaking() {
             self.tls.send_close_notify();
