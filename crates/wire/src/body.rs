@@ -1,4 +1,4 @@
-//! Reader of request and response bodies in any framing. It counts the bytes and finds the end.
+//! Reader of request and response bodies with any framing. It counts the bytes and finds the end.
 
 use crate::chunked::{ChunkError, ChunkReader, Observer, Step};
 use crate::message::{Event, Framing, Progress, Reading, Truncated};
@@ -44,7 +44,7 @@ impl BodyReader {
         }
     }
 
-    /// Returns how many of the next bytes are body data for certain. Callers may skip them without reading them.
+    /// Returns how many of the next bytes are certainly body data. Callers may skip them without reading them.
     #[inline]
     pub(crate) fn opaque_bytes(&self) -> u64 {
         match self {
@@ -55,7 +55,7 @@ impl BodyReader {
         }
     }
 
-    /// Skips at most `bytes` opaque bytes and returns how many were skipped.
+    /// Skips at most `bytes` bytes of body data, and returns how many were skipped.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.opaque_bytes());
@@ -97,7 +97,7 @@ impl BodyReader {
 /// Received bytes of one message.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct ByteCounts {
-    /// Heads, chunk framing and trailers.
+    /// Bytes of heads, chunk framing and trailers.
     pub(crate) head: u64,
     pub(crate) body: u64,
 }

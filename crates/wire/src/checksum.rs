@@ -1,4 +1,4 @@
-//! Checksums of content: those of S3, and MD5, which is the ETag of an object uploaded in one request.
+//! Checksums of content: those that S3 uses, and MD5. The ETag of an object that was uploaded in one request is its MD5.
 
 use crate::hex;
 use base64::Engine;
@@ -51,7 +51,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the S3 header for the checksum in base64. `None` for MD5, which uses `Content-MD5`.
+    /// Returns the S3 header that contains the checksum in base64. `None` for MD5, which uses `Content-MD5`.
     pub fn header(self) -> Option<&'static str> {
         match self {
             Self::Md5 => None,
@@ -63,7 +63,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns the algorithm of an S3 checksum field or of `Content-MD5`.
+    /// Returns the algorithm that belongs to an S3 checksum field or to `Content-MD5`.
     pub fn of_field(name: &[u8]) -> Option<Self> {
         if name.eq_ignore_ascii_case(b"content-md5") {
             return Some(Self::Md5);
@@ -184,27 +184,27 @@ impl fmt::Debug for Hasher {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum {
     algorithm: Algorithm,
-    /// Only the first [`Algorithm::bytes`] are used; the others are 0.
+    /// The checksum is in the first [`Algorithm::bytes`] bytes. The rest is 0.
     bytes: [u8; MAX_BYTES],
 }
 
-/// An invalid checksum from the user.
+/// A checksum from the user that is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
-    /// No colon.
+    /// There is no colon.
     #[error("the checksum has no algorithm: write sha256:HEX, md5:HEX or crc32c:BASE64")]
     NoAlgorithm,
-    /// Another algorithm before the colon.
+    /// The algorithm before the colon is unknown.
     #[error("unknown checksum algorithm: write md5, sha1, sha256, crc32, crc32c or crc64nvme before the colon")]
     UnknownAlgorithm,
-    /// Neither hexadecimal nor base64 of the right length.
+    /// The text after the colon is neither hexadecimal nor base64 of the right length.
     #[error("the {0} checksum is not valid: write {hex} hexadecimal digits or {base64} characters of base64",
         hex = .0.bytes() * 2, base64 = .0.base64_bytes())]
     BadValue(Algorithm),
 }
 
 impl Checksum {
-    /// Creates a checksum from as many bytes as the algorithm has.
+    /// Creates a checksum. The number of bytes must be that of the algorithm.
     fn new(algorithm: Algorithm, bytes: &[u8]) -> Self {
         debug_assert_eq!(bytes.len(), algorithm.bytes());
         let mut padded = [0; MAX_BYTES];
@@ -242,7 +242,7 @@ impl Checksum {
         (count == algorithm.bytes()).then(|| Self::new(algorithm, &decoded[..count]))
     }
 
-    /// Parses hexadecimal digits of any case.
+    /// Parses hexadecimal digits in upper or lower case.
     pub fn from_hex(algorithm: Algorithm, text: &str) -> Option<Self> {
         let mut bytes = [0; MAX_BYTES];
         hex::parse(text.as_bytes(), &mut bytes[..algorithm.bytes()]).then_some(Self { algorithm, bytes })
@@ -252,7 +252,8 @@ impl Checksum {
 impl FromStr for Checksum {
     type Err = ChecksumError;
 
-    /// Parses `sha256:HEX` or `crc32c:BASE64`. Every algorithm accepts both forms, which differ in length or by `=`.
+    /// Parses `sha256:HEX` or `crc32c:BASE64`. Every algorithm accepts both forms, because they differ in length or end
+    /// in `=`.
     fn from_str(text: &str) -> Result<Self, ChecksumError> {
         let (name, value) = text.split_once(':').ok_or(ChecksumError::NoAlgorithm)?;
         let algorithm = Algorithm::from_name(name.trim()).ok_or(ChecksumError::UnknownAlgorithm)?;
@@ -283,8 +284,8 @@ mod tests {
 
     #[test]
     fn checksums_equal_the_published_ones() {
-        // Checksums of "123456789". CRCs are the check values in the catalogue of parametrised CRC algorithms (reveng),
-        // the others the output of md5sum, sha1sum and sha256sum.
+        // Checksums of "123456789". The CRCs are check values from the catalogue of parametrised CRC algorithms (reveng),
+        // and the others are the output of md5sum, sha1sum and sha256sum.
         let expected = [
             "md5:25f9e794323b453885f5181f1b624d0b",
             "sha1:f7c3bc1d808e04732adf679965ccc34ca7ae3441",
@@ -301,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_base64_form_equals_the_published_trailer() {
-        // 65 KiB of "a", as in Amazon's example of a chunked upload with a trailer.
+        // The content is 65 KiB of "a", as in Amazon's example of a chunked upload with a trailer.
         assert_eq!(Algorithm::Crc32c.of(&[b'a'; 65 * 1024]).base64(), "sOO8/Q==");
         assert_eq!("crc32c:sOO8/Q==".parse(), Ok(Algorithm::Crc32c.of(&[b'a'; 65 * 1024])));
     }

@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112 §7.1). The reader handles framing byte by byte and data in whole pieces.
 //!
-//! The reader is strict, since leniency enables request smuggling: lines end in CR LF only. It counts the bytes of
-//! extensions and trailers, passes them to an observer, and drops them.
+//! The reader is strict, because leniency enables request smuggling. For example, lines must end in CR LF. The bytes of
+//! extensions and trailers are counted, passed to an observer, and then dropped.
 
 use std::ops::Range;
 
@@ -15,7 +15,8 @@ const MAX_SIZE_DIGITS: u8 = 16;
 /// The reader of a chunked body.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
-    /// Remaining data bytes of the current chunk. While the size is being read, the size so far.
+    /// Number of remaining data bytes of the current chunk. While the size is being read, the part of the size read so
+    /// far.
     size: u64,
     extension_bytes: u32,
     trailer_bytes: u32,
@@ -57,7 +58,7 @@ pub(crate) enum ChunkError {
     TrailersTooLarge,
 }
 
-/// A receiver of the framing. Most callers need none and pass `()`.
+/// A receiver of the framing of chunks. Most callers need none and pass `()`.
 pub(crate) trait Observer {
     /// Receives a byte of the chunk extensions, including the semicolon before them.
     fn extension(&mut self, byte: u8);
@@ -78,21 +79,21 @@ impl ChunkReader {
         Self { size: 0, extension_bytes: 0, trailer_bytes: 0, digits: 0, state: State::Size }
     }
 
-    /// Returns the number of data bytes before the next framing.
+    /// Returns the number of data bytes before the next bytes of framing.
     pub(crate) fn opaque_bytes(&self) -> u64 {
         if self.state == State::Data { self.size } else { 0 }
     }
 
-    /// Skips data bytes that this reader has not seen, at most [`Self::opaque_bytes`].
+    /// Skips data bytes that are not passed to this reader, at most [`Self::opaque_bytes`].
     pub(crate) fn skip(&mut self, bytes: u64) {
-        debug_assert!(bytes <= self.opaque_bytes(), "only data bytes can be skipped");
+        debug_assert!(bytes <= self.opaque_bytes(), "bytes other than data were skipped");
         self.size -= bytes;
         if self.size == 0 {
             self.state = State::DataCr;
         }
     }
 
-    /// Resets the count of extension bytes, because the observer has accepted the extensions so far.
+    /// Resets the count of extension bytes. The observer calls for this when it has accepted the extensions so far.
     pub(crate) fn reset_extension_count(&mut self) {
         self.extension_bytes = 0;
     }
@@ -108,7 +109,7 @@ impl ChunkReader {
                 let available = (input.len() - at) as u64;
                 let taken = available.min(self.size);
                 self.skip(taken);
-                // `taken` is at most the rest of `input`.
+                // This cannot overflow, because `taken` is at most the length of the rest of `input`.
                 return Ok(Step::Data(at..at + taken as usize));
             }
             if self.state == State::EndLf {
@@ -151,14 +152,14 @@ impl ChunkReader {
                 return Err(ChunkError::Syntax);
             }
             self.digits += 1;
-            // Sixteen digits of four bits cannot overflow.
+            // This cannot overflow, because there are at most sixteen digits of four bits.
             self.size = (self.size << 4) | u64::from(digit);
             return Ok(State::Size);
         }
         if self.digits == 0 { Err(ChunkError::Syntax) } else { self.after_size(byte, observer) }
     }
 
-    /// Returns the state after the first byte behind the digits of a size.
+    /// Returns the state after the first byte that follows the digits of a size.
     fn after_size(&mut self, byte: u8, observer: &mut impl Observer) -> Result<State, ChunkError> {
         match byte {
             b'\r' => Ok(State::SizeLf),
@@ -193,7 +194,7 @@ impl ChunkReader {
     }
 }
 
-/// Returns whether a field value may contain the byte: no control characters except the tab.
+/// Returns whether a field value may contain the byte. Control characters are not allowed, except for the tab.
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
@@ -202,7 +203,7 @@ fn is_text(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the data and the number of bytes consumed up to the end, or the error.
+    /// Reads a whole body. Returns the data and the number of bytes up to its end.
     fn read_all(input: &[u8]) -> Result<(Vec<u8>, usize), ChunkError> {
         let (mut reader, mut data, mut at) = (ChunkReader::new(), Vec::new(), 0);
         loop {

@@ -1,12 +1,13 @@
-//! The header fields that frame a message or control its connection. Client and server interpret them alike.
+//! The header fields that determine the framing of a message or control its connection. Client and server interpret them
+//! in the same way.
 
 use crate::decimal::parse_u64;
 
-/// The values of `Content-Length`, `Transfer-Encoding` and `Connection` in the headers seen so far.
+/// The values of `Content-Length`, `Transfer-Encoding` and `Connection` in the headers processed so far.
 #[derive(Debug, Default)]
 pub(crate) struct FramingFields {
     pub(crate) length: Option<u64>,
-    /// `true` if `Content-Length` occurred more than once, always with the same number.
+    /// `true` if `Content-Length` occurred more than once, each time with the same number.
     pub(crate) duplicate_length: bool,
     pub(crate) chunked: bool,
     close: bool,
@@ -16,15 +17,15 @@ pub(crate) struct FramingFields {
 /// A framing field with an unusable value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FramingError {
-    /// Not a number, or two different numbers.
+    /// `Content-Length` is not a number, or there are two different numbers.
     ContentLength,
-    /// Anything but a single "chunked". The client requests no other coding, and the end of an unknown coding cannot be
-    /// found.
+    /// `Transfer-Encoding` is not a single "chunked". The client requests no other coding, and the end of a body in an
+    /// unknown coding cannot be found.
     TransferEncoding,
 }
 
 impl FramingFields {
-    /// Records one header. Returns whether it is one of the framing fields.
+    /// Processes one header. Returns whether it is one of the framing fields.
     #[inline]
     pub(crate) fn observe(&mut self, name: &str, value: &[u8]) -> Result<bool, FramingError> {
         match name.len() {
@@ -63,7 +64,7 @@ impl FramingFields {
     pub(crate) fn persistent(&self, version: crate::Version) -> bool {
         match version {
             crate::Version::Http10 => self.keep_alive && !self.close,
-            // HTTP/2 does not allow `Connection` (RFC 9113 §8.2.2).
+            // This is also right for HTTP/2, which does not allow `Connection` (RFC 9113 §8.2.2).
             crate::Version::Http11 | crate::Version::Http2 => !self.close,
         }
     }

@@ -1,13 +1,14 @@
 //! Buffer for the head of a message that arrives in one or more pieces.
 //!
-//! A head in one piece is parsed in place. Pieces are collected and parsed again only when the end of the head has
-//! arrived or the buffered bytes have doubled. So a peer that sends single bytes costs linear time, and invalid input
-//! is still rejected early.
+//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected, and parsed again only when the
+//! end of the head has arrived or the number of buffered bytes has doubled. If a peer sends single bytes, the total time
+//! is thus still linear, and invalid input is still rejected early.
 
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// Below this many buffered bytes every piece is parsed at once, since the first bytes reveal a wrong protocol.
+/// As long as fewer bytes than this are buffered, each piece is parsed at once, because the first bytes reveal a wrong
+/// protocol.
 const EAGER_BYTES: usize = 16;
 
 /// The result of feeding one piece of input.
@@ -24,7 +25,7 @@ pub(crate) enum FeedError<E> {
     Invalid(E),
 }
 
-/// A partly received head. Holds no memory until a head has arrived in part.
+/// A partly received head. It allocates memory only when a part of a head has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct HeadBuffer {
     buffered: Vec<u8>,
@@ -33,10 +34,10 @@ pub(crate) struct HeadBuffer {
     line: Line,
 }
 
-/// The position of the next byte in its line.
+/// Position of the next byte within its line.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// Only empty lines so far, which the parser skips (RFC 9112 §2.2).
+    /// Only empty lines have arrived so far. The parser skips them (RFC 9112 §2.2).
     #[default]
     Leading,
     Inside,
@@ -86,7 +87,7 @@ impl HeadBuffer {
             let whole = std::mem::take(self).buffered;
             return match parse(&whole).map_err(FeedError::Invalid)? {
                 Some((_, head)) => Ok(Feed::Complete { consumed: piece.len(), head }),
-                // `find_end` finds the only possible end of a head.
+                // `find_end` has found the only possible end of the head.
                 None => Err(FeedError::TooLarge),
             };
         }
@@ -100,7 +101,8 @@ impl HeadBuffer {
         Ok(Feed::Partial)
     }
 
-    /// Returns the position in `input` just after the empty line that closes the head, if `input` contains it.
+    /// Returns the position in `input` right after the empty line that ends the head; `None` if `input` does not contain
+    /// it.
     fn find_end(&mut self, input: &[u8]) -> Option<usize> {
         for (at, byte) in input.iter().enumerate() {
             self.line = match (self.line, byte) {

@@ -1,4 +1,4 @@
-//! Request headers from the user. They are validated once on input, so no header can smuggle in a second line. The
+//! Request headers from the user. They are validated when they are parsed, so no value can contain a second line. The
 //! module also decides which headers are secrets.
 
 use std::fmt;
@@ -10,7 +10,7 @@ pub const MAX_HEADER_LINE_BYTES: usize = 16 * 1024;
 /// An invalid header line. Messages never repeat the line, which may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum HeaderError {
-    /// No colon.
+    /// There is no colon.
     #[error("the header has no colon: write \"Name: value\"")]
     NoColon,
     /// The name is empty or not a token.
@@ -19,20 +19,21 @@ pub enum HeaderError {
     /// The value contains a control character other than the tab.
     #[error("the header's value contains a line break or another control character: write it on one line")]
     BadValue,
-    /// Longer than [`MAX_HEADER_LINE_BYTES`].
+    /// The line is longer than [`MAX_HEADER_LINE_BYTES`].
     #[error("the header is longer than 16 KiB")]
     TooLong,
 }
 
-/// A header's name: a token (RFC 9110 §5.6.2). Keeps its case but compares without regard to case.
+/// A header's name, which is a token (RFC 9110 §5.6.2). It keeps its case, but comparisons ignore case.
 #[derive(Debug, Clone)]
 pub struct HeaderName(Box<str>);
 
-/// Lower-case parts of names that mark a header, a cookie or a query parameter as a secret. Some harmless names contain
-/// them too, but hiding too much does less harm than showing a secret.
+/// A header, cookie or query parameter is a secret if its name contains one of these parts (in lower case). Some harmless
+/// names contain them too, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
-/// Names of secrets that are too short to search for inside other names.
+/// A header, cookie or query parameter is also a secret if this is its whole name. These names are too short to be
+/// searched for inside other names.
 const SECRET_NAMES: [&str; 4] = ["jwt", "pwd", "sid", "sig"];
 
 /// Returns whether the value of a header or query parameter with this name must not be shown or stored.
@@ -84,8 +85,8 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header's value: text without control characters other than tabs, trimmed. It may be a secret, so `Debug` shows
-/// only its length.
+/// A header's value: trimmed text without control characters other than tabs. It may be a secret, so `Debug` shows only
+/// its length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     text: Box<str>,
@@ -105,7 +106,7 @@ impl HeaderValue {
         }
     }
 
-    /// Marks the value as a secret regardless of its name, for values from files or the environment.
+    /// Marks the value as a secret regardless of its name. This is used for values from files or the environment.
     #[must_use]
     pub fn into_secret(self) -> Self {
         Self { secret: true, ..self }

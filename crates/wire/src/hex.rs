@@ -15,15 +15,15 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// Fills `into` from exactly twice as many digits of any case. Returns false if the digits are invalid or their number
-/// is wrong.
+/// Decodes digits (in upper or lower case) into `into`. Returns false if there are not exactly two digits per byte, or if
+/// they are invalid.
 pub(crate) fn parse(digits: &[u8], into: &mut [u8]) -> bool {
     let value = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();
     rest.is_empty()
         && pairs.len() == into.len()
         && pairs.iter().zip(into).all(|([high, low], byte)| match (value(*high), value(*low)) {
-            // Two digits of 4 bits each fit a byte.
+            // This cannot overflow, because two digits of 4 bits fit into a byte.
             (Some(high), Some(low)) => {
                 *byte = (high << 4 | low) as u8;
                 true

@@ -42,7 +42,7 @@ pub enum Reading {
     Body,
     /// The trailer fields after a chunked body.
     Trailers,
-    /// None, since the message is complete.
+    /// None, because the message is complete.
     Complete,
 }
 
@@ -77,16 +77,16 @@ pub enum Event {
 /// The part of a message in which the stream ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Truncated {
-    /// Before the first byte.
+    /// The stream ended before the first byte.
     #[error("the peer closed the connection before the first byte")]
     BeforeHead,
-    /// In a head, or after an interim (1xx) head.
+    /// The stream ended in a head, or after an interim (1xx) head.
     #[error("the peer closed the connection within the head")]
     InHead,
-    /// In a body of known length.
+    /// The stream ended in a body of known length.
     #[error("the peer closed the connection before the end of the body")]
     InBody,
-    /// In a chunked body or its trailers.
+    /// The stream ended in a chunked body or its trailers.
     #[error("the peer closed the connection before the last chunk")]
     InChunks,
 }

@@ -1,5 +1,5 @@
-//! Percent-encoding in the canonical form of S3 signatures: all but unreserved characters (RFC 3986 §2.3), with
-//! upper-case digits. URLs need less encoding, so a valid URL is often not in this form.
+//! Percent-encoding in the canonical form that S3 signatures need: all characters except unreserved ones (RFC 3986 §2.3)
+//! are encoded, with upper-case digits. URLs need less encoding, so a valid URL is often not in this form.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
@@ -32,7 +32,7 @@ pub fn parameter(text: &str) -> String {
     percent_encode(text.as_bytes(), RESERVED).collect()
 }
 
-/// Appends percent-encoded text in canonical form, which decodes to the same bytes.
+/// Converts percent-encoded text to its canonical form, which decodes to the same bytes, and appends it.
 pub(crate) fn push_canonical(piece: &str, space: Space, out: &mut Vec<u8>) {
     if is_canonical(piece.as_bytes()) {
         out.extend_from_slice(piece.as_bytes());
@@ -54,7 +54,7 @@ pub(crate) fn decoded_text(piece: &str, space: Space) -> Option<String> {
     String::from_utf8(decoded(piece, space)).ok()
 }
 
-/// Returns whether the text is canonical already. Everything that this program sends is.
+/// Returns whether the text is already canonical. All text that this program sends is.
 fn is_canonical(piece: &[u8]) -> bool {
     let mut rest = piece;
     while let [byte, tail @ ..] = rest {

@@ -5,7 +5,8 @@ use std::fmt;
 use crate::decimal::{parse_u64, write_u64};
 use crate::framing_fields::elements;
 
-/// A non-empty slice of an object from `first` to `last`, both included. `last` is below 2⁶⁴−1, so the length fits too.
+/// A non-empty slice of an object from `first` to `last`, both included. `last` is below 2⁶⁴−1, so the length fits into
+/// 64 bits too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteRange {
     first: u64,
@@ -18,7 +19,7 @@ impl ByteRange {
         (first <= last && last < u64::MAX).then_some(Self { first, last })
     }
 
-    /// Returns the range of `length` bytes from `first` on. `None` if it is empty or too far out.
+    /// Returns the range of `length` bytes from `first` on. `None` if it is empty or its end is not below 2⁶⁴−1.
     pub fn of_length(first: u64, length: u64) -> Option<Self> {
         Self::new(first, first.checked_add(length.checked_sub(1)?)?)
     }
@@ -28,7 +29,7 @@ impl ByteRange {
         self.first
     }
 
-    /// Returns the offset of the last byte, which belongs to the range.
+    /// Returns the offset of the last byte of the range.
     pub fn last(self) -> u64 {
         self.last
     }
@@ -44,7 +45,7 @@ impl ByteRange {
         Self::new(self.first, self.last.min(size.checked_sub(1)?))
     }
 
-    /// Appends the value of a `Range` header for this range, `bytes=first-last`. Does not allocate if `out` has capacity
+    /// Appends the value of a `Range` header for this range: `bytes=first-last`. Does not allocate if `out` has capacity
     /// for 47 more bytes.
     pub fn write_to(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"bytes=");
@@ -67,13 +68,14 @@ impl fmt::Display for ByteRange {
     }
 }
 
-/// The value of a `Content-Range` header. At least one field is present (see the constructors).
+/// The value of a `Content-Range` header. At least one of the fields is present; the constructors ensure this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContentRange {
     /// The range in the body. `None` if no range could be satisfied (`bytes */100`).
     pub range: Option<ByteRange>,
-    /// The size of the whole object, larger than the last offset in `range`. `None` if unknown (`bytes 0-9/*`).
+    /// The size of the whole object, which is larger than the last offset in `range`. `None` if it is unknown (`bytes
+    /// 0-9/*`).
     pub complete: Option<u64>,
 }
 
@@ -122,7 +124,7 @@ pub const MAX_RANGES: usize = 64;
 /// One requested range, before the size of the object is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// `first-last`, both included. A `last` beyond the object means its end.
+    /// `first-last`, both included. If `last` is beyond the end of the object, the range ends there.
     Between(ByteRange),
     /// `first-`: from this offset to the end.
     From(u64),
@@ -158,18 +160,18 @@ pub struct RangeRequest {
     specs: Box<[RangeSpec]>,
 }
 
-/// A [`RangeRequest`] applied to an object of known size.
+/// Result of applying a [`RangeRequest`] to an object of known size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// The ranges within the object in the requested order, at least one. They may overlap.
+    /// The ranges within the object, in the requested order. There is at least one, and they may overlap.
     Satisfiable(Vec<ByteRange>),
     /// No range lies within the object. The server responds with 416.
     Unsatisfiable,
 }
 
 impl RangeRequest {
-    /// Parses `bytes=` and a list of `first-last`, `first-` and `-length`. `None` for anything else and for more than
-    /// [`MAX_RANGES`]. A server then ignores the header (RFC 9110 §14.2).
+    /// Parses `bytes=` and a list of `first-last`, `first-` and `-length`. `None` for anything else, and for more than
+    /// [`MAX_RANGES`] ranges. In these cases a server ignores the header (RFC 9110 §14.2).
     pub fn parse(value: &[u8]) -> Option<Self> {
         let (unit, list) = split_once(value.trim_ascii(), b'=')?;
         if !unit.eq_ignore_ascii_case(b"bytes") {

@@ -1,6 +1,6 @@
 //! The server-side reader of requests.
 //!
-//! It works like [`crate::ResponseReader`] but is stricter about framing. A server that guesses can be tricked into
+//! It works like [`crate::ResponseReader`], but is stricter about framing. A server that guesses can be tricked into
 //! seeing a request that its client never sent.
 
 use std::mem::MaybeUninit;
@@ -82,7 +82,8 @@ pub struct RequestHead {
     pub keep_alive: bool,
     /// The value of `Host`. Always present in HTTP/1.1.
     pub host: Option<Box<str>>,
-    /// The value of `Range`. `None` also if the header is invalid or occurs twice, since a server then ignores it.
+    /// The value of `Range`. `None` if it is absent, and also if it is invalid or occurs twice, because a server then
+    /// ignores it.
     pub range: Option<RangeRequest>,
     /// `true` if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
@@ -103,7 +104,7 @@ pub enum BadRequest {
     /// The request line or a header is not valid.
     #[error("the head is not valid HTTP/1")]
     BadHead,
-    /// Not HTTP/1.0 or HTTP/1.1.
+    /// The request is not HTTP/1.0 or HTTP/1.1.
     #[error("the request is not HTTP/1.0 or HTTP/1.1")]
     NotHttp,
     /// `Host` is missing in HTTP/1.1, occurs twice, or is not UTF-8.
@@ -112,16 +113,17 @@ pub enum BadRequest {
     /// `Content-Length` is not a number, or two different numbers.
     #[error("Content-Length is not a single number")]
     BadContentLength,
-    /// `Transfer-Encoding` with HTTP/1.0 or together with `Content-Length`, which makes the end of the request ambiguous.
+    /// `Transfer-Encoding` occurs in HTTP/1.0 or together with `Content-Length`, which makes the end of the request
+    /// ambiguous.
     #[error("Transfer-Encoding with HTTP/1.0 or together with Content-Length")]
     AmbiguousFraming,
-    /// A `Transfer-Encoding` other than a single "chunked".
+    /// `Transfer-Encoding` is not a single "chunked".
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
     /// The size line or the line ending of a chunk is not valid.
     #[error("a chunk is not valid")]
     BadChunk,
-    /// Chunk extensions or trailers above their limits.
+    /// Chunk extensions or trailers are larger than their limits.
     #[error("chunk extensions or trailers are larger than 16 KiB")]
     ChunkFieldsTooLarge,
 }
@@ -188,9 +190,9 @@ impl RequestReader {
         *self = Self::new();
     }
 
-    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (all input was consumed) or
-    /// [`Event::End`] (unconsumed input belongs to the next request). `visit` gets name and value of each header.
-    /// After an error every further call returns the same error.
+    /// Reads from `input`. Call it again with the rest until it returns [`Event::NeedMore`] (all input was consumed) or
+    /// [`Event::End`] (unconsumed input belongs to the next request). `visit` is called with the name and the value of
+    /// each header. After an error, every further call returns the same error.
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, BadRequest> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -223,14 +225,14 @@ impl RequestReader {
         Ok(progress)
     }
 
-    /// Returns how many of the next bytes are body data for certain: the rest of the body or of the current chunk.
+    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk.
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
-    /// Skips body bytes that the caller has discarded unread, at most [`Self::opaque_bytes`].
+    /// Skips body bytes that the caller has discarded without reading them, at most [`Self::opaque_bytes`].
     pub fn skip(&mut self, bytes: u64) {
-        debug_assert!(bytes <= self.opaque_bytes(), "only opaque bytes can be skipped");
+        debug_assert!(bytes <= self.opaque_bytes(), "bytes other than body data were skipped");
         if let Some((_, body)) = &mut self.message {
             self.counts.body = self.counts.body.saturating_add(body.skip(bytes));
         }
@@ -241,7 +243,8 @@ impl RequestReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream: the client closed its side. [`Truncated::BeforeHead`] is an orderly close.
+    /// Handles the end of the stream, because the client closed its side. [`Truncated::BeforeHead`] means an orderly
+    /// close.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),
@@ -260,17 +263,17 @@ impl RequestReader {
         self.message.as_ref().map_or(Reading::Head, |(_, body)| body.reading())
     }
 
-    /// Returns the bytes received so far other than body data: the head, chunk framing, trailers.
+    /// Returns the number of bytes received so far that are not body data: the head, chunk framing and trailers.
     pub fn head_bytes(&self) -> u64 {
         self.counts.head
     }
 
-    /// Returns the body bytes received so far, read or skipped, without chunk framing.
+    /// Returns the number of body bytes received so far, whether read or skipped, without chunk framing.
     pub fn body_bytes(&self) -> u64 {
         self.counts.body
     }
 
-    /// Returns whether another request may follow: this one is complete and the client keeps the connection open.
+    /// Returns whether another request may follow: this one is complete, and the client keeps the connection open.
     pub fn reusable(&self) -> bool {
         let kept = self.message.as_ref().is_some_and(|(head, body)| head.keep_alive && body.is_complete());
         kept && self.failed.is_none()
@@ -284,7 +287,7 @@ fn parse_head(bytes: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Opti
     let parser = httparse::ParserConfig::default();
     let status = parser.parse_request_with_uninit_headers(&mut raw, bytes, &mut headers)?;
     let (Some(method), Some(target), Some(minor)) = (raw.method, raw.path, raw.version) else {
-        // The request line is incomplete, so all bytes belong to it.
+        // The request line is incomplete, so all bytes so far belong to it.
         let too_large = bytes.len() > MAX_REQUEST_LINE_BYTES;
         return if too_large { Err(BadRequest::RequestLineTooLarge) } else { Ok(None) };
     };
@@ -356,7 +359,7 @@ impl HeadBuilder {
             keep_alive: fields.persistent(version),
             host: self.host,
             range: self.range,
-            // Servers ignore it in HTTP/1.0 (RFC 9110 §10.1.1).
+            // Servers ignore `Expect` in HTTP/1.0 (RFC 9110 §10.1.1).
             expect_continue: self.expect_continue && version == Version::Http11,
         })
     }

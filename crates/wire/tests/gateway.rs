@@ -1,4 +1,5 @@
-//! Checks of CARs and blocks: made by hand, recorded from kubo, truncated, changed and split.
+//! Tests the checks of CARs and blocks. The inputs are made by hand, recorded from kubo, truncated, changed, or split
+//! into pieces.
 
 use cid::Cid;
 use cid::multihash::Multihash;
@@ -24,14 +25,14 @@ fn varint(mut number: usize) -> Vec<u8> {
     out
 }
 
-/// Returns a raw block and its CID.
+/// A block with its CID.
 type Block = (Cid, Vec<u8>);
 
 fn raw(data: &[u8]) -> Block {
     (cid(RAW, data), data.to_vec())
 }
 
-/// Returns a protobuf field of bytes.
+/// Returns a protobuf field that contains bytes.
 fn bytes(number: u8, data: &[u8]) -> Vec<u8> {
     [vec![number << 3 | 2], varint(data.len()), data.to_vec()].concat()
 }
@@ -113,14 +114,14 @@ fn missing_blocks_are_found() {
     let leaves = [raw(b"one"), raw(b"two")];
     let root = file(&[&leaves[0], &leaves[1]]);
     let without_leaf = car(&root, &[&root, &leaves[0]]);
-    assert_eq!(judge(&root, "", Depth::Structure, &without_leaf), Ok(()), "only the root is looked for");
+    assert_eq!(judge(&root, "", Depth::Structure, &without_leaf), Ok(()), "only the root must be present");
     let missing = Fault::BlockMissing { count: 1, cid: leaves[1].0 };
     assert_eq!(judge(&root, "", Depth::Blocks, &without_leaf), Err(missing));
     for depth in [Depth::Structure, Depth::Blocks] {
         assert_eq!(
             judge(&root, "", depth, &header(&root.0)),
             Err(Fault::RootMissing),
-            "as kubo answers for an absent CID"
+            "kubo responds with only a header to an absent CID"
         );
         assert_eq!(judge(&root, "", depth, &car(&root, &[&leaves[0]])), Err(Fault::RootMissing));
         assert!(matches!(judge(&root, "", depth, b""), Err(Fault::NotCar(_))));
@@ -142,13 +143,13 @@ fn the_scope_limits_the_required_blocks() {
         judge(root, &format!("?dag-scope={scope}"), Depth::Blocks, &car(root, blocks))
     };
     assert_eq!(of(&root, "block", &[&root]), Ok(()));
-    assert_eq!(of(&root, "entity", &[&root]), Ok(()), "a directory without its entries");
+    assert_eq!(of(&root, "entity", &[&root]), Ok(()), "a directory is complete without its entries");
     assert_eq!(of(&root, "all", &[&root, &part, &leaves[0], &leaves[1]]), Ok(()));
     assert!(matches!(of(&root, "all", &[&root]), Err(Fault::BlockMissing { count: 2, .. })));
     assert!(matches!(of(&root, "entity", &[&root, &part]), Err(Fault::Unrelated { .. })));
     assert_eq!(of(&part, "entity", &[&part, &leaves[0], &leaves[1]]), Ok(()));
     assert!(matches!(of(&part, "entity", &[&part, &leaves[0]]), Err(Fault::BlockMissing { .. })));
-    // The shards of a large directory belong to it, its entries do not.
+    // The shards of a large directory belong to its entity, but its entries do not.
     let deep = shard(&[("0Bb", &leaves[1])]);
     let large = shard(&[("A1", &deep), ("B2a", &leaves[0])]);
     assert_eq!(of(&large, "entity", &[&large, &deep]), Ok(()));
@@ -163,7 +164,8 @@ fn paths_are_followed() {
     let middle = directory(&[("x y", &inner)]);
     let root = directory(&[("a", &middle), ("b", &leaves[0])]);
     let of = |rest: &str, blocks: &[&Block]| {
-        // Gateways list the root, the end of the path, or a CID that represents nothing.
+        // As root in the header, gateways list the requested root, the block at the end of the path, or a CID that stands
+        // for nothing.
         let found: Vec<_> = [&root, &inner, &raw(b"")]
             .iter()
             .map(|named| judge(&root, rest, Depth::Blocks, &car(named, blocks)))
@@ -179,8 +181,12 @@ fn paths_are_followed() {
     assert!(matches!(of("/a/x%20y", &[&root]), Err(Fault::BlockMissing { count: 1, .. })));
     assert_eq!(of("/nope", &[&root]), Err(Fault::PathMissing("nope".into())));
     assert_eq!(of("/b/c", &[&root, &leaves[0]]), Err(Fault::PathMissing("c".into())));
-    assert_eq!(judge(&root, "/nope", Depth::Structure, &car(&root, &[&root])), Ok(()), "paths need the blocks");
-    // Of a large directory, the CAR contains only the shard on the path.
+    assert_eq!(
+        judge(&root, "/nope", Depth::Structure, &car(&root, &[&root])),
+        Ok(()),
+        "paths can only be checked with all blocks"
+    );
+    // For a large directory, the CAR contains only the shard on the path.
     let deep = shard(&[("0Bname", &leaves[1])]);
     let other = shard(&[("0Cname2", &leaves[0])]);
     let large = shard(&[("A1", &deep), ("A2", &other), ("B2n", &leaves[0])]);
@@ -258,11 +264,11 @@ fn absurd_lengths_are_rejected_before_buffering() {
 /// Responses of kubo 0.42.0, recorded on 2026-11-22 with `Gateway.NoFetch`.
 #[test]
 fn recorded_cars_of_kubo_are_checked() {
-    // An absent CID: status 200, Content-Length 59.
+    // The CID is absent. kubo sends status 200 and Content-Length 59.
     let absent = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
     let header_alone = header(&Cid::try_from(absent).unwrap());
     assert_eq!(header_alone.len(), 59);
-    // A missing path: a root that represents nothing, and the directory.
+    // The path does not exist. kubo lists a root that stands for nothing, and sends the directory.
     let directory = "bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li";
     let asked = GatewayRequest::from_target(&format!("/ipfs/{directory}/nope?format=car")).unwrap();
     let body = hex(PATH_NOT_THERE);

@@ -1,4 +1,4 @@
-//! Properties of every response and request, for any content and any split into pieces.
+//! Tests properties that hold for every response and request, with any content and split into any pieces.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,13 +21,13 @@ struct ReadResponse {
     end: Result<(), Truncated>,
 }
 
-/// Reads `input` in pieces of the given sizes (repeated), then ends the stream. Where `skips` is true, skips the next
-/// opaque bytes of the piece instead of reading them.
+/// Reads `input` in pieces of the given sizes (repeated in turn), then ends the stream. Where `skips` is true, the body
+/// data at the beginning of the piece is skipped instead of read.
 fn read_all(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<ReadResponse, Malformed> {
     read_all_with(&mut ResponseReader::new(), kind, input, sizes, skips)
 }
 
-/// Does the same as [`read_all`] with a reader that may have read other responses before.
+/// Like [`read_all`], but uses a reader that may have read other responses before.
 fn read_all_with(
     reader: &mut ResponseReader,
     kind: RequestKind,
@@ -54,7 +54,7 @@ fn read_all_with(
             }
             let mut visit = |name: &[u8], value: &[u8]| headers.push((name.to_vec(), value.to_vec()));
             let Progress { consumed: taken, event } = reader.read(piece, &mut visit)?;
-            assert!(taken <= piece.len(), "took more than was given");
+            assert!(taken <= piece.len(), "the reader consumed more than it was given");
             if let Event::Body(range) = &event {
                 assert!(!range.is_empty() && range.end == taken, "{range:?} of {taken}");
                 body_read.extend_from_slice(&piece[range.clone()]);
@@ -64,14 +64,14 @@ fn read_all_with(
             match event {
                 Event::End => break 'pieces,
                 Event::NeedMore => {
-                    assert!(piece.is_empty(), "left bytes that it needs");
+                    assert!(piece.is_empty(), "the reader left bytes that it needs");
                     break;
                 }
                 Event::Head | Event::Body(_) => {}
             }
         }
     }
-    assert_eq!(reader.head_bytes() + reader.body_bytes(), consumed as u64, "every byte is counted once");
+    assert_eq!(reader.head_bytes() + reader.body_bytes(), consumed as u64, "every byte must be counted once");
     let (head, interim, reusable) = (reader.head().cloned(), reader.interim(), reader.reusable());
     let (body_bytes, head_bytes) = (reader.body_bytes(), reader.head_bytes());
     let end = reader.end_of_stream();
@@ -170,7 +170,7 @@ proptest! {
         prop_assert!(skipped.body_read.len() <= whole.body_read.len());
         prop_assert_eq!(&ReadResponse { body_read: whole.body_read.clone(), ..skipped }, &whole);
 
-        // A stream that ends anywhere gives the same result in one piece and in many.
+        // A stream that ends anywhere must give the same result in one piece and in many.
         let cut = &framed.bytes[..cut_at.index(framed.bytes.len() + 1)];
         let once = read_all(RequestKind::Other, cut, &[usize::MAX], &[false]).unwrap();
         prop_assert_eq!(&read_all(RequestKind::Other, cut, &sizes, &[false]).unwrap(), &once);
@@ -206,7 +206,7 @@ proptest! {
         let _ = read_request(&bytes, &sizes);
     }
 
-    /// Almost valid responses reach more states of the reader than arbitrary bytes.
+    /// Damaged responses are almost valid, so they reach more states of the reader than arbitrary bytes.
     #[test]
     fn damaged_responses_never_panic_and_fail_alike_in_any_split(
         framed in framed(),
@@ -221,7 +221,8 @@ proptest! {
         let whole = read_all(RequestKind::Other, &bytes, &[usize::MAX], &[false]);
         let pieces = read_all(RequestKind::Other, &bytes, &sizes, &[false]);
         match (whole, pieces) {
-            // An error in a truncated head may go unnoticed if the head came in pieces. It is rejected either way.
+            // If a truncated head arrives in pieces, an error in it may not be noticed. The response is rejected either
+            // way.
             (Err(_), Ok(read)) => prop_assert!(matches!(read.end, Err(Truncated::InHead | Truncated::BeforeHead))),
             (whole, pieces) => prop_assert_eq!(pieces, whole),
         }
@@ -280,7 +281,7 @@ proptest! {
     }
 }
 
-/// Returns head, body and length of a request. `None` if it is incomplete or invalid.
+/// Reads a request, and returns its head, body and length. `None` if it is incomplete or invalid.
 fn read_request(input: &[u8], sizes: &[usize]) -> Option<(RequestHead, Vec<u8>, usize)> {
     let mut reader = RequestReader::new();
     let (mut body, mut consumed) = (Vec::new(), 0);
@@ -288,7 +289,7 @@ fn read_request(input: &[u8], sizes: &[usize]) -> Option<(RequestHead, Vec<u8>, 
         let mut piece = &input[consumed..consumed + (*size).min(input.len() - consumed)];
         loop {
             let Progress { consumed: taken, event } = reader.read(piece, &mut |_, _| {}).ok()?;
-            assert!(taken <= piece.len(), "took more than was given");
+            assert!(taken <= piece.len(), "the reader consumed more than it was given");
             if let Event::Body(range) = &event {
                 body.extend_from_slice(&piece[range.clone()]);
             }

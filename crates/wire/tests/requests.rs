@@ -1,4 +1,4 @@
-//! The request reader with input from valid and invalid clients.
+//! Tests the request reader with input from valid and invalid clients.
 
 use wire::request::MAX_REQUEST_LINE_BYTES;
 use wire::{

@@ -1,4 +1,5 @@
-//! The response reader with input from valid and invalid servers: one example for each known misbehavior.
+//! Tests the response reader with input from valid and invalid servers. There is one example for each known misbehavior.
+//! Rows refer to the table of misbehaviors in docs/liar.md.
 
 use wire::response::{MAX_HEAD_BYTES, MAX_HEADERS, MAX_INTERIM_BYTES, MAX_INTERIM_HEADS};
 use wire::{
@@ -80,7 +81,7 @@ fn an_incomplete_head_is_truncated() {
     let mut reader = read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n").unwrap().reader;
     assert_eq!(reader.end_of_stream(), Err(Truncated::InHead));
     let mut reader = read("HTTP/1.1 103 Early Hints\r\n\r\n").unwrap().reader;
-    assert_eq!(reader.end_of_stream(), Err(Truncated::InHead), "an interim head is no answer");
+    assert_eq!(reader.end_of_stream(), Err(Truncated::InHead), "an interim head is not a complete response");
     assert_eq!(reader.head(), None);
 }
 
@@ -127,7 +128,11 @@ fn invalid_heads_are_rejected() {
     let mut reader = ResponseReader::new();
     let refused = reader.read(b"rubbish", &mut |_, _| {});
     assert_eq!(refused, Err(Malformed::NotHttp));
-    assert_eq!(reader.read(b"HTTP/1.1 200 OK\r\n\r\n", &mut |_, _| {}), refused, "an error stays");
+    assert_eq!(
+        reader.read(b"HTTP/1.1 200 OK\r\n\r\n", &mut |_, _| {}),
+        refused,
+        "after an error, every call must return it"
+    );
     assert!(!reader.reusable() && !reader.is_complete());
 }
 
@@ -141,14 +146,14 @@ fn other_protocols_are_detected_by_their_first_bytes() {
     assert_eq!(rejection(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Some(Malformed::NotHttp));
     assert_eq!(rejection(b"\0\0\x12\x04\0\0\0\0\0"), Some(Malformed::NotHttp), "an HTTP/2 SETTINGS frame");
     assert_eq!(rejection("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), Some(Malformed::UnexpectedSwitch));
-    // Byte by byte, the reader detects it equally early.
+    // If bytes arrive one by one, the reader detects the protocol equally early.
     let mut reader = ResponseReader::new();
     assert!(reader.read(b"S", &mut |_, _| {}).is_err());
     let mut reader = ResponseReader::new();
     reader.read(b"H", &mut |_, _| {}).unwrap();
     assert_eq!(reader.read(b"e", &mut |_, _| {}), Err(Malformed::NotHttp));
 
-    // A valid response, then HTTP/0.9.
+    // A valid response is followed by HTTP/0.9.
     let read = read("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n<html>").unwrap();
     let mut reader = read.reader;
     reader.start(RequestKind::Other);
@@ -216,7 +221,7 @@ fn interim_responses_are_skipped_up_to_a_limit() {
     let input = interim.repeat(limit) + end;
     let read = read(&input).unwrap();
     assert_eq!((read.reader.interim(), read.body.as_slice()), (MAX_INTERIM_HEADS, &b"ok"[..]));
-    assert_eq!(read.headers.len(), 1, "only headers of the final head are visited");
+    assert_eq!(read.headers.len(), 1, "only headers of the final head must be visited");
     assert_eq!(read.reader.head_bytes(), input.len() as u64 - 2);
     assert_eq!(rejection(interim.repeat(limit + 1) + end), Some(Malformed::TooManyInterim));
     let big = format!("HTTP/1.1 102 Processing\r\nX: {}\r\n\r\n", "x".repeat(MAX_INTERIM_BYTES as usize / 2));
@@ -299,7 +304,7 @@ fn invalid_chunks_are_rejected() {
     for bad in ["x\r\n", "-5\r\n", "10000000000000000\r\n", "5\n", "1\r\nab\r\n", "\r\n", "5 5\r\n", "5 x\r\n"] {
         assert_eq!(chunks(bad), Some(Malformed::BadChunk), "{bad:?}");
     }
-    // Extensions of many small chunks count together.
+    // Extensions of many small chunks are counted together.
     let one = format!("1;{}\r\nx\r\n", "e".repeat(1000));
     assert_eq!(chunks(&one.repeat(17)), Some(Malformed::ChunkExtensionsTooLarge));
     assert_eq!(chunks(&one.repeat(16)), None);

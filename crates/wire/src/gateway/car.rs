@@ -1,4 +1,5 @@
-//! Reader of CARv1 framing: a header, then sections of length, CID and block. The input comes in pieces of any size.
+//! Reader of the framing of CARv1: a header, followed by sections. Each section consists of a length, a CID and a block.
+//! The input may come in pieces of any size.
 
 use super::Fault;
 use super::cbor::{self, Item};
@@ -8,9 +9,9 @@ use unsigned_varint::decode;
 
 /// Maximum size of the header.
 const HEADER_BYTES_MAX: u64 = 64 * 1024;
-/// Maximum size of a section, as in go-car. IPFS blocks have at most 2 MiB.
+/// Maximum size of a section, which is that of go-car. IPFS blocks have at most 2 MiB.
 const SECTION_BYTES_MAX: u64 = 8 << 20;
-/// Maximum size of a varint of 64 bits.
+/// Maximum number of bytes of a 64-bit varint.
 const VARINT_BYTES_MAX: usize = 10;
 
 /// A step in reading a CAR.
@@ -37,7 +38,7 @@ enum State {
     },
     Length,
     Cid {
-        /// Bytes of CID and block.
+        /// Total size of CID and block.
         section: u64,
     },
     Data {
@@ -51,14 +52,14 @@ pub(super) struct CarReader {
     state: State,
     /// The received part of a length, header or CID.
     buffered: Vec<u8>,
-    /// Number of bytes read.
+    /// Number of bytes read so far.
     at: u64,
     /// Offset of the current section.
     section_at: u64,
 }
 
 impl CarReader {
-    /// Reads from `piece` and removes the bytes that were read. `None` once it is empty.
+    /// Returns the next event. Removes the bytes that were read from `piece`. Returns `None` when `piece` is empty.
     pub(super) fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Result<Option<Event<'p>>, Fault> {
         loop {
             if let State::Data { left: 0 } = self.state {
@@ -115,13 +116,14 @@ impl CarReader {
         }
     }
 
-    /// Finishes at the end of the body.
+    /// Checks that the CAR is complete at the end of the body.
     pub(super) fn end(&self) -> Result<(), Fault> {
         let cut = |within, missing: u64| Err(Fault::CutShort { within, missing });
         match self.state {
             State::Length if self.buffered.is_empty() => Ok(()),
             State::HeaderLength => Err(Fault::NotCar("the body is empty or ends inside it")),
-            // A CBOR map begins with these bits. HTML pages and error messages do not.
+            // A CBOR map begins with these bits. HTML pages and error messages do not, so they are recognized by their
+            // first byte.
             State::Header { .. } if self.buffered.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
                 Err(Fault::NotCar("it is not a CBOR map"))
             }
@@ -139,7 +141,7 @@ impl CarReader {
         }
     }
 
-    /// Buffers bytes until there are `wanted`. Returns whether there are enough.
+    /// Buffers bytes until there are `wanted` of them. Returns whether there are enough.
     fn buffer(&mut self, piece: &mut &[u8], wanted: usize) -> bool {
         let (taken, rest) = piece.split_at(piece.len().min(wanted.saturating_sub(self.buffered.len())));
         self.buffered.extend_from_slice(taken);
@@ -163,7 +165,7 @@ impl CarReader {
         Ok(None)
     }
 
-    /// Buffers the bytes of a CID and none after it.
+    /// Buffers the bytes of a CID, but none after it.
     fn cid(&mut self, piece: &mut &[u8], section: u64) -> Result<Option<Cid>, Fault> {
         loop {
             match read_cid(&self.buffered) {
@@ -218,7 +220,7 @@ pub(super) fn read_cid(bytes: &[u8]) -> Read {
         }
     }
     let [codec, function, size] = numbers;
-    // A `Cid` has room for 64 bytes.
+    // A `Cid` has space for digests of up to 64 bytes.
     let Some(size) = usize::try_from(size).ok().filter(|size| *size <= 64) else { return Read::Bad };
     let Some(digest) = rest.get(..size) else { return Read::Short(size - rest.len()) };
     match Multihash::wrap(function, digest) {

@@ -1,4 +1,5 @@
-//! Minimal reader of DAG-CBOR items, enough for CAR headers and links. DAG-CBOR has no items of indefinite length.
+//! Minimal reader of DAG-CBOR items. It supports what CAR headers and links need. DAG-CBOR has no items of indefinite
+//! length.
 
 /// Tag of a CID.
 const CID_TAG: u64 = 42;
@@ -17,7 +18,7 @@ pub(super) enum Item<'a> {
     Other,
 }
 
-/// Splits off the next item. `None` at the end, and if the item is not valid.
+/// Removes the next item from the input and returns it. `None` at the end, or if the item is not valid.
 pub(super) fn next<'a>(input: &mut &'a [u8]) -> Option<Item<'a>> {
     let (&first, mut rest) = input.split_first()?;
     let argument = match first & 0x1f {

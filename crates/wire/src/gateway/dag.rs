@@ -1,22 +1,24 @@
-//! The check that a CAR contains the whole requested DAG and nothing else.
+//! Checks that a CAR contains the whole requested DAG and nothing else.
 //!
-//! Each block is processed once. It resolves the open links to it and opens its own links, as far as they are in scope.
-//! Blocks may arrive in any order. Those that arrive before a link to them wait, within limits.
+//! Each block is processed once. Open links to the block are resolved, and the block's own links become open if they are
+//! in scope. Blocks may arrive in any order. Blocks that arrive before a link to them are kept until the link arrives,
+//! within limits.
 
 use super::node::{self, Kind, PbNode};
 use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};
 use cid::Cid;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of blocks in a DAG. Each takes 24 bytes of memory. A piece of 64 GiB in blocks of 256 KiB has 262,144.
+/// Maximum number of blocks in a DAG. Each takes 24 bytes of memory. A file of 64 GiB in blocks of 256 KiB has 262,144
+/// blocks.
 const BLOCKS_MAX: usize = 1 << 20;
 /// Maximum number of open links at a time.
 const OPEN_MAX: usize = 1 << 17;
 /// Maximum total size of blocks that wait for a link to them.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// The identity of a block: the beginning of its hash and its codec. 128 bits are enough, since the whole hash of each
-/// block is checked.
+/// The identity of a block: the beginning of its hash, and its codec. 128 bits of the hash are enough, because the whole
+/// hash of each block is checked separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key([u8; 16], u64);
 
@@ -33,11 +35,11 @@ impl Key {
 /// The reason why a block is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// On the path, after this many of its names.
+    /// The block is on the path, after this many names of the path.
     Path(usize),
-    /// Part of the requested file or directory.
+    /// The block is part of the requested file or directory.
     Entity,
-    /// Below the requested block, including everything below.
+    /// The block is below the requested one, and everything below it is requested as well.
     Below,
 }
 
@@ -45,12 +47,12 @@ enum Role {
 #[derive(Debug)]
 pub(super) struct Dag {
     request: GatewayRequest,
-    /// Blocks that still have to arrive.
+    /// Blocks that have not arrived yet.
     open: HashMap<Key, (Cid, Role)>,
-    /// Shards of a large directory, one of which may continue the path.
+    /// Shards of a large directory. The path may continue in one of them.
     possible: HashMap<Key, Role>,
     seen: HashSet<Key>,
-    /// Blocks without a known link to them.
+    /// Blocks that have arrived before any link to them.
     waiting: HashMap<Key, (Cid, Vec<u8>)>,
     waiting_bytes: usize,
     /// `true` if the end of the path was found.
@@ -73,7 +75,7 @@ impl Dag {
         Ok(dag)
     }
 
-    /// Adds a block with a correct hash. `data` is empty if the codec has no links.
+    /// Adds a block whose hash was checked. `data` is empty if blocks with this codec have no links.
     pub(super) fn block(&mut self, cid: &Cid, data: Vec<u8>) -> Result<(), Fault> {
         let key = Key::of(cid);
         if self.seen.contains(&key) || self.waiting.contains_key(&key) {
@@ -96,7 +98,7 @@ impl Dag {
         self.follow(links)
     }
 
-    /// Opens links and processes linked blocks that have already arrived.
+    /// Opens links. Processes those linked blocks that have already arrived.
     fn follow(&mut self, mut links: Vec<(Cid, Role)>) -> Result<(), Fault> {
         while let Some((cid, role)) = links.pop() {
             let key = Key::of(&cid);
@@ -152,7 +154,7 @@ impl Dag {
         if prefix == 0 {
             return Err(Fault::PathMissing(name.into()));
         }
-        // A hash of the name decides which shard is the right one. The CAR contains only that shard.
+        // A hash of the name determines which shard is the right one. The CAR contains only this shard.
         let mut here = Vec::new();
         for link in node.links.iter().filter(|link| link.name.len() == prefix) {
             let (next, role) = (normal(&link.cid), Role::Path(depth));
@@ -166,9 +168,9 @@ impl Dag {
         Ok(here)
     }
 
-    /// Finishes the check at the end of the CAR.
+    /// Checks at the end of the CAR that nothing is missing.
     pub(super) fn end(self) -> Result<(), Fault> {
-        // The smallest one, so the same body always produces the same example.
+        // The smallest CID is reported, so that the same body always produces the same message.
         if let Some(cid) = self.open.values().map(|(cid, _)| *cid).min() {
             return Err(Fault::BlockMissing { count: self.open.len(), cid });
         }

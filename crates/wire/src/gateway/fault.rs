@@ -71,22 +71,22 @@ pub enum Fault {
 /// The reason why a response cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// The hash function of a CID.
+    /// The hash function of a CID is not supported.
     #[error("hash functions other than sha1, sha2-256, sha2-512, blake2b-256 and identity are not supported")]
     Hash,
-    /// The codec of a block whose links are needed.
+    /// The links of a block are needed, but its codec is not supported.
     #[error("the links of blocks with codecs other than raw, dag-pb, dag-cbor, cbor and json are not supported")]
     Codec,
-    /// A path through a block that is not dag-pb.
+    /// The path leads through a block that is not dag-pb.
     #[error("paths through blocks other than dag-pb are not supported")]
     Path,
-    /// A block with links that is too large to buffer.
+    /// A block with links is too large to be buffered.
     #[error("blocks with links above 2 MiB are not supported")]
     NodeSize,
-    /// Too many blocks to keep track of.
+    /// There are too many blocks or links to keep track of.
     #[error("the DAG has more than 1,048,576 blocks, or more than 131,072 links are open at once")]
     Blocks,
-    /// Blocks that arrive long before the links to them.
+    /// Blocks arrive long before the links to them.
     #[error("more than 4 MiB of blocks arrive before the links to them")]
     Order,
 }

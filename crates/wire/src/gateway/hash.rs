@@ -12,7 +12,7 @@ const IDENTITY: u64 = 0x00;
 const SHA1: u64 = 0x11;
 const SHA2_256: u64 = 0x12;
 const SHA2_512: u64 = 0x13;
-/// Used by Lotus for client data.
+/// Used by Lotus for data of clients.
 const BLAKE2B_256: u64 = 0xb220;
 
 /// Minimum size of a digest, as in IPFS. Shorter digests are too weak.
@@ -26,7 +26,8 @@ pub(super) fn is_inline(cid: &Cid) -> bool {
 /// The hash of a block that is being read.
 #[derive(Debug)]
 pub(super) enum BlockHasher {
-    /// Compared byte by byte: number of bytes so far, whether they were equal, and the CID.
+    /// The CID contains the block itself, so bytes are compared: number of bytes so far, whether they were equal, and the
+    /// CID.
     Identity(usize, bool, Cid),
     Sha1(Sha1),
     Sha256(Sha256),
@@ -65,7 +66,7 @@ impl BlockHasher {
         }
     }
 
-    /// Compares the hash with the digest in the CID, which may be a prefix of the hash.
+    /// Compares the hash with the digest in the CID. The digest may be a prefix of the hash.
     pub(super) fn check(self, cid: &Cid) -> Result<(), Fault> {
         let wanted = cid.hash().digest();
         let is_equal = match self {

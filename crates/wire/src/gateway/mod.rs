@@ -1,12 +1,12 @@
 //! Incremental checks of IPFS gateway responses: CARs (CARv1) and single blocks.
 //!
-//! The end of the HTTP body does not prove that a CAR is complete. A gateway that cannot find a block can only stop early,
-//! and kubo then ends the chunks properly with status 200. So a CAR is read block by block. [`Depth::Structure`] checks the
-//! framing and the presence of the requested block. [`Depth::Blocks`] also checks each block against its CID, and that the
-//! requested DAG is complete.
+//! The end of the HTTP body does not prove that a CAR is complete. If a gateway cannot find a block, all it can do is
+//! stop early. kubo then ends the chunked body properly, with status 200. CARs are therefore read block by block.
+//! [`Depth::Structure`] checks the framing and the presence of the requested block. [`Depth::Blocks`] also checks each
+//! block against its CID, and whether the requested DAG is complete.
 //!
-//! Memory is bounded: raw blocks are hashed and never buffered, blocks with links are buffered one at a time.
-//! Formats: CARv1 (<https://ipld.io/specs/transport/car/carv1/>), Trustless Gateway
+//! The use of memory is bounded. Raw blocks are hashed and never buffered, and blocks with links are buffered one at a
+//! time. The formats are CARv1 (<https://ipld.io/specs/transport/car/carv1/>) and Trustless Gateway
 //! (<https://specs.ipfs.tech/http-gateways/trustless-gateway/>).
 
 mod car;
@@ -28,9 +28,9 @@ use hash::BlockHasher;
 /// The depth of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Header, framing, and presence of the root block. Blocks are not hashed.
+    /// Checks the header, the framing, and the presence of the root block. Blocks are not hashed.
     Structure,
-    /// Also the hash of each block, and the presence of every block in scope.
+    /// Also checks the hash of each block, and the presence of every block in scope.
     Blocks,
 }
 
@@ -39,12 +39,12 @@ mod codec {
     pub(super) const RAW: u64 = 0x55;
     pub(super) const DAG_PB: u64 = 0x70;
     pub(super) const DAG_CBOR: u64 = 0x71;
-    /// Plain CBOR. It has no links, like JSON.
+    /// Plain CBOR. Like JSON, it has no links.
     pub(super) const CBOR: u64 = 0x51;
     pub(super) const JSON: u64 = 0x0200;
 }
 
-/// Converts a CID to version 1 for comparison. Version 0 is short for version 1 with dag-pb.
+/// Converts a CID to version 1 for comparison. A CID of version 0 means the same as one of version 1 with dag-pb.
 fn normal(cid: &Cid) -> Cid {
     Cid::new_v1(cid.codec(), *cid.hash())
 }
@@ -64,7 +64,8 @@ enum Kind {
 struct CarCheck {
     reader: CarReader,
     root: Cid,
-    /// `true` if the header must list the root. With a path, gateways list either the root or the block at the path's end.
+    /// `true` if the header must list the root. If there is a path, gateways list either the root or the block at the end
+    /// of the path.
     root_in_header: bool,
     root_seen: bool,
     /// `None` at [`Depth::Structure`].
@@ -83,7 +84,7 @@ struct Blocks {
 struct Current {
     cid: Cid,
     hasher: BlockHasher,
-    /// The bytes of a block that can have links.
+    /// The bytes of the block, if blocks with its codec can have links.
     data: Option<Vec<u8>>,
 }
 
@@ -91,7 +92,7 @@ impl Check {
     /// Creates the check of the response to a request. `None` if there is nothing to check.
     ///
     /// # Errors
-    /// The depth needs the hash function of the root, which is not supported.
+    /// Fails if blocks have to be hashed and the hash function of the root is not supported.
     pub fn new(request: GatewayRequest, depth: Depth) -> Result<Option<Self>, Fault> {
         let kind = match (request.format, depth) {
             (Format::Raw, Depth::Blocks) => Kind::Block(Box::new((BlockHasher::of(&request.root)?, request.root))),
@@ -100,7 +101,7 @@ impl Check {
                 reader: CarReader::default(),
                 root: normal(&request.root),
                 root_in_header: request.path.is_empty(),
-                // An inline CID contains its own block.
+                // An inline CID contains the block itself.
                 root_seen: hash::is_inline(&request.root),
                 blocks: match depth {
                     Depth::Structure => None,
@@ -192,7 +193,7 @@ impl Blocks {
 
     fn end_block(&mut self) -> Result<(), Fault> {
         let Some(current) = self.current.take() else {
-            debug_assert!(false, "the end of a block follows its beginning");
+            debug_assert!(false, "a block ended that had not begun");
             return Ok(());
         };
         current.hasher.check(&current.cid)?;

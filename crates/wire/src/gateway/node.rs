@@ -1,6 +1,6 @@
-//! Links of blocks in dag-pb (with the UnixFS kind of the node) and DAG-CBOR.
+//! Reads the links of blocks in dag-pb (with the UnixFS kind of the node) and in DAG-CBOR.
 //!
-//! The parser reads only the few protobuf fields that matter. A library would copy all bytes of a block.
+//! The parser reads only the few protobuf fields that are needed. A library would copy all bytes of a block.
 
 use super::car::{Read, cid_in_cbor, read_cid};
 use super::cbor::{self, Item};
@@ -11,7 +11,7 @@ use unsigned_varint::decode;
 /// Maximum size of a block with links. No IPFS node sends or accepts larger blocks.
 pub(super) const BYTES_MAX: u64 = 2 << 20;
 
-/// Returns whether this module reads links of blocks with this codec.
+/// Returns whether this module can read the links of blocks with this codec.
 pub(super) fn can_have_links(codec: u64) -> bool {
     matches!(codec, codec::DAG_PB | codec::DAG_CBOR)
 }
@@ -19,14 +19,14 @@ pub(super) fn can_have_links(codec: u64) -> bool {
 /// The UnixFS kind of a dag-pb block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A file or a part of one. Links lead to its bytes.
+    /// A file or a part of a file. Links lead to further parts.
     File,
     /// A directory. Links lead to its entries.
     Directory,
-    /// A shard of a large directory. Links with a name of `prefix` characters lead to further shards. Other links lead to
-    /// entries, and their names follow after `prefix` characters.
+    /// A shard of a large directory. A link whose name has only `prefix` characters leads to a further shard. Other links
+    /// lead to entries, whose names start after `prefix` characters.
     Shard { prefix: usize },
-    /// A symlink, or not UnixFS.
+    /// A symlink, or a block that is not UnixFS.
     #[default]
     Other,
 }
@@ -51,7 +51,7 @@ enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Splits off the next field and returns its number and value.
+/// Removes the next field from the message, and returns its number and value.
 fn field<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
     let (key, rest) = decode::u64(message).ok()?;
     let (value, rest) = match key & 7 {
@@ -64,7 +64,7 @@ fn field<'a>(message: &mut &'a [u8]) -> Option<(u64, Field<'a>)> {
             let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
             (Field::Bytes(bytes), rest)
         }
-        // Neither dag-pb nor UnixFS has other types.
+        // Neither dag-pb nor UnixFS uses other types of fields.
         _ => return None,
     };
     *message = rest;
@@ -101,7 +101,7 @@ fn link(mut message: &[u8]) -> Option<Link<'_>> {
     Some(Link { name, cid: cid? })
 }
 
-/// Returns the UnixFS kind from the data of a dag-pb block, which may be arbitrary bytes.
+/// Returns the UnixFS kind, which is read from the data of a dag-pb block. The data may be arbitrary bytes.
 fn kind(mut data: &[u8]) -> Kind {
     let (mut kind, mut fanout) = (None, 256_u64);
     while !data.is_empty() {

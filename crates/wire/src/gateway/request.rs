@@ -1,4 +1,4 @@
-//! The content that a gateway request asks for, parsed from the request target.
+//! The content that a gateway request asks for. It is parsed from the request target.
 
 use crate::percent::{Space, decoded_text};
 use cid::Cid;
@@ -32,7 +32,7 @@ pub enum Scope {
 /// The value of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR. The default for requests of this program.
+    /// A CAR. This is the default for requests of this program.
     Car,
     /// A single block.
     Raw,

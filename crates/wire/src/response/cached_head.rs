@@ -1,11 +1,11 @@
-//! Cache of the last head of a connection, so that an identical head needs no parsing.
+//! Cache of the last head of a connection. An identical head needs no parsing.
 //!
-//! Responses to the same request differ little, and within the same second of `Date` often not at all. Parsing is most
-//! of the cost of a small response, and comparing bytes is cheaper.
+//! Responses to the same request differ little. Within the same second of `Date`, their heads are often identical.
+//! Parsing is most of the cost of a small response, and comparing bytes is cheaper.
 
 use super::{Head, RequestKind};
 
-/// Maximum size of a cached head, which limits the memory per connection. Longer heads are parsed each time.
+/// Maximum size of a cached head, which limits the memory per connection. Longer heads are always parsed.
 const MAX_BYTES: usize = 1024;
 /// Maximum number of fields of a cached head.
 const MAX_FIELDS: usize = 32;
@@ -15,7 +15,7 @@ const MAX_FIELDS: usize = 32;
 pub(super) struct CachedHead {
     kind: RequestKind,
     head: Head,
-    /// All bytes from the first to the empty line.
+    /// All bytes of the head, including the empty line at its end.
     bytes: Vec<u8>,
     fields: Vec<FieldSpan>,
 }
@@ -36,7 +36,7 @@ pub(super) struct FieldSpans {
 }
 
 impl FieldSpans {
-    /// Records a field of the head `bytes`. Name and value are slices of it.
+    /// Records a field of the head `bytes`. `name` and `value` are slices of `bytes`.
     #[inline]
     pub fn record(&mut self, bytes: &[u8], name: &[u8], value: &[u8]) {
         if let Some(field) = self.spans.get_mut(self.count) {
@@ -46,7 +46,8 @@ impl FieldSpans {
     }
 }
 
-/// Returns offset and length of a slice of `bytes`. Wrong for heads above [`MAX_BYTES`], which are not cached.
+/// Returns offset and length of `part`, a slice of `bytes`. The result is wrong for heads above [`MAX_BYTES`], but these
+/// are not cached.
 #[inline]
 fn span(bytes: &[u8], part: &[u8]) -> (u16, u16) {
     (part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr()) as u16, part.len() as u16)
@@ -59,7 +60,7 @@ fn part(bytes: &[u8], (start, length): (u16, u16)) -> &[u8] {
 }
 
 impl CachedHead {
-    /// Stores a head and its bytes in place of an earlier one.
+    /// Stores a head and its bytes, replacing an earlier one.
     pub fn store(earlier: &mut Option<Box<Self>>, kind: RequestKind, bytes: &[u8], fields: &FieldSpans, head: &Head) {
         let Some(fields) = fields.spans.get(..fields.count).filter(|_| bytes.len() <= MAX_BYTES) else { return };
         match earlier {
@@ -77,7 +78,7 @@ impl CachedHead {
         }
     }
 
-    /// Returns length and content of the cached head if `input` begins with it. Calls `visit` with each field.
+    /// If `input` begins with the cached head, returns its length and content, and calls `visit` with each field.
     #[inline]
     pub fn match_input(
         &self,

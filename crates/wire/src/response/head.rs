@@ -17,8 +17,8 @@ pub struct Head {
     pub version: Version,
     /// The framing of the body.
     pub framing: Framing,
-    /// `true` if the server keeps the connection open. [`super::ResponseReader::reusable`] decides whether the client may
-    /// reuse it.
+    /// `true` if the server keeps the connection open. Whether the client may reuse it is decided by
+    /// [`super::ResponseReader::reusable`].
     pub keep_alive: bool,
     /// The value of `Content-Range`.
     pub content_range: RangeField,
@@ -28,7 +28,7 @@ pub struct Head {
     pub encoding: Encoding,
     /// The value of `Location`. Read from 3xx responses only.
     pub location: Location,
-    /// The value of `Content-Length`, also where it does not frame the body (HEAD, 304, chunked).
+    /// The value of `Content-Length`, even where it does not determine the end of the body (HEAD, 304, chunked).
     pub declared_length: Option<u64>,
     /// Irregularities that do not make the response unreadable.
     pub flags: HeadFlags,
@@ -50,7 +50,7 @@ pub enum RangeField {
 pub enum Encoding {
     /// Absent, or "identity".
     Identity,
-    /// Any other coding. The bytes of the body are not those of the object.
+    /// Any other coding. The bytes of the body then differ from those of the object.
     Other,
 }
 
@@ -61,16 +61,17 @@ pub enum Location {
     Absent,
     /// One value, or several equal ones.
     One(Box<str>),
-    /// Empty, longer than [`MAX_LOCATION_BYTES`], not UTF-8, or with whitespace or control characters.
+    /// The value is empty, longer than [`MAX_LOCATION_BYTES`], not UTF-8, or contains whitespace or control characters.
     Invalid,
-    /// Different values.
+    /// Several different values.
     Several,
 }
 
 /// Irregularities in a head that is otherwise valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeadFlags {
-    /// Both `Transfer-Encoding` and `Content-Length`. The chunks determine the end, and the connection is not reused.
+    /// The head has both `Transfer-Encoding` and `Content-Length`. The chunks determine the end, and the connection is
+    /// not reused.
     pub smuggling_risk: bool,
     /// `Content-Length` occurs more than once with the same number.
     pub duplicate_length: bool,
@@ -85,10 +86,10 @@ pub enum Malformed {
     /// The head has more than [`MAX_HEADERS`].
     #[error("the head has more than 100 headers")]
     TooManyHeaders,
-    /// A header line with a control character, an invalid name, or no colon.
+    /// A header line has a control character, an invalid name, or no colon.
     #[error("the head is not valid HTTP/1")]
     BadHead,
-    /// HTTP/0.9, another version, or another protocol.
+    /// The response has another version, such as HTTP/0.9, or another protocol.
     #[error("the response is not HTTP/1.0 or HTTP/1.1")]
     NotHttp,
     /// The status line is not valid, or its code is not within 100 to 599.
@@ -97,25 +98,26 @@ pub enum Malformed {
     /// `Content-Length` is not a number, or two different numbers.
     #[error("Content-Length is not a single number")]
     BadContentLength,
-    /// A `Transfer-Encoding`, which HTTP/1.0 does not have, in an HTTP/1.0 response.
+    /// An HTTP/1.0 response has a `Transfer-Encoding`, which HTTP/1.0 does not define.
     #[error("an HTTP/1.0 response has a Transfer-Encoding")]
     TransferEncodingInHttp10,
-    /// A `Transfer-Encoding` other than a single "chunked".
+    /// `Transfer-Encoding` is not a single "chunked".
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
-    /// More interim heads than [`super::MAX_INTERIM_HEADS`], or more bytes in them than [`super::MAX_INTERIM_BYTES`].
+    /// There are more interim heads than [`super::MAX_INTERIM_HEADS`], or more bytes in them than
+    /// [`super::MAX_INTERIM_BYTES`].
     #[error("too many interim (1xx) responses")]
     TooManyInterim,
-    /// Status 101, a protocol switch that the client did not request.
+    /// Status 101: the server switches protocols, which the client did not request.
     #[error("the server switches protocols without a request to do so (101)")]
     UnexpectedSwitch,
     /// The size line or the line ending of a chunk is not valid.
     #[error("a chunk is not valid")]
     BadChunk,
-    /// Chunk extensions above [`super::MAX_CHUNK_EXTENSION_BYTES`].
+    /// Chunk extensions are larger than [`super::MAX_CHUNK_EXTENSION_BYTES`].
     #[error("chunk extensions are larger than 16 KiB")]
     ChunkExtensionsTooLarge,
-    /// Trailers above [`super::MAX_TRAILER_BYTES`].
+    /// Trailers are larger than [`super::MAX_TRAILER_BYTES`].
     #[error("trailers are larger than 16 KiB")]
     TrailersTooLarge,
 }
@@ -184,13 +186,13 @@ pub(super) enum Parsed {
     Final(Head),
 }
 
-/// Parses a head. `None` if it is incomplete. Calls `visit` with the headers of a complete final head only.
+/// Parses a head. `None` if it is incomplete. Calls `visit` with each header, but only for a complete final head.
 pub(super) fn parse_head(
     bytes: &[u8],
     kind: RequestKind,
     visit: &mut impl FnMut(&[u8], &[u8]),
 ) -> Result<Option<(usize, Parsed)>, Malformed> {
-    // Uninitialized, since writing 100 empty headers first would cost as much as parsing.
+    // The array is not initialized, because writing 100 empty headers first would cost as much as parsing.
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut raw = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
@@ -265,7 +267,7 @@ impl HeadBuilder {
         Ok(())
     }
 
-    /// Applies the rules of RFC 9112 §6.3 in their order.
+    /// Applies the rules of RFC 9112 §6.3, in the order given there.
     fn finish(self, kind: RequestKind) -> Result<Head, Malformed> {
         let Self { mut head, fields } = self;
         match head.version {
@@ -290,7 +292,7 @@ impl HeadBuilder {
 }
 
 impl Location {
-    /// Combines this with one more `Location` header.
+    /// Combines this value with one more `Location` header.
     fn and(self, value: &[u8]) -> Self {
         let more = match std::str::from_utf8(value) {
             Ok(text) if text.is_empty() || text.len() > MAX_LOCATION_BYTES => Self::Invalid,

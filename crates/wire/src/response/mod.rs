@@ -1,8 +1,8 @@
 //! The client-side reader of responses.
 //!
-//! This is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body bytes
-//! are only counted. [`ResponseReader::opaque_bytes`] returns how many may be skipped unread, so the caller can discard
-//! them inside the kernel.
+//! This is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body bytes are
+//! only counted. [`ResponseReader::opaque_bytes`] returns how many bytes may be skipped without reading them, so that the
+//! caller can discard them inside the kernel.
 
 mod cached_head;
 mod head;
@@ -31,7 +31,7 @@ pub const MAX_TRAILER_BYTES: u32 = chunked::MAX_TRAILER_BYTES;
 /// Maximum size of a `Location` value.
 pub const MAX_LOCATION_BYTES: usize = 8 * 1024;
 
-/// The kind of a request, as far as it affects the framing of the response.
+/// The properties of a request that affect the framing of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// A HEAD request. The response has no body, regardless of its headers.
@@ -59,7 +59,7 @@ pub struct ResponseReader {
 struct Trailers {
     /// `true` to keep them.
     keep: bool,
-    /// The received bytes without line feeds. The chunk reader limits their number.
+    /// The received bytes of trailer fields, without line feeds. The chunk reader limits their number.
     bytes: Vec<u8>,
 }
 
@@ -114,9 +114,9 @@ impl ResponseReader {
         })
     }
 
-    /// Reads from `input`. Call again with the rest until [`Event::NeedMore`] (all input was consumed) or
-    /// [`Event::End`] (unconsumed input does not belong to this response). `visit` gets name and value of each
-    /// header of the final head. After an error every further call returns the same error.
+    /// Reads from `input`. Call it again with the rest until it returns [`Event::NeedMore`] (all input was consumed) or
+    /// [`Event::End`] (unconsumed input does not belong to this response). `visit` is called with the name and the value
+    /// of each header of the final head. After an error, every further call returns the same error.
     #[inline]
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, Malformed> {
         if let Some(failed) = self.failed {
@@ -177,7 +177,8 @@ impl ResponseReader {
         Ok(Progress::new(at, Event::NeedMore))
     }
 
-    /// Switches to the body after a complete final head. `length` bytes of the head came with this piece of input.
+    /// Switches to the body after a complete final head. `consumed` is the number of bytes read from this piece of input,
+    /// and `length` is how many of them belong to the final head.
     #[inline]
     fn begin_body(&mut self, consumed: usize, length: usize, head: Head) -> Progress {
         self.counts.head += length as u64;
@@ -188,25 +189,26 @@ impl ResponseReader {
 
     fn count_interim(&mut self) -> Result<(), Malformed> {
         self.interim += 1;
-        // Before the final head, all bytes belong to interim heads.
+        // Before the final head, all bytes counted so far belong to interim heads.
         if self.interim > MAX_INTERIM_HEADS || self.counts.head > MAX_INTERIM_BYTES {
             return Err(Malformed::TooManyInterim);
         }
         Ok(())
     }
 
-    /// Returns how many of the next bytes are body data for certain: the rest of the body or of the current chunk, or
-    /// [`u64::MAX`] if the body ends with the connection. 0 in heads and framing, and after the end of the response.
+    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk, or
+    /// [`u64::MAX`] if the body ends with the connection. Returns 0 in heads and framing, and after the end of the
+    /// response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
-    /// Skips body bytes that the caller has discarded unread, at most [`Self::opaque_bytes`]. They count as received.
-    /// Bytes beyond that are not counted.
+    /// Skips body bytes that the caller has discarded without reading them, at most [`Self::opaque_bytes`]. They count as
+    /// received. Any bytes beyond that limit are not counted.
     #[inline]
     pub fn skip(&mut self, bytes: u64) {
-        debug_assert!(bytes <= self.opaque_bytes(), "only opaque bytes can be skipped");
+        debug_assert!(bytes <= self.opaque_bytes(), "bytes other than body data were skipped");
         if let Some((_, body)) = &mut self.message {
             self.counts.body = self.counts.body.saturating_add(body.skip(bytes));
         }
@@ -219,8 +221,8 @@ impl ResponseReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream: the server closed its side. Not an error if the response was complete or ends with
-    /// the connection.
+    /// Handles the end of the stream, because the server closed its side. This is not an error if the response was
+    /// complete, or if its body ends with the connection.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),
@@ -246,21 +248,21 @@ impl ResponseReader {
         self.message.is_none() && !self.head_buffer.is_empty()
     }
 
-    /// Returns the bytes received so far other than body data: all heads, chunk framing, trailers.
+    /// Returns the number of bytes received so far that are not body data: all heads, chunk framing and trailers.
     #[inline]
     pub fn head_bytes(&self) -> u64 {
         self.counts.head
     }
 
-    /// Returns the body bytes received so far, read or skipped, without chunk framing.
+    /// Returns the number of body bytes received so far, whether read or skipped, without chunk framing.
     #[inline]
     pub fn body_bytes(&self) -> u64 {
         self.counts.body
     }
 
-    /// Returns whether the connection may carry another request: the response is complete, did not end with the
+    /// Returns whether the connection can be used for another request: the response is complete and did not end with the
     /// connection, and the server keeps the connection open. Excess bytes after the end also forbid reuse, but only the
-    /// caller sees them.
+    /// caller can detect them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {
             let kept = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;

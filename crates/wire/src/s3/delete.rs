@@ -11,7 +11,7 @@ pub const MAX_DELETED: usize = 1000;
 pub struct DeleteRequest {
     /// The keys of the objects, 1 to [`MAX_DELETED`].
     pub keys: Vec<Box<str>>,
-    /// `true` if the response lists errors only.
+    /// `true` if the response lists only errors.
     pub quiet: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct DeleteError {
     pub key: Box<str>,
     /// The reason.
     pub code: ErrorCode,
-    /// An explanation for people, at most 1 KiB.
+    /// An explanation for readers, at most 1 KiB.
     pub message: Box<str>,
 }
 

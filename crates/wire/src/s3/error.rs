@@ -44,7 +44,7 @@ macro_rules! codes {
 codes! {
     /// The request is not allowed or not signed.
     AccessDenied 403;
-    /// The authorization cannot be parsed, or is for another region.
+    /// The `Authorization` header cannot be parsed, or is for another region.
     AuthorizationHeaderMalformed 400;
     /// A checksum does not match.
     BadDigest 400;
@@ -68,13 +68,13 @@ codes! {
     InvalidArgument 400;
     /// The name of the bucket is not valid.
     InvalidBucketName 400;
-    /// A part is missing or has another ETag.
+    /// A part is missing, or its ETag differs.
     InvalidPart 400;
     /// The parts are not in order.
     InvalidPartOrder 400;
     /// The range is outside the object.
     InvalidRange 416;
-    /// S3 has no such request.
+    /// S3 does not define such a request.
     InvalidRequest 400;
     /// The session token is not valid.
     InvalidToken 400;
@@ -128,12 +128,12 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// An `<Error>` message. Its texts come from the server and have to be escaped before they are shown.
+/// An `<Error>` message. Its texts come from the server, and must be escaped before they are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorBody {
     /// The error code.
     pub code: ErrorCode,
-    /// An explanation for people, at most 1 KiB.
+    /// An explanation for readers, at most 1 KiB.
     pub message: Box<str>,
     /// The bucket or object, at most 1 KiB.
     pub resource: Option<Box<str>>,

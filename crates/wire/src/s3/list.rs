@@ -14,14 +14,14 @@ pub struct ListResult {
     pub delimiter: Box<str>,
     /// Maximum number of keys per page.
     pub max_keys: u64,
-    /// The continuation token of the next page, sent back unchanged. `None` on the last page.
+    /// The continuation token for the next page, which the client sends back unchanged. `None` on the last page.
     pub next: Option<Box<str>>,
     /// The objects in the order of their keys.
     pub objects: Vec<ListedObject>,
     /// Prefixes of grouped keys, up to and including the delimiter.
     pub common_prefixes: Vec<Box<str>>,
-    /// `true` if the message percent-encodes keys (`encoding-type=url`), since XML cannot contain all characters. The keys
-    /// in this struct are always decoded.
+    /// `true` if keys in the message are percent-encoded (`encoding-type=url`), because XML cannot contain all
+    /// characters. The keys in this struct are always decoded.
     pub url_encoded: bool,
 }
 
@@ -52,7 +52,7 @@ impl ListResult {
             decoded.map_or(Ok(text.into()), |decoded| decoded.map(Into::into).ok_or(XmlError::BadValue(name)))
         };
         let next = if root.flag("IsTruncated")? {
-            // Without a token the client would request the first page forever.
+            // Without a token, the client would request the first page again and again.
             let token = root.required("NextContinuationToken")?;
             Some(if token.is_empty() { Err(XmlError::BadValue("NextContinuationToken")) } else { Ok(token.into()) }?)
         } else {
@@ -126,7 +126,7 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    /// The example with a continuation token in Amazon's "ListObjectsV2".
+    /// The example is from Amazon's "ListObjectsV2", with a continuation token.
     #[test]
     fn the_published_example_is_parsed() {
         let text = r#"<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">

@@ -1,4 +1,4 @@
-//! Locations of objects: `s3://bucket/prefix` from the user, and host and path of a request.
+//! Locations of objects: `s3://bucket/prefix` as users write it, and the host and path of a request.
 
 use crate::percent;
 use crate::url::Origin;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Maximum size of a key in UTF-8.
 pub const MAX_KEY_BYTES: usize = 1024;
 
-/// The name of a bucket: 3 to 255 letters, digits, dots, hyphens and underscores, which covers all names that S3 has
+/// The name of a bucket: 3 to 255 letters, digits, dots, hyphens and underscores. This includes all names that S3 has
 /// ever allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Bucket(Box<str>);
@@ -33,7 +33,7 @@ impl Bucket {
     }
 
     /// Returns whether the name can be part of a host name: at most 63 bytes, lower case, labels that begin and end with
-    /// a letter or digit, and not an IPv4 address. S3 requires this of new buckets.
+    /// a letter or digit, and not an IPv4 address. S3 requires this for new buckets.
     pub fn fits_host(&self) -> bool {
         let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let label = |label: &str| {
@@ -49,16 +49,16 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// An invalid location from the user.
+/// A location from the user that is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// No `s3://` at the beginning.
+    /// The text does not begin with `s3://`.
     #[error("this is not an S3 location: write s3://BUCKET or s3://BUCKET/PREFIX")]
     NoScheme,
-    /// Nothing between `s3://` and the next slash.
+    /// There is nothing between `s3://` and the next slash.
     #[error("the S3 location has no bucket: write s3://BUCKET/PREFIX, and give the server's address with its own flag")]
     NoBucket,
-    /// An invalid bucket name.
+    /// The name of the bucket is not valid.
     #[error(
         "the bucket's name is not valid: use 3 to 255 letters, digits, dots, hyphens and underscores, \
          and give a server's address, port or password with its own flag"
@@ -67,7 +67,7 @@ pub enum LocationError {
     /// The key or prefix is longer than [`MAX_KEY_BYTES`].
     #[error("the key or prefix is longer than 1024 bytes")]
     KeyTooLong,
-    /// A NUL character, which no server accepts.
+    /// The key or prefix contains a NUL character, which no server accepts.
     #[error("the key or prefix contains a NUL character")]
     BadKey,
 }
@@ -77,13 +77,13 @@ pub enum LocationError {
 pub struct S3Location {
     /// The bucket.
     pub bucket: Bucket,
-    /// Unencoded key or prefix. Percent signs, question marks and number signs have no special meaning. Empty for the whole
-    /// bucket.
+    /// Key or prefix without any encoding: percent signs, question marks and number signs have no special meaning. Empty
+    /// for the whole bucket.
     pub key: Box<str>,
 }
 
 impl S3Location {
-    /// Returns whether the text begins with `s3:` and so is meant as a location, valid or not.
+    /// Returns whether the text begins with `s3:`. The user then means a location, even if it is not valid.
     pub fn has_scheme(text: &str) -> bool {
         text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("s3:"))
     }
@@ -134,7 +134,7 @@ pub enum AddressingError {
 }
 
 impl Addressing {
-    /// Returns the origin to connect to, and to name in `Host`, for a bucket of this endpoint.
+    /// Returns the origin for requests to a bucket of this endpoint: the client connects to it and names it in `Host`.
     pub fn origin(self, endpoint: &Origin, bucket: &Bucket) -> Result<Origin, AddressingError> {
         if self == Self::Path {
             return Ok(endpoint.clone());
@@ -148,7 +148,8 @@ impl Addressing {
         Ok(Origin { host: format!("{bucket}.{}", endpoint.host).into(), ..endpoint.clone() })
     }
 
-    /// Appends the path of an object, or of the bucket if the key is empty, in the canonical form that is signed.
+    /// Appends the path of an object in the canonical form that is signed. If the key is empty, appends the path of the
+    /// bucket.
     pub fn write_path(self, bucket: &Bucket, key: &str, out: &mut String) {
         out.push('/');
         if self == Self::Path {
@@ -237,7 +238,7 @@ mod tests {
             }
         }
 
-        /// Decoding a path with another URL library returns the key.
+        /// Decoding a path with another URL library must return the key.
         #[test]
         fn paths_decode_to_their_keys(key in "\\PC{0,20}") {
             let bucket = Bucket::parse("bucket").unwrap();

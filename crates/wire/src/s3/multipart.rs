@@ -1,4 +1,4 @@
-//! Messages that begin and complete a multipart upload, including errors in responses with status 200.
+//! Messages that begin and complete a multipart upload, including errors that arrive with status 200.
 
 use super::error::ErrorBody;
 use super::xml::{Element, Writer, XmlError};
@@ -13,7 +13,7 @@ pub struct InitiatedUpload {
     pub bucket: Box<str>,
     /// The key of the future object.
     pub key: Box<str>,
-    /// The identifier that parts refer to. Not empty.
+    /// The identifier to which the parts refer. Not empty.
     pub upload_id: Box<str>,
 }
 
@@ -41,7 +41,7 @@ impl InitiatedUpload {
 /// A part in the list that completes an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedPart {
-    /// 1 to [`MAX_PARTS`].
+    /// The number of the part, 1 to [`MAX_PARTS`].
     pub number: u16,
     /// The ETag from the server's response to the part.
     pub etag: Box<str>,
@@ -58,7 +58,7 @@ pub fn write_complete<'a>(parts: impl IntoIterator<Item = &'a CompletedPart>, ou
     }
 }
 
-/// Parses the request that completes an upload. Returns the parts in the order of the list, which may be any.
+/// Parses the request that completes an upload. Returns the parts in the order of the list, which may be any order.
 pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     let root = Element::parse_named(bytes, "CompleteMultipartUpload")?;
     let part = |element: &Element| -> Result<CompletedPart, XmlError> {
@@ -88,12 +88,12 @@ pub struct CompletedUpload {
     pub etag: Box<str>,
 }
 
-/// The outcome of completing an upload. Servers may send status 200 before they know it.
+/// The outcome of completing an upload. Servers may send status 200 before they know the outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Completed {
     /// The object exists.
     Done(CompletedUpload),
-    /// The upload failed, regardless of the status.
+    /// The upload failed, even if the status is 200.
     Failed(ErrorBody),
 }
 
@@ -132,7 +132,8 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The example is from Amazon's "CompleteMultipartUpload", with whitespace that keeps the connection alive.
+    /// The example is from Amazon's "CompleteMultipartUpload". Whitespace comes first, because servers send it to keep
+    /// the connection alive.
     #[test]
     fn an_error_in_a_200_is_an_error() {
         let text = "\n \n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n<Error>\n <Code>InternalError</Code>\n \
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(read(&part("1").repeat(10_001)), Err(XmlError::TooMany));
     }
 
-    /// gofakes3 (rclone, renterd) and others use these names.
+    /// gofakes3 (used by rclone and renterd) and other servers use these names.
     #[test]
     fn the_name_of_the_outermost_element_does_not_matter() {
         for root in ["InitiateMultipartUpload", "InitiateMultipartUploadResult", "Other"] {

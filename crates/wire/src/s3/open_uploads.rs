@@ -8,7 +8,7 @@ use crate::percent::{self, Space};
 pub struct OpenUploads {
     /// The uploads in the order of their keys.
     pub uploads: Vec<OpenUpload>,
-    /// The end of this page, if there is a next one.
+    /// The last upload of this page, if there is a next page.
     pub next: Option<UploadMarker>,
 }
 
@@ -17,11 +17,11 @@ pub struct OpenUploads {
 pub struct OpenUpload {
     /// The decoded key of the future object.
     pub key: Box<str>,
-    /// The identifier that parts refer to. Not empty.
+    /// The identifier to which the parts refer. Not empty.
     pub upload_id: Box<str>,
 }
 
-/// The last upload of a page, which the next request repeats.
+/// The last upload of a page. The request for the next page repeats it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadMarker {
     /// The decoded key.
@@ -34,7 +34,7 @@ impl OpenUploads {
     /// Parses a message.
     ///
     /// # Errors
-    /// Another message, or a truncated page without a marker for the next one.
+    /// Fails if this is another message, or if the list is truncated and has no marker for the next page.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "ListMultipartUploadsResult", &["Upload", "IsTruncated"])?;
         let url_encoded = root.text("EncodingType").is_some_and(|text| text.trim_ascii() == "url");
@@ -91,7 +91,7 @@ mod tests {
     use proptest::option;
     use proptest::prelude::*;
 
-    /// The first example in Amazon's "ListMultipartUploads", shortened.
+    /// The first example from Amazon's "ListMultipartUploads", shortened.
     #[test]
     fn the_published_example_is_parsed() {
         let text = r#"<?xml version="1.0" encoding="UTF-8"?>

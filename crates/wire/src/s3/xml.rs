@@ -1,15 +1,15 @@
-//! The subset of XML that S3 uses: elements with text. The parser builds a small tree with limits.
+//! The subset of XML that S3 uses, which is elements with text. The parser builds a small tree, within limits.
 //!
-//! The parser is `quick-xml`. It ignores namespaces and attributes, which no message needs. It rejects document types, so
-//! there are no entities that could expand.
+//! The parser is `quick-xml`. Namespaces and attributes are ignored, because no message needs them. Document types are
+//! rejected, so there are no entities that could expand.
 
 use quick_xml::Reader;
 use quick_xml::escape::partial_escape;
 use quick_xml::events::{BytesRef, Event};
 
-/// Maximum size of a message. A listing of 1000 percent-encoded keys of 1024 bytes has less than 4 MiB.
+/// Maximum size of a message. A listing of 1000 keys of 1024 bytes, percent-encoded, has less than 4 MiB.
 pub const MAX_XML_BYTES: usize = 8 << 20;
-/// Maximum number of elements in a message. 10,000 parts of four elements each fit.
+/// Maximum number of elements in a message. This is enough for 10,000 parts of four elements each.
 const MAX_ELEMENTS: usize = 100_000;
 /// Maximum depth of nesting. Messages use up to 4 levels.
 const MAX_DEPTH: usize = 8;
@@ -19,25 +19,25 @@ const MAX_NAME_BYTES: usize = 128;
 /// The reason why a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum XmlError {
-    /// Larger than [`MAX_XML_BYTES`].
+    /// The message is larger than [`MAX_XML_BYTES`].
     #[error("the XML message is larger than 8 MiB")]
     TooLarge,
-    /// Too many elements, too deep nesting, or too long names.
+    /// There are too many elements, they are nested too deeply, or names are too long.
     #[error("the XML message has too many elements, or they are nested too deeply")]
     TooMany,
-    /// Not UTF-8.
+    /// The message is not UTF-8.
     #[error("the XML message is not UTF-8")]
     NotUtf8,
-    /// Not well-formed, or with a document type.
+    /// The message is not well-formed, or has a document type.
     #[error("the XML message is not well-formed")]
     Malformed,
-    /// Another message than the one expected.
+    /// The message is not the expected one.
     #[error("the XML message is not a {0}")]
     NotA(&'static str),
     /// A required element is missing.
     #[error("the XML message has no {0}")]
     Missing(&'static str),
-    /// An element with an invalid value.
+    /// The value of an element is not valid.
     #[error("the XML message has an invalid {0}")]
     BadValue(&'static str),
 }
@@ -84,8 +84,9 @@ impl Element {
         if root.is(name) { Ok(root) } else { Err(XmlError::NotA(name)) }
     }
 
-    /// Parses a response that has this name or one of these children. Servers differ in the name of the outermost element
-    /// (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check it. An error never counts as another response.
+    /// Parses a response. It must have this name, or one of these children, because servers differ in the name of the
+    /// outermost element (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check it. An error is never parsed
+    /// as another response.
     pub(super) fn parse_response(
         bytes: &[u8],
         name: &'static str,
@@ -177,7 +178,7 @@ impl Tree {
     }
 }
 
-/// Returns the character of a reference: one of the five predefined by XML, or a number.
+/// Returns the character for which a reference stands: one of the five predefined by XML, or a number.
 fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
         return Ok(character);
@@ -205,7 +206,7 @@ impl<'a> Writer<'a> {
     /// Begins a message.
     pub(super) fn new(out: &'a mut String, name: &'static str) -> Self {
         out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        // Errors have no namespace.
+        // Error messages have no namespace.
         if name == "Error" {
             out.push_str("<Error>");
         } else {
@@ -244,7 +245,7 @@ impl<'a> Writer<'a> {
         self.out.extend(["</", name, ">"]);
     }
 
-    /// Writes an element with text if there is a text.
+    /// Writes an element with text. Writes nothing if there is no text.
     pub(super) fn optional(&mut self, name: &'static str, text: Option<&str>) {
         if let Some(text) = text {
             self.text(name, text);

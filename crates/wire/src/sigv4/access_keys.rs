@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 /// Maximum size of an access key.
 const MAX_ACCESS_KEY_BYTES: usize = 256;
-/// Maximum size of a secret key or a session token. Tokens have a few kilobytes.
+/// Maximum size of a secret key or a session token. Session tokens have a few kilobytes.
 const MAX_SECRET_BYTES: usize = 8 * 1024;
 
 /// A secret text. `Debug` does not show it, and its memory is overwritten on drop.
@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Invalid keys from the user or a file. Messages never repeat them.
+/// Keys from the user or a file that are not valid. Messages never repeat them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
     /// The access key is empty, too long, or contains characters that a signature cannot contain.
@@ -53,7 +53,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Validates keys, so they cannot break a header.
+    /// Validates keys, so that they cannot break a header.
     pub fn new(access_key: &str, secret: Secret, token: Option<Secret>) -> Result<Self, KeysError> {
         if !is_visible(access_key, MAX_ACCESS_KEY_BYTES) || access_key.contains(',') {
             return Err(KeysError::BadAccessKey);
@@ -67,7 +67,8 @@ impl Keys {
         Ok(Self { access_key: access_key.into(), secret, token })
     }
 
-    /// Returns the access key, which identifies the secret key. Requests contain it, but reports must not show it.
+    /// Returns the access key, which identifies the secret key. Requests contain the access key, but reports must not
+    /// show it.
     pub fn access_key(&self) -> &str {
         &self.access_key
     }

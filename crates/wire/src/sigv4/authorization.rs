@@ -1,4 +1,5 @@
-//! The unverified signature of a request and its parameters, parsed from the `Authorization` header or the query.
+//! The signature of a request and its parameters, parsed from the `Authorization` header or the query. They are not
+//! verified here.
 
 use super::ALGORITHM;
 use super::canonical_request::Request;
@@ -19,12 +20,12 @@ pub(super) enum Location {
     Query,
 }
 
-/// The invalid part of a signature.
+/// The part of a signature that is missing or invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthorizationPart {
     /// The algorithm is not AWS4-HMAC-SHA256, or `Authorization` is not a list of three parts.
     Algorithm,
-    /// The credential is not KEY/DAY/REGION/SERVICE/aws4_request with the day of the date.
+    /// The credential is not of the form KEY/DAY/REGION/SERVICE/aws4_request, or its day differs from the date.
     Credential,
     /// `x-amz-date` does not occur exactly once, or is not in the form 20130524T000000Z.
     Date,
@@ -34,9 +35,9 @@ pub enum AuthorizationPart {
     SignedHeaders,
     /// The signature is not 64 hexadecimal digits.
     Signature,
-    /// `x-amz-content-sha256` or the related `x-amz-trailer`.
+    /// `x-amz-content-sha256` or the related `x-amz-trailer` is not valid.
     ContentSha256,
-    /// `x-amz-decoded-content-length`.
+    /// `x-amz-decoded-content-length` is missing or not a number.
     DecodedLength,
     /// A header is not text, or occurs twice.
     Headers,
@@ -151,7 +152,7 @@ impl<'r> RawAuthorization<'r> {
         let date = self.date.ok_or(bad(AuthorizationPart::Date))?;
         let time = Timestamp::parse(&date).ok_or(bad(AuthorizationPart::Date))?;
         let credential = self.credential.ok_or(bad(AuthorizationPart::Credential))?;
-        // Split from the right, since access keys of other systems may contain slashes.
+        // Split from the right, because access keys of other systems may contain slashes.
         let mut parts = credential.rsplitn(5, '/');
         let mut part = || parts.next().ok_or(bad(AuthorizationPart::Credential));
         let (terminator, service, region, day, access_key) = (part()?, part()?, part()?, part()?, part()?);

@@ -1,11 +1,11 @@
-//! The canonical request: a normalized text of a request that client and server both compute.
+//! The canonical request: a normalized form of a request as text. Client and server both compute it.
 //!
-//! For S3 the path is encoded once and not normalized further. `a//b` and `a/../b` are distinct keys.
+//! For S3, the path is percent-encoded once and not normalized further, because `a//b` and `a/../b` are distinct keys.
 
 use crate::percent::{self, Space};
 use std::ops::Range;
 
-/// Maximum number of headers in a signature, the same as in a head.
+/// Maximum number of headers that a signature covers. It equals the maximum in a head.
 pub const MAX_SIGNED_HEADERS: usize = crate::MAX_HEADERS;
 
 /// The parts of a request that the signature covers.
@@ -17,7 +17,8 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The request target after the question mark. Empty if there is none.
     pub query: &'a str,
-    /// Names in any case and values as sent. For signing, the headers to sign, including `Host`. For verification, all.
+    /// Header names in any case, with values as sent. To sign, these are the headers to sign, including `Host`. To
+    /// verify, these are all headers of the request.
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
@@ -51,7 +52,7 @@ impl<'a> SignedHeaders<'a> {
     fn write_lines(&self, out: &mut Vec<u8>) {
         for (at, (name, value)) in self.list[..self.count].iter().enumerate() {
             if self.repeats(at) {
-                // Continue the line of the same name.
+                // Continue the line of the previous header, which has the same name.
                 out.pop();
                 out.push(b',');
             } else {
@@ -78,7 +79,7 @@ impl<'a> SignedHeaders<'a> {
     }
 }
 
-/// Appends a header's value, trimmed and with runs of spaces reduced to one.
+/// Appends a header's value, trimmed and with consecutive spaces reduced to one.
 fn push_value(value: &[u8], out: &mut Vec<u8>) {
     let mut words = value.trim_ascii().split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     if let Some(first) = words.next() {
@@ -104,7 +105,7 @@ impl Parameters {
         self.spans.clear();
     }
 
-    /// Adds the parameters of a query as sent, except those with encoded names that `skip` selects.
+    /// Adds the parameters of a query as sent, except those that `skip` selects by their encoded names.
     pub(super) fn push_query(&mut self, query: &str, skip: impl Fn(&str) -> bool) {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));

@@ -1,8 +1,8 @@
-//! The server side of `aws-chunked`: verification of a body in signed chunks.
+//! The server side of `aws-chunked`: verifies a body in signed chunks.
 //!
 //! The framing is that of the chunked transfer coding, with signatures in extensions and trailers, so the same reader
-//! parses it. The decoder passes data on as they arrive and rejects a chunk with a wrong signature at its end. Callers
-//! must not publish stored data before [`Event::End`].
+//! parses it. The decoder passes on data as it arrives. If the signature of a chunk is wrong, the decoder can only reject
+//! the chunk at its end. Callers must therefore not publish stored data before [`Event::End`].
 
 use super::chunk_encoder::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
 use super::chunk_signatures::SignatureChain;
@@ -19,13 +19,13 @@ pub enum ChunkRefusal {
     /// The framing is not valid.
     #[error("a chunk is not valid")]
     Syntax,
-    /// Extensions or trailers above their limits.
+    /// Extensions or trailers are larger than their limits.
     #[error("chunk extensions or trailers are larger than 16 KiB")]
     TooLarge,
-    /// A chunk without a signature, or with one that is not 64 hexadecimal digits.
+    /// A chunk has no signature, or one that is not 64 hexadecimal digits.
     #[error("a chunk has no valid signature")]
     NoSignature,
-    /// A wrong signature of a chunk or trailer.
+    /// The signature of a chunk or trailer is wrong.
     #[error("the signature of a chunk does not match")]
     Mismatch,
     /// The trailer is not valid, or not the one that `x-amz-trailer` announced.
@@ -58,17 +58,17 @@ pub struct ChunkDecoder {
     /// The hash of the current chunk. Used only if chunks are signed.
     hash: Sha256,
     signature: Option<Signature>,
-    /// Remaining data bytes.
+    /// Number of remaining data bytes.
     left: u64,
     ended: Option<Result<(), ChunkRefusal>>,
 }
 
-/// Framing that has been read but not yet processed. The limits of the reader bound it.
+/// Framing that has been read but not yet processed. Its size is limited by the limits of the reader.
 #[derive(Debug, Default)]
 struct PendingFraming {
     extension: Vec<u8>,
     trailer: Vec<u8>,
-    /// A complete size line, and whether it is that of the last chunk.
+    /// `Some` if a complete size line was read; true if it is that of the last chunk.
     line: Option<bool>,
 }
 
@@ -111,7 +111,7 @@ impl ChunkDecoder {
         self.ended == Some(Ok(()))
     }
 
-    /// Reads from `input` like [`crate::RequestReader::read`], but without [`Event::Head`]. After an error every further
+    /// Reads from `input` like [`crate::RequestReader::read`], but without [`Event::Head`]. After an error, every further
     /// call returns the same error.
     pub fn read(&mut self, input: &[u8]) -> Result<Progress, ChunkRefusal> {
         match self.ended {
@@ -124,7 +124,8 @@ impl ChunkDecoder {
 
     fn step(&mut self, input: &[u8]) -> Result<Progress, ChunkRefusal> {
         let step = self.reader.read_observed(input, &mut self.framing);
-        // The size line comes before any error of the reader, so the result does not depend on how the input is split.
+        // The size line is processed before any error of the reader is reported. The result thus does not depend on how
+        // the input is split into pieces.
         if let Some(last) = self.framing.line.take() {
             self.begin_chunk(last)?;
         }
@@ -202,7 +203,7 @@ impl ChunkDecoder {
 struct Fields<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Fields<'a> {
-    /// Parses lines that end in a carriage return, since the observer gets no line feeds.
+    /// Parses lines that end in a carriage return only, because observers get no line feeds.
     fn parse(text: &'a [u8]) -> Result<Self, ChunkRefusal> {
         let text = std::str::from_utf8(text).map_err(|_| ChunkRefusal::BadTrailer)?;
         let fields = text.split_terminator('\r').map(|line| {

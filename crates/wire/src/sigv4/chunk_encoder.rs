@@ -36,9 +36,9 @@ impl ChunkEncoder {
     /// The bytes that follow the data of a chunk.
     pub const CHUNK_END: &'static [u8] = b"\r\n";
 
-    /// Appends the bytes before the data of a chunk, for callers that send data without copying them. The caller sends
-    /// the data next, and then [`Self::CHUNK_END`]. Returns false and appends nothing if `data` is empty, since an
-    /// empty chunk would be the last one.
+    /// Appends the bytes that precede the data of a chunk. This is for callers that send data without copying it: they
+    /// send the data next, and then [`Self::CHUNK_END`]. If `data` is empty, returns false and appends nothing, because
+    /// an empty chunk would mark the end of the body.
     pub fn chunk_head(&mut self, data: &[u8], out: &mut Vec<u8>) -> bool {
         if data.is_empty() {
             return false;
@@ -81,8 +81,8 @@ impl ChunkEncoder {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Returns the size of a body of `body_bytes` after framing into chunks of `chunk_bytes`, the last of which may be
-    /// smaller. This is the `Content-Length` of the request.
+    /// Returns the size of a body of `body_bytes` after it has been divided into chunks of `chunk_bytes`. The last chunk
+    /// may be smaller. The result is the `Content-Length` of the request.
     pub fn framed_bytes(streaming: Streaming, body_bytes: u64, chunk_bytes: NonZeroU64) -> u64 {
         let signature = if streaming.is_signed() { 1 + CHUNK_SIGNATURE.len() as u64 + SIGNATURE_DIGITS } else { 0 };
         let around = |data: u64| u64::from(data.max(1).ilog2() / 4 + 1) + signature + 2;
@@ -101,7 +101,7 @@ impl ChunkEncoder {
     }
 }
 
-/// Returns the hash of the trailer as it is signed: one line that ends in a bare line feed.
+/// Returns the hash of the trailer in the form that is signed: one line that ends in a single line feed.
 pub(super) fn trailer_hash(name: &str, value: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [name, ":", value, "\n"] {

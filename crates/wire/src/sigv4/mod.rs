@@ -1,9 +1,10 @@
-//! AWS Signature Version 4 for S3: [`Signer`] and [`ChunkEncoder`] for the client, [`Verifier`] and [`ChunkDecoder`] for
-//! the server.
+//! AWS Signature Version 4 for S3. [`Signer`] and [`ChunkEncoder`] are for the client, [`Verifier`] and [`ChunkDecoder`]
+//! for the server.
 //!
-//! All functions are pure; callers pass time and keys. docs/s3.md describes what is signed. It follows Amazon's
-//! "Authenticating Requests (AWS Signature Version 4)". This is own code, since an SDK costs more client CPU than the rest
-//! of a small request. Tests compare it with the `aws-sigv4` crate and with Amazon's published examples.
+//! All functions are pure: callers pass in time and keys. docs/s3.md describes what is signed, which follows Amazon's
+//! "Authenticating Requests (AWS Signature Version 4)". No SDK is used, because signing with one costs more client CPU
+//! than the rest of a small request. Tests compare the signatures with those of the `aws-sigv4` crate and with Amazon's
+//! published examples.
 
 mod access_keys;
 mod authorization;
@@ -30,12 +31,13 @@ pub use verify::{Refusal, SignedBody, Verified, Verifier};
 
 use sha2::{Digest, Sha256};
 
-/// Maximum difference between the clocks of client and server.
+/// Maximum difference between the clocks of client and server, in seconds.
 pub const SKEW_MAX_SECONDS: u64 = 15 * 60;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Replaces a canonical request by its string to sign: algorithm, time, scope and hash of the request.
+/// Replaces a canonical request by its string to sign, which consists of algorithm, time, scope and the hash of the
+/// request.
 fn string_to_sign(time: &timestamp::TimestampText, scope: &[u8], text: &mut Vec<u8>) {
     let hash = Sha256::digest(&text);
     text.clear();

@@ -1,9 +1,9 @@
-//! The signature's coverage of the body: the value of `x-amz-content-sha256`.
+//! How the signature covers the body, as given by the value of `x-amz-content-sha256`.
 
 use crate::checksum::Algorithm;
 use crate::hex;
 
-/// The coverage of the body by the signature of the head.
+/// How the signature of the head covers the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// The body is not signed.
@@ -14,7 +14,7 @@ pub enum Payload {
     Chunks(Streaming),
 }
 
-/// The coverage of the chunks of a body.
+/// How signatures cover the chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streaming {
     /// Every chunk has a signature that covers the previous one.
@@ -25,7 +25,7 @@ pub enum Streaming {
     UnsignedTrailer(Trailer),
 }
 
-/// The checksum of the whole body after its last chunk.
+/// The checksum of the whole body that follows its last chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
     algorithm: Algorithm,
@@ -38,7 +38,7 @@ impl Trailer {
         algorithm.header().map(|name| Self { algorithm, name })
     }
 
-    /// Returns the trailer that `x-amz-trailer` names.
+    /// Returns the trailer that has this name in `x-amz-trailer`.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Algorithm::ALL.into_iter().filter_map(Self::new).find(|trailer| trailer.name.eq_ignore_ascii_case(name))
     }
@@ -48,14 +48,14 @@ impl Trailer {
         self.algorithm
     }
 
-    /// Returns the value of `x-amz-trailer`: the name of the trailer field.
+    /// Returns the value of `x-amz-trailer`, which is the name of the trailer field.
     pub fn name(self) -> &'static str {
         self.name
     }
 }
 
 impl Streaming {
-    /// Returns the checksum after the last chunk, if there is one.
+    /// Returns the trailer, if a checksum follows the last chunk.
     pub fn trailer(self) -> Option<Trailer> {
         match self {
             Self::Signed => None,
@@ -75,7 +75,7 @@ pub(super) const CHUNKS_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAI
 pub(super) const UNSIGNED_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 
 impl Payload {
-    /// The payload of requests without a body: the SHA-256 of no bytes.
+    /// The payload of requests without a body, which is the SHA-256 of no bytes.
     pub const EMPTY: Self = Self::Sha256(EMPTY_SHA256);
 
     /// Appends the value of `x-amz-content-sha256`.

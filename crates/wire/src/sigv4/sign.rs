@@ -11,22 +11,22 @@ use super::{ALGORITHM, string_to_sign};
 use std::fmt;
 use std::sync::Arc;
 
-/// Maximum validity of a presigned request: seven days.
+/// Maximum validity of a presigned request, in seconds: seven days.
 pub const MAX_EXPIRY_SECONDS: u32 = 604_800;
 
 /// The reason why a request cannot be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
-    /// More headers than [`super::MAX_SIGNED_HEADERS`].
+    /// The request has more headers than [`super::MAX_SIGNED_HEADERS`].
     #[error("a signature covers at most 100 headers")]
     TooManyHeaders,
-    /// No `Host` header, which has to be signed.
+    /// The request has no `Host` header, which must be signed.
     #[error("a request without Host cannot be signed")]
     NoHost,
-    /// A header that signing adds.
+    /// The request already has a header that signing adds.
     #[error("signing adds Authorization, X-Amz-Date, X-Amz-Content-Sha256 and X-Amz-Security-Token: leave them out")]
     Reserved,
-    /// A validity outside of 1 s to [`MAX_EXPIRY_SECONDS`].
+    /// The validity is not from 1 s to [`MAX_EXPIRY_SECONDS`].
     #[error("the validity of a presigned request must be 1 s to 7 days")]
     BadExpiry,
 }
@@ -37,8 +37,8 @@ impl From<TooMany> for SignError {
     }
 }
 
-/// A signer of requests for one access key, region and service. Each thread has its own. It caches the signing key of the
-/// day and keeps its buffers, so signing does not allocate once they have grown.
+/// A signer of requests for one access key, region and service. Each thread has its own signer. It caches the signing key
+/// of the day and keeps its buffers, so signing does not allocate once the buffers have grown.
 #[derive(Clone)]
 pub struct Signer {
     keys: Keys,
@@ -65,10 +65,10 @@ impl Signer {
         Self { keys, region, service, cached_key: None, canonical, parameters: Parameters::default(), payload }
     }
 
-    /// Appends the header lines that sign the request, with their ends. See [`Self::sign_fields`].
+    /// Appends the header lines that sign the request, including their line endings. See [`Self::sign_fields`].
     ///
     /// # Errors
-    /// As [`Self::sign_fields`]. After an error nothing was appended.
+    /// As for [`Self::sign_fields`]. After an error, nothing was appended.
     pub fn sign(
         &mut self,
         now: Timestamp,
@@ -80,11 +80,11 @@ impl Signer {
     }
 
     /// Passes the header fields that sign the request to `field`: `x-amz-content-sha256`, `x-amz-date`,
-    /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns it: those of
-    /// chunks are based on it.
+    /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns the
+    /// signature, which the signatures of chunks are based on.
     ///
     /// # Errors
-    /// Fails if the request cannot be signed. Then `field` was not called.
+    /// Fails if the request cannot be signed. In this case, `field` was not called.
     pub fn sign_fields(
         &mut self,
         now: Timestamp,
@@ -128,7 +128,7 @@ impl Signer {
     }
 
     /// Appends the whole query of a presigned URL, including the request's own parameters. The body is not signed. The
-    /// signature covers every header of the request, usually `Host` only, and they must be sent unchanged.
+    /// signature covers every header of the request (usually only `Host`), so these must be sent unchanged.
     pub fn presign(
         &mut self,
         now: Timestamp,

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 type HmacSha256 = Hmac<Sha256>;
 
-/// A signature. `Debug` does not show it, since anyone who has it can send the signed request.
+/// A signature. `Debug` does not show it, because anyone who has it can send the signed request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; 32]);
 
@@ -21,12 +21,12 @@ impl Signature {
         hex::parse(text, &mut bytes).then_some(Self(bytes))
     }
 
-    /// Returns 64 lower-case hexadecimal digits.
+    /// Returns the signature as 64 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         hex::text(&self.0)
     }
 
-    /// Appends [`Self::hex`].
+    /// Appends the text that [`Self::hex`] returns.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         hex::push(&self.0, out);
     }
@@ -38,15 +38,15 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// The key of one day, region and service. It keeps the hash states after the inner and outer key, so a signature costs
-/// two SHA-256 blocks and those of the text.
+/// The key for one day, region and service. It stores the hash states after the inner and the outer key, so a signature
+/// costs two SHA-256 blocks and those of the text.
 pub(super) struct SigningKey {
     mac: HmacSha256,
     /// Day, region and service, for example `20130524/us-east-1/s3/aws4_request`.
     scope: Box<[u8]>,
 }
 
-/// The last element of every scope, and the last input of the key derivation.
+/// The last element of every scope. It is also the last input of the key derivation.
 pub(super) const TERMINATOR: &str = "aws4_request";
 
 impl SigningKey {
@@ -62,7 +62,7 @@ impl SigningKey {
         Self { mac: keyed(&*last), scope: parts.join(&b'/').into() }
     }
 
-    /// Returns day, region and service in the form that is signed.
+    /// Returns day, region and service in the form that signatures contain.
     pub(super) fn scope(&self) -> &[u8] {
         &self.scope
     }
@@ -72,7 +72,7 @@ impl SigningKey {
         Signature(self.mac.clone().chain_update(text).finalize().into_bytes().into())
     }
 
-    /// Returns whether this is the signature of the text. Compares in constant time.
+    /// Returns whether this is the signature of the text. The comparison takes constant time.
     pub(super) fn verifies(&self, text: &[u8], signature: &Signature) -> bool {
         self.mac.clone().chain_update(text).verify_slice(&signature.0).is_ok()
     }
@@ -96,7 +96,7 @@ fn keyed(key: &[u8]) -> HmacSha256 {
 mod tests {
     use super::*;
 
-    /// The example in Amazon's general reference ("Examples of how to derive a signing key").
+    /// The example is from Amazon's general reference ("Examples of how to derive a signing key").
     #[test]
     fn the_derived_key_equals_the_published_one() {
         let time = Timestamp::parse("20120215T000000Z").unwrap();

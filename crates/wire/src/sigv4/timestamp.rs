@@ -6,7 +6,7 @@ const DAY_SECONDS: u64 = 86_400;
 /// The last second of the year 9999, the latest that the format can express.
 const LAST: u64 = 2_932_897 * DAY_SECONDS - 1;
 
-/// A second of UTC, from 1970 to 9999.
+/// A time in UTC with a resolution of one second, from 1970 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(u64);
 
@@ -21,7 +21,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns days since 1970. A signing key is valid for one day.
+    /// Returns the number of days since 1970. A signing key is valid for one such day.
     pub(super) fn day(self) -> u64 {
         self.0 / DAY_SECONDS
     }

@@ -16,34 +16,34 @@ use std::sync::Arc;
 /// The reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No signature.
+    /// The request has no signature.
     #[error("the request is not signed")]
     Missing,
-    /// Signatures both in the `Authorization` header and in the query.
+    /// There are signatures both in the `Authorization` header and in the query.
     #[error("the request is signed both in its Authorization header and in its query")]
     Twice,
-    /// A missing or invalid part.
+    /// A part of the signature is missing or invalid.
     #[error("{0} is missing or not valid")]
     Malformed(AuthorizationPart),
-    /// A signature for another region or service.
+    /// The signature is for another region or service.
     #[error("the request is signed for another region or service")]
     WrongScope,
-    /// An unknown access key.
+    /// The access key is unknown.
     #[error("the access key is unknown")]
     UnknownKey,
-    /// A session token that does not belong to the access key.
+    /// The session token does not belong to the access key.
     #[error("the session token is not that of the access key")]
     WrongToken,
-    /// `Host` or an `x-amz-` header without a signature.
+    /// `Host` or an `x-amz-` header is not signed.
     #[error("the signature does not cover Host or an x-amz- header")]
     NotSigned,
-    /// A wrong signature.
+    /// The signature is wrong.
     #[error("the signature does not match")]
     Mismatch,
-    /// Clocks of client and server that differ too much.
+    /// The clocks of client and server differ too much.
     #[error("the request's time differs from the server's by more than 15 minutes")]
     Skewed,
-    /// A presigned request after its validity.
+    /// The validity of the presigned request has ended.
     #[error("the request has expired")]
     Expired,
 }
@@ -78,22 +78,22 @@ pub struct Verified {
     pub access_key: Box<str>,
     /// `true` if the signature is in the query.
     pub presigned: bool,
-    /// The required check of the body.
+    /// The check that the body needs.
     pub body: SignedBody,
 }
 
 /// The check that a body needs.
 #[derive(Debug)]
 pub enum SignedBody {
-    /// No check.
+    /// The body is not signed, so it needs no check.
     Unsigned,
-    /// A comparison with this SHA-256.
+    /// The body must have this SHA-256.
     Sha256([u8; 32]),
-    /// Decoding and verification of its chunks.
+    /// The chunks of the body must be decoded and verified.
     Chunks(Box<ChunkDecoder>),
 }
 
-/// A verifier of requests. Each thread has its own. It keeps its buffers and the last signing key.
+/// A verifier of requests. Each thread has its own verifier, which keeps its buffers and the last signing key.
 #[derive(Default)]
 pub struct Verifier {
     region: Option<Box<str>>,
@@ -124,7 +124,7 @@ impl Verifier {
         Self { region: region.map(Into::into), ..Self::default() }
     }
 
-    /// Verifies a request with all its headers at the current time. `keys` looks up an access key.
+    /// Verifies a request, given all its headers and the current time. `keys` returns the keys for an access key.
     pub fn verify<'k>(
         &mut self,
         request: &Request,
@@ -196,7 +196,8 @@ impl Verifier {
 }
 
 impl Authorization<'_> {
-    /// Checks the time. A signed header is valid for 15 minutes around its time, a signed query until it expires.
+    /// Checks the time of the signature. A signature in a header is valid for 15 minutes before and after its time, and a
+    /// signature in a query is valid until it expires.
     fn check_time(&self, now: Timestamp) -> Result<(), Refusal> {
         let (now, signed) = (now.unix_seconds(), self.time.unix_seconds());
         if signed > now + SKEW_MAX_SECONDS {
@@ -219,7 +220,7 @@ impl Authorization<'_> {
     }
 }
 
-/// Returns the headers that the signature covers.
+/// Returns those headers of the request that the signature covers.
 fn covered<'r>(request: &Request<'r>, authorization: &Authorization) -> Result<SignedHeaders<'r>, Refusal> {
     let is_named = |name: &str| authorization.signed_headers.split(';').any(|named| named.eq_ignore_ascii_case(name));
     let mut headers = SignedHeaders::new();

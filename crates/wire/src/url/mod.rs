@@ -1,6 +1,6 @@
 //! URLs from users and from redirects, split into the parts of a request.
 //!
-//! Only http and https are supported. Credentials are removed during parsing, so no displayed part of a [`Url`]
+//! Only http and https are supported. Credentials are removed during parsing, so no part of a [`Url`] that is displayed
 //! contains them.
 
 mod origin;
@@ -20,13 +20,13 @@ pub const MAX_URL_BYTES: usize = 16 * 1024;
 /// An invalid URL. Messages never repeat the URL, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// No `scheme://`.
+    /// There is no `scheme://`.
     #[error("the URL has no scheme: write http://HOST/PATH or https://HOST/PATH")]
     NoScheme,
-    /// Neither http nor https.
+    /// The scheme is neither http nor https.
     #[error("the scheme \"{0}\" is not supported: write http:// or https://")]
     OtherScheme(Box<str>),
-    /// Nothing between `://` and the path.
+    /// There is nothing between `://` and the path.
     #[error("the URL has no host: write http://HOST/PATH")]
     NoHost,
     /// The host is neither a name nor an address.
@@ -35,16 +35,16 @@ pub enum UrlError {
     /// The port is not from 1 to 65535.
     #[error("the URL's port is not valid: write a number from 1 to 65535")]
     BadPort,
-    /// User name or password is not UTF-8 after percent-decoding.
+    /// The user name or the password is not UTF-8 after percent-decoding.
     #[error("the URL's user name or password is not valid: percent-encode it as UTF-8")]
     BadCredentials,
-    /// Longer than [`MAX_URL_BYTES`].
+    /// The URL is longer than [`MAX_URL_BYTES`].
     #[error("the URL is longer than 16 KiB")]
     TooLong,
-    /// Whitespace or control characters, which a parser drops or which end the request line.
+    /// The URL contains whitespace or control characters. A parser would drop them, or they would end the request line.
     #[error("the URL contains a space or a control character: percent-encode it (%20 is a space)")]
     BadCharacter,
-    /// An object name that URL normalization changes.
+    /// Normalization of URLs would change the object name.
     #[error("no URL can contain this name: its part \".\" or \"..\" would be removed")]
     ChangedName,
     /// Any other mistake.
@@ -67,10 +67,10 @@ impl From<ParseError> for UrlError {
     }
 }
 
-/// An http or https URL without a fragment. Credentials are kept apart.
+/// An http or https URL without a fragment. Its credentials are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
-    /// Without credentials and fragment.
+    /// The URL without credentials and fragment.
     inner: url::Url,
     origin: Origin,
     host_header: Box<str>,
@@ -86,7 +86,7 @@ impl Url {
             return Err(UrlError::NoScheme);
         }
         if rest.is_empty() || rest.starts_with(['/', '\\', '?', '#']) {
-            // The parser would use the first path segment as the host.
+            // The parser would take the first path segment for the host.
             return match scheme_of(scheme) {
                 Ok(_) => Err(UrlError::NoHost),
                 Err(other) => Err(other),
@@ -106,10 +106,10 @@ impl Url {
         Ok(url)
     }
 
-    /// Appends an object name to the path, percent-encoded except for slashes. Removes the query.
+    /// Appends an object name to the path, percent-encoded except for slashes, and removes the query.
     ///
     /// # Errors
-    /// [`UrlError::ChangedName`] if a URL cannot contain the name, [`UrlError::TooLong`].
+    /// [`UrlError::ChangedName`] if a URL cannot contain the name. [`UrlError::TooLong`] if the URL would be too long.
     pub fn below(&self, name: &str) -> Result<Self, UrlError> {
         let mut path = self.path().trim_end_matches('/').to_owned();
         path.push('/');
@@ -145,17 +145,17 @@ impl Url {
         Ok(Self { inner, origin, host_header, credentials })
     }
 
-    /// Returns the server to connect to.
+    /// Returns the server to which the client connects.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Returns the request target: path and query. Begins with `/`.
+    /// Returns the request target, which consists of path and query. It begins with `/`.
     pub fn target(&self) -> &str {
         &self.inner[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// Returns the percent-encoded path. Begins with `/`.
+    /// Returns the percent-encoded path. It begins with `/`.
     pub fn path(&self) -> &str {
         self.inner.path()
     }
@@ -165,7 +165,8 @@ impl Url {
         self.inner.query()
     }
 
-    /// Returns the value of the `Host` header: the port only if it is not the default, IPv6 in brackets.
+    /// Returns the value of the `Host` header. It contains the port only if it is not the default, and brackets around
+    /// IPv6 addresses.
     pub fn host_header(&self) -> &str {
         &self.host_header
     }
@@ -191,7 +192,8 @@ impl FromStr for Url {
     }
 }
 
-/// Rejects characters that the parser would silently drop: tabs, line breaks and surrounding spaces.
+/// Rejects texts that are too long, and characters that the parser would silently drop: tabs, line breaks and surrounding
+/// spaces.
 fn check_text(text: &str) -> Result<(), UrlError> {
     if text.len() > MAX_URL_BYTES {
         Err(UrlError::TooLong)
@@ -215,7 +217,7 @@ fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
     } else if text.eq_ignore_ascii_case("https") {
         Ok(Scheme::Https)
     } else {
-        // A redirect may name a scheme of any length.
+        // A redirect may contain a scheme of any length, so it is cut off.
         Err(UrlError::OtherScheme(text.chars().take(32).collect()))
     }
 }
@@ -282,7 +284,7 @@ mod tests {
         }
         assert_eq!(error("http://%ff@h/"), UrlError::BadCredentials);
         assert_eq!(error(&format!("http://h/{}", "x".repeat(MAX_URL_BYTES))), UrlError::TooLong);
-        // Each character becomes nine bytes.
+        // Each character becomes nine bytes when it is percent-encoded.
         assert_eq!(error(&format!("http://h/{}", "€".repeat(MAX_URL_BYTES / 4))), UrlError::TooLong);
         assert!(UrlError::NoScheme.to_string().contains("write http://"));
     }

@@ -35,19 +35,20 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The server of a URL. Credentials are valid for one origin. Displayed as `host:port`.
+/// The server of a URL: scheme, host and port. Credentials are valid for one origin. Displayed as `host:port`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The protocol.
     pub scheme: Scheme,
     /// A name in lower-case ASCII, or an IP address without brackets.
     pub host: Box<str>,
-    /// 1 to 65535.
+    /// The port, 1 to 65535.
     pub port: u16,
 }
 
 impl Origin {
-    /// Returns the value of the `Host` header: the port only if it is not the default, IPv6 in brackets.
+    /// Returns the value of the `Host` header. It contains the port only if it is not the default, and brackets around
+    /// IPv6 addresses.
     pub fn host_header(&self) -> String {
         let text = self.to_string();
         let own = format!(":{}", self.scheme.default_port());
@@ -62,7 +63,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Writes a host as in a URL. A host with colons is an IPv6 address and gets brackets.
+/// Writes a host in the form that URLs use. A host with colons is an IPv6 address and gets brackets.
 fn write_host(f: &mut impl fmt::Write, host: &str) -> fmt::Result {
     if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }
 }

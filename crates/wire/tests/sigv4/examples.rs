@@ -1,5 +1,5 @@
-//! Amazon's published examples: "Authenticating Requests: Using the Authorization Header", "Using Query Parameters",
-//! "Transferring Payload in Multiple Chunks" and "Including Trailing Headers", all in the S3 API reference.
+//! Tests with Amazon's published examples: "Authenticating Requests: Using the Authorization Header", "Using Query
+//! Parameters", "Transferring Payload in Multiple Chunks" and "Including Trailing Headers", all in the S3 API reference.
 
 use super::*;
 use std::num::NonZeroU64;
@@ -9,7 +9,7 @@ use wire::sigv4::{ChunkEncoder, Payload, SignedBody, Streaming, Trailer, Verifie
 
 const HOST: (&str, &str) = ("Host", "examplebucket.s3.amazonaws.com");
 
-/// Returns the `Authorization` of a request without spaces between its parts, as in the examples.
+/// Returns the `Authorization` header of a request, without spaces between its parts as in the examples.
 fn authorization(request: &Request, payload: &Payload) -> String {
     let mut added = Vec::new();
     let signature = signer().sign(at(EXAMPLE_TIME), request, payload, &mut added).unwrap();

@@ -1,4 +1,4 @@
-//! Signatures against two oracles: the examples that Amazon publishes, and the `aws-sigv4` crate.
+//! Tests that compare signatures with the examples that Amazon publishes and with the `aws-sigv4` crate.
 
 mod examples;
 mod oracle;
@@ -10,7 +10,7 @@ use wire::sigv4::{Keys, Request, Secret, Signer, Timestamp};
 /// The keys of Amazon's examples.
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-/// 20130524T000000Z
+/// The time 20130524T000000Z in Unix seconds.
 const EXAMPLE_TIME: u64 = 1_369_353_600;
 
 fn keys() -> Keys {
@@ -25,12 +25,12 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_unix_seconds(seconds)
 }
 
-/// Headers as [`Request`] takes them.
+/// Converts headers to the form that [`Request`] takes.
 fn bytes<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a [u8])> {
     headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect()
 }
 
-/// The header lines of a signature as a server reads them.
+/// Parses the header lines of a signature, as a server does.
 fn lines(signed: &[u8]) -> Vec<(&str, &[u8])> {
     let text = std::str::from_utf8(signed).expect("signing writes text");
     text.split_terminator("\r\n")
@@ -38,7 +38,7 @@ fn lines(signed: &[u8]) -> Vec<(&str, &[u8])> {
         .collect()
 }
 
-/// Signs a request into all its headers.
+/// Returns all headers of a request, including those in `added`, which sign it.
 fn signed<'a>(request: &Request<'a>, added: &'a [u8]) -> Vec<(&'a str, &'a [u8])> {
     request.headers.iter().copied().chain(lines(added)).collect()
 }

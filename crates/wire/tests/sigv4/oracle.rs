@@ -1,4 +1,5 @@
-//! Comparison with the `aws-sigv4` crate on random requests: equal headers, queries and chunk signatures.
+//! Compares signatures with those of the `aws-sigv4` crate on random requests. Headers, queries and chunk signatures must
+//! be equal.
 
 use super::*;
 use aws_credential_types::Credentials;
@@ -36,7 +37,7 @@ fn encoded(text: &str, keep_slash: bool) -> String {
 }
 
 fn query() -> impl Strategy<Value = String> {
-    // Few letters, so names repeat and share prefixes. Encoded in several ways.
+    // There are few different letters, so that names repeat and share prefixes. They are encoded in several ways.
     let text = || "[abX.=&+ /%\u{e9}*-]{0,4}";
     let parameter = (text(), option::of(text()), 0..3_u8).prop_map(|(name, value, style)| {
         let write = |text: &str| match style {
@@ -67,7 +68,7 @@ fn headers() -> impl Strategy<Value = Vec<(String, String)>> {
         Just("x-amz-meta-a".to_owned()),
         Just("Content-Type".to_owned()),
     ];
-    // The crate omits these headers or treats them as its own.
+    // The crate does not sign these headers, or treats them in a special way.
     let allowed = |name: &String| {
         !["host", "authorization", "user-agent", "transfer-encoding"].contains(&name.to_ascii_lowercase().as_str())
     };
@@ -79,7 +80,7 @@ fn case() -> impl Strategy<Value = Case> {
     let path = "(/[a-zA-Z0-9 $+&=@,:;!'()*~._%\u{e9}\u{4e2d}-]{0,6}){1,5}".prop_map(|path| encoded(&path, true));
     let target = (method, path, query());
     let who = ("[a-z]{2}-[a-z]{4,9}-[1-9]", "[!-~]{1,60}", option::of("[!-~]{1,80}"));
-    // From 1970 to 2200.
+    // Times from 1970 to 2200.
     let when = 0..7_258_118_400_u64;
     (target, headers(), payload(), who, when).prop_map(|(target, headers, payload, who, time)| {
         let ((method, path, query), (region, secret, token)) = (target, who);
@@ -101,7 +102,7 @@ impl Case {
         own.chain([("Host", "bucket.example.com:9000")]).collect()
     }
 
-    /// Returns the crate's signature and the headers and parameters that it adds.
+    /// Returns the signature that the crate computes, and the headers and parameters that it adds.
     fn theirs(&self, location: SignatureLocation) -> (String, Vec<(String, String)>) {
         let mut settings = SigningSettings::default();
         settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -127,7 +128,7 @@ impl Case {
             }
             (Payload::Chunks(Streaming::SignedTrailer(_)), _) => SignableBody::StreamingSignedPayloadTrailer,
             (Payload::Chunks(Streaming::UnsignedTrailer(_)), _) => SignableBody::StreamingUnsignedPayloadTrailer,
-            (Payload::Chunks(Streaming::Signed), _) => unreachable!("the crate does not know it"),
+            (Payload::Chunks(Streaming::Signed), _) => unreachable!("the crate does not support this payload"),
         };
         let url = format!("http://bucket.example.com:9000{}?{}", self.path, self.query);
         let headers = self.all_headers();

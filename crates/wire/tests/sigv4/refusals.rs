@@ -1,4 +1,4 @@
-//! Every refusal of the verifier, each caused by a single change of a valid request.
+//! Tests every refusal of the verifier. Each is caused by a single change of a valid request.
 
 use super::*;
 use proptest::prelude::*;

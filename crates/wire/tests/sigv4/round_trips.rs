@@ -1,4 +1,4 @@
-//! The server accepts what the client signs, and rejects anything that was changed on the way.
+//! Tests that the server accepts what the client signs, and rejects anything that was changed on the way.
 
 use super::*;
 use proptest::collection::vec;
@@ -46,7 +46,7 @@ fn upload(streaming: Streaming, body: &[u8], chunk_bytes: usize) -> (Vec<u8>, Ch
     (framed, *decoder)
 }
 
-/// Returns the body and the number of bytes consumed, or the refusal. `None` if the body is incomplete.
+/// Decodes `input`. Returns the body and the number of bytes consumed, or the refusal. `None` if the body is incomplete.
 fn read(decoder: &mut ChunkDecoder, input: &[u8], sizes: &[usize]) -> Result<Option<(Vec<u8>, usize)>, ChunkRefusal> {
     let (mut body, mut at) = (Vec::new(), 0);
     for size in sizes.iter().cycle() {
@@ -75,7 +75,7 @@ fn read(decoder: &mut ChunkDecoder, input: &[u8], sizes: &[usize]) -> Result<Opt
     Ok(None)
 }
 
-/// Their signatures together exceed the limit of extensions.
+/// The signatures of all chunks together exceed the limit of extensions.
 #[test]
 fn a_signed_body_may_have_any_number_of_chunks() {
     let (framed, mut decoder) = upload(Streaming::Signed, &[7; 2000], 1);
@@ -83,7 +83,7 @@ fn a_signed_body_may_have_any_number_of_chunks() {
     assert_eq!(read(&mut decoder, &framed, &[1000]), Ok(Some((vec![7; 2000], framed.len()))));
 }
 
-/// A size line without a signature is refused as such, even if another error follows in the same piece.
+/// A size line without a signature must be refused for this reason, even if another error follows in the same piece.
 #[test]
 fn the_first_error_of_a_body_is_reported() {
     for sizes in [&[usize::MAX][..], &[1]] {
@@ -142,7 +142,8 @@ proptest! {
         prop_assert_eq!(read(&mut decoder, &framed, &sizes), Ok(Some((body, length))));
     }
 
-    /// Any change is refused, except changes without meaning: the case of digits, and a checksum where nothing is signed.
+    /// Any change must be refused, except changes without meaning: the case of digits, and a checksum if nothing is
+    /// signed.
     #[test]
     fn a_changed_chunked_body_is_refused(
         streaming in streaming(),
@@ -161,16 +162,16 @@ proptest! {
             // Spaces are allowed between the name and value of a field, and after a size.
             Ok(Some((read, _))) => prop_assert!(read == body && byte.is_ascii_whitespace(), "{byte} at {place}"),
             Ok(None) => {}
-            Err(refusal) => prop_assert_eq!(decoder.read(&framed), Err(refusal), "an error stays"),
+            Err(refusal) => prop_assert_eq!(decoder.read(&framed), Err(refusal), "after an error, every call must return it"),
         }
-        // The refusal does not depend on the split.
+        // The refusal must not depend on how the input is split.
         let whole = read(&mut again, &framed, &[usize::MAX]);
         let (_, mut pieces) = upload(streaming, &body, chunk_bytes);
         prop_assert_eq!(read(&mut pieces, &framed, &sizes).map(|read| read.map(|(body, _)| body)),
             whole.map(|read| read.map(|(body, _)| body)));
     }
 
-    /// In any split, the decoder does not panic and gives the same result.
+    /// The decoder must not panic, and must give the same result however the input is split.
     #[test]
     fn arbitrary_bytes_give_one_result_in_any_split(streaming in streaming(), input in "[0-9a-f;=\r\n:x-]{0,200}", sizes in vec(1..50_usize, 1..4)) {
         let ends = [&[usize::MAX][..], &sizes].map(|sizes| {
