@@ -1,4 +1,4 @@
-//! File operations: zero-copy sending, in-memory files, preallocation.
+//! File operations: sending without copying, files in memory, preallocation.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -8,12 +8,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use crate::kernel_call::{check, check_size, own};
 use crate::socket::Socket;
 
-/// Sends up to `max` bytes of `file` from `offset` without copying them through this process. Returns the number of bytes
-/// sent; 0 is the end of the file. `WouldBlock` if the socket's buffer is full. Does not change the file's position.
+/// Sends up to `max` bytes of `file` from `offset` on without copying them through this process. Returns the number of
+/// bytes sent, which is 0 at the end of the file. Fails with `WouldBlock` if the socket's buffer is full. Does not change
+/// the file's position.
 pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::Result<usize> {
     let mut position = file_offset(offset)?;
     let from = file.as_fd().as_raw_fd();
-    // SAFETY: `position` lives over the call, which reads and writes it.
+    // SAFETY: `position` lives during the call, which reads and writes it.
     check_size(unsafe { libc::sendfile(out.as_raw_fd(), from, &raw mut position, max) })
 }
 
@@ -27,8 +28,8 @@ pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Allocates disk space for `bytes` bytes, so a full disk is detected before writing. The file's size becomes at least
-/// `bytes`.
+/// Allocates disk space for `bytes` bytes, so that a full disk is detected before writing. The size of the file becomes
+/// at least `bytes`.
 pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     let length = file_offset(bytes)?;
     // SAFETY: the call takes no pointer.
@@ -60,7 +61,11 @@ mod tests {
         while sent < 5_000 {
             sent += sendfile(&server, &file, first + sent as u64, 5_000 - sent).unwrap();
         }
-        assert_eq!(sendfile(&server, &file, content.len() as u64, 10).unwrap(), 0, "the end of the file");
+        assert_eq!(
+            sendfile(&server, &file, content.len() as u64, 10).unwrap(),
+            0,
+            "nothing is sent at the end of the file"
+        );
         drop(server);
         let mut received = Vec::new();
         client.read_to_end(&mut received).unwrap();

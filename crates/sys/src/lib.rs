@@ -1,10 +1,10 @@
 //! Safe wrappers of the Linux system calls that the standard library does not offer.
 //!
-//! This is the only crate of the workspace that may contain `unsafe`. It must not know the purpose of its calls: nothing
-//! here is about HTTP, load or measurements. All errors are those of the kernel as [`std::io::Error`], except in name
-//! resolution, whose codes are not errno values ([`resolve::ResolveError`]).
+//! This is the only crate of the workspace that may contain `unsafe`. It must not know the purpose of its calls, so
+//! nothing here is about HTTP, load or measurements. All errors are those of the kernel as [`std::io::Error`], except in
+//! name resolution, whose codes are not errno values ([`resolve::ResolveError`]).
 //!
-//! Only Linux is supported. A port to another system would replace this crate and nothing else.
+//! Only Linux is supported. A port to another system would replace only this crate.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("Plimsoll's system call layer is written for Linux");

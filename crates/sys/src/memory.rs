@@ -1,15 +1,16 @@
 //! Settings of the memory allocator.
 
 /// Makes the allocator map each allocation of at least this many bytes separately, and unmap it when it is freed. Smaller
-/// allocations come from areas that only shrink at their end, so a live allocation can keep freed memory in the process.
+/// allocations come from areas that can only shrink at their end, so one live allocation can keep much freed memory in
+/// the process.
 ///
-/// Each separate allocation costs a system call and page faults. That is fine a few times per second, but not for each
-/// request. Has no effect with allocators other than glibc's.
+/// Each separate allocation costs a system call and page faults. This is acceptable a few times per second, but not for
+/// each request. The function has no effect with allocators other than glibc's.
 pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the call takes two numbers; a threshold it does not like is refused, and nothing changes.
+        // SAFETY: the call takes two numbers. If it does not accept the threshold, nothing changes.
         let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
     }
     #[cfg(not(target_env = "gnu"))]

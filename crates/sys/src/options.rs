@@ -8,7 +8,7 @@ use crate::kernel_call::{check, socklen_of};
 use crate::socket::Socket;
 
 impl Socket {
-    /// Takes the pending error. After connecting, `None` means that the connection is established.
+    /// Returns the pending error and clears it. After connecting, `None` means that the connection is established.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let code = self.option(libc::SOL_SOCKET, libc::SO_ERROR)?;
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
@@ -22,8 +22,8 @@ impl Socket {
         self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
     }
 
-    /// Sets the number of bytes from which the socket counts as readable, at least 1. The kernel limits it to half of its
-    /// largest receive buffer. The end of the stream always makes the socket readable.
+    /// Sets the minimum number of received bytes at which the socket counts as readable, at least 1. The kernel limits it
+    /// to half of its largest receive buffer. The end of the stream always makes the socket readable.
     pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }
@@ -37,17 +37,17 @@ impl Socket {
     /// Makes calls on this socket blocking or non-blocking. New sockets are non-blocking.
     pub fn set_blocking(&self, on: bool) -> io::Result<()> {
         let mut nonblocking = libc::c_int::from(!on);
-        // SAFETY: FIONBIO reads one int, from `nonblocking`.
+        // SAFETY: FIONBIO reads one `int`, which is `nonblocking`.
         check(unsafe { libc::ioctl(self.as_raw_fd(), libc::FIONBIO, &raw mut nonblocking) })?;
         Ok(())
     }
 
-    /// Sets how long a read of a blocking socket waits before it fails with `WouldBlock`. `None` for no limit.
+    /// Sets how long a read from a blocking socket waits before it fails with `WouldBlock`. `None` means no limit.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_value(libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(timeout))
     }
 
-    /// Sets how long a write of a blocking socket waits before it fails with `WouldBlock`. `None` for no limit.
+    /// Sets how long a write to a blocking socket waits before it fails with `WouldBlock`. `None` means no limit.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.set_value(libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(timeout))
     }
@@ -67,7 +67,7 @@ impl Socket {
         let mut value: libc::c_int = 0;
         let mut length = socklen_of::<libc::c_int>();
         let pointer = (&raw mut value).cast();
-        // SAFETY: pointer and length describe `value`; the kernel writes no more than `length`.
+        // SAFETY: pointer and length describe `value`, and the kernel writes no more than `length`.
         check(unsafe { libc::getsockopt(self.as_raw_fd(), level, name, pointer, &raw mut length) })?;
         Ok(value)
     }

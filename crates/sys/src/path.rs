@@ -1,4 +1,4 @@
-//! The kernel's statistics of the network path of a TCP connection.
+//! The kernel's statistics about the network path of a TCP connection.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ pub struct PathFigures {
 
 /// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 58 words of 32 bits.
 const WORDS: usize = 58;
-/// Offsets of its fields in words.
+/// Offsets of fields in this part, in words.
 const RTT: usize = 17;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;
@@ -38,7 +38,8 @@ impl Socket {
     /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
     ///
     /// # Errors
-    /// Errors of the kernel. On sockets other than TCP, it reports an unknown option.
+    /// Errors of the kernel. Sockets other than TCP have no such statistics, which the kernel reports as an unknown
+    /// option.
     pub fn path_figures(&self) -> io::Result<PathFigures> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -46,7 +47,7 @@ impl Socket {
         let mut words = [0_u32; WORDS];
         let mut length = size_of_val(&words) as libc::socklen_t;
         let pointer = words.as_mut_ptr().cast();
-        // SAFETY: pointer and length describe `words`; the kernel writes no more than `length`.
+        // SAFETY: pointer and length describe `words`, and the kernel writes no more than `length`.
         check(unsafe {
             libc::getsockopt(self.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut length)
         })?;

@@ -1,4 +1,4 @@
-//! Name resolution with `getaddrinfo`, as in other programs on the machine.
+//! Name resolution with `getaddrinfo`, which other programs on the machine use as well.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::address::read_ip;
 
-/// The reason why a name cannot be resolved, from the resolver's code.
+/// The reason why a name cannot be resolved, derived from the resolver's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolveError {
     /// The name does not exist, or has no address.
@@ -36,9 +36,9 @@ impl fmt::Display for ResolveError {
             Self::NotFound => f.write_str("the name does not exist or has no address"),
             Self::TryAgain => f.write_str("the name server gave no answer"),
             Self::Failed(code) => {
-                // SAFETY: the call answers a pointer to a constant C string for every code.
+                // SAFETY: the call returns a pointer to a constant C string for every code.
                 let text = unsafe { libc::gai_strerror(*code) };
-                // SAFETY: see above; it is never null and never freed.
+                // SAFETY: as above, and the pointer is never null and the string is never freed.
                 let text = unsafe { CStr::from_ptr(text) };
                 write!(f, "the resolver failed: {} (code {code})", text.to_string_lossy())
             }
@@ -48,18 +48,18 @@ impl fmt::Display for ResolveError {
 
 impl std::error::Error for ResolveError {}
 
-/// Returns the distinct addresses of `host` with `port` in the resolver's order of preference. An IP address, without
-/// brackets, resolves to itself. Blocks during the query, so never call it from a loop that must not wait.
+/// Returns the distinct addresses of `host`, with `port`, in the resolver's order of preference. An IP address without
+/// brackets resolves to itself. The function blocks during the query, so it must not be called from an event loop.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
     let name = CString::new(host).map_err(|_| ResolveError::NotFound)?;
-    // SAFETY: all-zero bytes are a valid `addrinfo` (no wishes, null pointers).
+    // SAFETY: all-zero bytes are a valid `addrinfo` (no preferences, null pointers).
     let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
     hints.ai_socktype = libc::SOCK_STREAM;
     let mut list: *mut libc::addrinfo = ptr::null_mut();
-    // SAFETY: all pointers are valid over the call; it writes `list` only on success.
+    // SAFETY: all pointers are valid during the call, which writes `list` only on success.
     let code = unsafe { libc::getaddrinfo(name.as_ptr(), ptr::null(), &raw const hints, &raw mut list) };
     if code != 0 {
         return Err(ResolveError::from_code(code));
@@ -68,7 +68,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
     let mut entry: *const libc::addrinfo = list;
     // SAFETY: `entry` is null or an entry of the list, which is freed only below.
     while let Some(info) = unsafe { entry.as_ref() } {
-        // SAFETY: the resolver's addresses are as their family says.
+        // SAFETY: the resolver's addresses have the type that their family field indicates.
         if let Some(mut address) = unsafe { read_ip(info.ai_addr) } {
             address.set_port(port);
             if !addresses.contains(&address) {
@@ -77,7 +77,7 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
         }
         entry = info.ai_next;
     }
-    // SAFETY: the list came from `getaddrinfo`, is freed once, and nothing of it is kept.
+    // SAFETY: the list came from `getaddrinfo`, is freed only once, and no pointer into it remains.
     unsafe { libc::freeaddrinfo(list) };
     if addresses.is_empty() { Err(ResolveError::NotFound) } else { Ok(addresses) }
 }
@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(ResolveError::from_code(libc::EAI_NONAME), ResolveError::NotFound);
         assert_eq!(ResolveError::from_code(libc::EAI_AGAIN), ResolveError::TryAgain);
         assert_eq!(ResolveError::from_code(libc::EAI_FAIL), ResolveError::Failed(libc::EAI_FAIL));
-        // RFC 6761 reserves .invalid: it never has an address. Without a name server the answer is "try again".
+        // RFC 6761 reserves `.invalid`, so the name never has an address. Without a name server, the result is "try
+        // again".
         assert!(resolve("no-such-host.invalid", 1).is_err());
         assert!(ResolveError::Failed(libc::EAI_FAIL).to_string().contains("(code -4)"));
     }

@@ -1,4 +1,4 @@
-//! Counting of interrupt signals, so that the program can shut down properly.
+//! Counts interrupt signals, so that the program can shut down properly.
 
 use std::io;
 use std::ptr;
@@ -33,7 +33,7 @@ impl Signal {
     }
 }
 
-/// The signals since [`catch_interrupts`].
+/// The signals caught since [`catch_interrupts`] was called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupts {
     /// Number of signals.
@@ -42,8 +42,9 @@ pub struct Interrupts {
     pub last: Option<Signal>,
 }
 
-/// Counts SIGINT, SIGTERM and SIGHUP from now on instead of ending the process. An ignored SIGHUP, as set by `nohup`, stays
-/// ignored, so the process survives its terminal. A signal ends a [`crate::Poller::wait`] early.
+/// From now on, counts SIGINT, SIGTERM and SIGHUP instead of ending the process. If SIGHUP is ignored (`nohup` does
+/// this), it stays ignored, so that the process survives the end of its terminal. A signal ends a [`crate::Poller::wait`]
+/// early.
 pub fn catch_interrupts() -> io::Result<()> {
     let handler = count_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     install(libc::SIGINT, handler)?;
@@ -54,7 +55,7 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
-/// Makes writes above the file size limit fail from now on instead of ending the process.
+/// From now on, makes writes above the file size limit fail instead of ending the process.
 pub fn refuse_files_too_large() -> io::Result<()> {
     install(libc::SIGXFSZ, libc::SIG_IGN)
 }
@@ -70,16 +71,16 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// The signal handler. It may only use atomics.
+/// The signal handler. It may use nothing but atomics.
 extern "C" fn count_signal(signal: libc::c_int) {
     LAST.store(signal, Ordering::Release);
     COUNT.fetch_add(1, Ordering::AcqRel);
 }
 
 fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
-    // SAFETY: all-zero bytes are a valid `sigaction`, and it is only written to.
+    // SAFETY: all-zero bytes are a valid `sigaction`, which is only written to.
     let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: without a new action the call only fills `present`.
+    // SAFETY: without a new action, the call only fills in `present`.
     check(unsafe { libc::sigaction(signal, ptr::null(), &raw mut present) })?;
     Ok(present.sa_sigaction == libc::SIG_IGN)
 }
@@ -88,9 +89,9 @@ fn install(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigaction` (default action, empty mask, no flags).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
-    // Blocking file and socket calls continue. epoll returns regardless of this flag.
+    // With this flag, blocking file and socket calls continue after a signal. epoll returns anyway.
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: `action` is complete, and its handler does only what a handler may.
+    // SAFETY: `action` is complete, and its handler only does what a signal handler may do.
     check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) })?;
     Ok(())
 }
@@ -102,7 +103,7 @@ mod tests {
     use std::time::Duration;
 
     fn raise(signal: libc::c_int) {
-        // SAFETY: the handlers are installed, so that the signal only counts.
+        // SAFETY: the handlers are installed, so the signal is only counted.
         assert_eq!(unsafe { libc::raise(signal) }, 0);
     }
 
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(interrupts(), Interrupts { count: before + 1, last: Some(Signal::Interrupt) });
         raise(libc::SIGTERM);
         assert_eq!(interrupts(), Interrupts { count: before + 2, last: Some(Signal::Terminate) });
-        // `nohup` would ignore it, and this test must pass there too.
+        // SIGHUP is ignored as under `nohup`, because this test must pass there too.
         install(libc::SIGHUP, libc::SIG_IGN).unwrap();
         catch_interrupts().unwrap();
         raise(libc::SIGHUP);
@@ -134,9 +135,9 @@ mod tests {
         // SAFETY: the call takes nothing and cannot fail.
         let waiting = unsafe { libc::pthread_self() };
         let signaller = std::thread::spawn(move || {
-            // Send until a signal interrupts the wait, since its beginning is not visible from outside.
+            // Send signals until one interrupts the wait, because the beginning of the wait is not visible from outside.
             while interrupts().count < before + 1 {
-                // SAFETY: the waiting thread lives until it has joined this one.
+                // SAFETY: the waiting thread lives at least until it has joined this one.
                 unsafe { libc::pthread_kill(waiting, libc::SIGINT) };
                 std::thread::sleep(Duration::from_millis(20));
             }

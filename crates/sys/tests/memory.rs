@@ -1,4 +1,5 @@
-//! Freed memory returns to the system. This test has its own process, since other tests would allocate memory too.
+//! Tests that freed memory returns to the system. This test has its own process, because other tests would also allocate
+//! memory.
 #![cfg(target_env = "gnu")]
 
 use sys::memory::give_back_from;
@@ -17,7 +18,7 @@ fn memory_freed_between_live_allocations_is_returned() {
     let before = resident();
     let blocks: Vec<(Vec<u8>, Box<[u8; 64]>)> = (0..1500).map(|_| (vec![1; BLOCK], Box::new([1; 64]))).collect();
     let full = resident();
-    assert!(full - before > 60 << 20, "70 MiB are held: {before} {full}");
+    assert!(full - before > 60 << 20, "70 MiB must be resident before they are freed: {before} {full}");
     let kept: Vec<_> = blocks.into_iter().map(|(_, kept)| kept).collect();
     let after = resident();
     assert!(after < before + (30 << 20), "{before} {full} {after}, {} kept", kept.len());
