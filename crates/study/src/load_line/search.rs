@@ -58,7 +58,7 @@ pub struct Search {
     failed: Option<u64>,
     /// Level to try next.
     level: u64,
-    /// Number of times in a row that level has failed.
+    /// Number of times in a row that `level` has failed.
     failures: u32,
     /// All levels that passed, in the order in which they ran.
     passes: Vec<u64>,
