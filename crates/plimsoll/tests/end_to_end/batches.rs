@@ -1,4 +1,4 @@
-//! Batch deletions of S3: the objects are deleted, and the server's counts agree with the client's.
+//! Batch deletions in S3: the objects are deleted, and the client's counts agree with the server's.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, TestDir, Versitygw, shared_cores};
@@ -19,7 +19,7 @@ fn batches_of_a_mix_agree_with_the_servers_counts_and_delete_their_objects() {
     let (mut puts, mut batches) = (0, 0);
     let ways = ["unsigned", "signed", "chunks", "chunks-trailer", "unsigned-trailer"].map(|how| ["--payload", how]);
     for how in ways.into_iter().chain([["--presign", "60s"]]) {
-        // The name contains a character that XML must escape.
+        // The name contains a character that must be escaped in XML.
         let location = format!("s3://bucket/{}&more", how[1]);
         prepare(&location, "5");
         let words = "--get 20 --put 40 --delete 10 --delete-batch 6 -c 4 -n 200 --json";
@@ -40,7 +40,7 @@ fn batches_of_a_mix_agree_with_the_servers_counts_and_delete_their_objects() {
     assert_eq!(server.keys("bucket"), Vec::<String>::new());
     let log = server.stop();
     assert_eq!(log["DeleteObjects"].count(), batches + 2);
-    // Only the descriptions.
+    // Only the descriptions were deleted one by one.
     assert_eq!((log["DeleteObject"].count(), log["PutObject"].count()), (7, puts + 1100 + 1));
 }
 
@@ -61,7 +61,7 @@ fn cleanup_in_batches_keeps_objects_of_others() {
     assert_eq!(left.len(), 40);
 }
 
-/// Starts a server with an empty bucket that responds like this to batches, and accepts deletions of single objects.
+/// Starts a server with an empty bucket. It sends this response to each batch, and accepts deletions of single objects.
 fn bucket(batch: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
@@ -118,7 +118,7 @@ fn a_server_without_batches_gets_single_deletions() {
         let (ended, seen) = clean_up(answer);
         ended.expect(0);
         assert!(ended.stdout.starts_with("deleted 2,500 objects; and 0 objects"), "{}", ended.stdout);
-        // The description is one more.
+        // The last of the 2,501 deletions is that of the description.
         assert_eq!((count(&seen, "POST /bucket?delete= "), count(&seen, "DELETE /bucket/x/")), (3, 2501));
     }
 }

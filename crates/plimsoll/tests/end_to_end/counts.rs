@@ -1,4 +1,4 @@
-//! Counts against nginx: requests and bytes equal its access log for all sizes and concurrencies.
+//! Counts of requests and bytes, for all sizes and concurrencies: they must equal those in nginx's access log.
 
 use crate::support::{GIB, KIB, MIB, Nginx, Report, Request, Setup, TestDir, all_cores, shared_cores};
 use std::collections::HashSet;
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 /// Maximum memory of the program with 1,000 slots, in bytes.
 const MEMORY_MAX: u64 = 40 * MIB;
 
-/// Loads `path` with `n` operations at this concurrency. The run must be clean and agree with the server's log.
+/// Makes `n` operations on `path` at this concurrency. The run must be clean, and must agree with the server's log.
 fn load(setup: Setup, path: &str, size: u64, n: u64, concurrency: u64) -> Option<(Report, Vec<Request>)> {
     let nginx = Nginx::start(setup)?;
     let place = TestDir::new();
@@ -25,7 +25,7 @@ fn counts_of_small_objects_at_64_slots_equal_the_servers() {
     let _cores = shared_cores();
     let Some((report, log)) = load(Setup::default(), "/f/1k", KIB, 20_000, 64) else { return };
     let connections: HashSet<u64> = log.iter().map(|request| request.connection).collect();
-    assert_eq!(connections.len(), 64, "connections are reused");
+    assert_eq!(connections.len(), 64, "each slot must reuse its connection");
     assert_eq!(report.number("/connections/opened"), 64);
 }
 
@@ -66,9 +66,10 @@ fn random_ranges_at_1000_slots_are_distinct_within_the_object_and_equal_the_serv
     let ranges: Vec<(u64, u64)> = log.iter().map(|request| request.range.expect("every request has a range")).collect();
     assert!(ranges.iter().all(|(first, last)| last - first + 1 == MIB && *last < GIB));
     assert!(log.iter().all(|request| request.status == 206 && request.body_bytes == MIB));
-    // These are 3,000 of a billion offsets, so equal ones are very unlikely.
+    // There are 3,000 offsets out of a billion possible ones, so equal ones are very unlikely.
     assert!(ranges.iter().collect::<HashSet<_>>().len() >= 2998, "the ranges are not random");
-    // The ranges are spread over the object: each sixteenth has 187 on average, with a standard deviation of 13.
+    // The ranges must be spread over the object. A sixteenth contains 187 of them on average, with a standard deviation
+    // of 13.
     for sixteenth in 0..16 {
         let inside = ranges.iter().filter(|(first, _)| first / (GIB / 16) == sixteenth).count();
         assert!((100..=280).contains(&inside), "{inside} of 3000 ranges in sixteenth {sixteenth}");
@@ -121,7 +122,7 @@ fn repeats_are_saved_separately_and_compared() {
     assert_eq!(
         ended.stdout.matches("PASS · ").count(),
         3,
-        "one for both runs together, and one for each: {}",
+        "there must be one for both runs together, and one for each: {}",
         ended.stdout
     );
     let comparison = ended.stdout.to_lowercase();
@@ -135,7 +136,7 @@ fn no_operation_starts_after_the_requested_bytes_have_arrived() {
     let (ended, report) = TestDir::new().get([&nginx.url("/f/1m"), "--bytes", "10MiB", "-c", "4"]);
     ended.expect(0);
     let started = report.number("/operations/started");
-    assert!((10..=13).contains(&started), "ten, and up to three that were in flight when the tenth ended: {started}");
+    assert!((10..=13).contains(&started), "{started} instead of ten, plus up to three in flight when the tenth ended");
     report.expect_clean(started);
     report.expect_joins(&nginx.quit());
 }
@@ -157,7 +158,7 @@ fn the_log_contains_each_operation_once() {
     let mut logged: Vec<_> = ops.iter().filter_map(|op| op.range.map(|range| (range.first, range.last))).collect();
     asked.sort_unstable();
     logged.sort_unstable();
-    assert_eq!(asked, logged, "the log has the ranges of the requests");
+    assert_eq!(asked, logged, "the log has other ranges than the requests");
     assert_eq!(ops.iter().map(|op| op.body_bytes).sum::<u64>(), report.bytes("body_bytes"));
     for op in &ops {
         assert_eq!((op.status, op.attempts, op.body_bytes), (Some(206), 1, 10 * KIB));

@@ -1,8 +1,9 @@
-//! Dialects against their stand-ins: how the client names, requests and checks objects, compared with the server's ledger.
+//! Dialects against their stand-ins: how the client names, requests and checks objects. The server's ledger shows what
+//! was requested.
 
 use crate::support::{Ended, Nginx, Report, Running, Setup, Sshd, TestDir, shared_cores};
 
-/// Starts `plimsoll serve` on a free port. Returns it with its root URL.
+/// Starts `plimsoll serve` on a free port. Returns the process and its root URL.
 pub fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let always = ["serve", "--listen", "127.0.0.1:0", "--stop-after", "60s"];
     let server = place.start(always.iter().chain(words));
@@ -43,7 +44,7 @@ fn pieces_are_named_by_their_cids() {
     ended.expect(0);
     report.expect_clean(40);
     let stdout = server.stop();
-    // Five requests for sizes precede the ranges.
+    // Before the ranges, there are five requests for sizes.
     assert_eq!(line(&stdout, "status"), "200 × 55, 206 × 40");
     assert_eq!(body_bytes(&stdout), 50 * (1 << 20) + 40 * (64 << 10));
 }
@@ -54,13 +55,13 @@ fn a_response_that_is_not_a_piece_fails() {
     let place = TestDir::new();
     let (server, root) =
         serve(&place, &["--as", "booster-http", "--piece-size", "2KiB", "--list", "1", "--names", "cids"]);
-    // The index page responds with 200 to any other path.
+    // For every other path, the server sends the index page with status 200.
     let wrong = format!("{root}/elsewhere");
     let (ended, report) = place.get(["--as", "piece", &wrong, "--url-file", "cids", "-n", "10"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("header_differs")), (10, 10));
     std::fs::remove_dir_all(place.path("out")).unwrap();
-    // The ledger shows that the response was compressed on request.
+    // The ledger shows that the server compressed the response, as requested.
     let (ended, report) =
         place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "10", "-H", "Accept-Encoding: gzip"]);
     ended.expect(0);
@@ -105,13 +106,13 @@ fn a_gateway_sends_cars_and_blocks_and_an_incomplete_one_fails() {
     assert_eq!(body_bytes(&server.stop()), report.bytes("body_bytes"));
 }
 
-/// Returns the CID of the file that a gateway's stand-in prints.
+/// Returns the CID of the file, which the stand-in of a gateway prints.
 fn file_of(server: &Running) -> String {
     let line = server.wait_for_line("as a CAR: /ipfs/");
     line.trim_start_matches("as a CAR: /ipfs/").split(',').next().unwrap_or_default().to_owned()
 }
 
-/// kubo ends its chunks properly even if blocks are missing.
+/// Like kubo, the gateway ends its chunked body properly even if blocks are missing.
 #[test]
 fn a_gateway_that_leaves_blocks_out_fails() {
     const ABSENT: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
@@ -142,7 +143,7 @@ fn queries_of_a_location_follow_its_keys() {
     let _cores = shared_cores();
     let place = TestDir::new();
     let (server, root) = serve(&place, &[]);
-    // Only the query selects status 202, and only after a path it is a query.
+    // The server responds with 202 only if `status=202` is the query, that is, if keys are inserted before it.
     let url = format!("{root}/worker/object/?status=202");
     let (ended, report) = put(&place, [&url, "--count", "20", "--size", "1000B", "-c", "2", "--expect-status", "202"]);
     ended.expect(0);
@@ -198,7 +199,7 @@ fn filestash_lists_and_reads_in_one_session() {
     ended.expect(0);
     report.expect_clean(60);
     let stdout = server.stop();
-    // A login per run, then a HEAD for the size of each file.
+    // There is one login per run, and a HEAD for the size of each file.
     assert_eq!(line(&stdout, "status"), "200 × 204, 206 × 60");
 }
 
@@ -241,7 +242,7 @@ fn a_refused_login_ends_before_the_run() {
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
     assert!(!place.path("runs").exists(), "no run was made");
-    // A session of the user is used unchanged. The server refuses an invalid one.
+    // A session that the user gives is used as it is. The server refuses an invalid one.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
     assert_eq!(report.class("auth"), 10);
@@ -249,7 +250,7 @@ fn a_refused_login_ends_before_the_run() {
     assert_eq!(line(&stdout, "status"), "401 × 10, 403 × 1");
 }
 
-/// Runs `get` with the Filestash dialect, with the user key of an sshd in its environment.
+/// Runs `get` with the Filestash dialect. Its environment has the user key of the sshd.
 fn get_by_sftp<'a>(place: &TestDir, key: &str, words: impl IntoIterator<Item = &'a str>) -> Ended {
     let _ = std::fs::remove_dir_all(place.path("out"));
     let always = ["get", "--json", "--out", "out", "--as", "filestash"];
@@ -270,7 +271,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     }
     std::fs::create_dir(files.join("deeper")).expect("can create a directory");
     let (directory, one) = (files.to_str().unwrap(), files.join("one"));
-    // Three entries of 480 bytes each without the last comma, and the text around them.
+    // The listing has three entries of 480 bytes each, the last one without its comma, and the text around them.
     let around = "{\n    \"status\": \"ok\",\n    \"results\": [\n\n    ],\n    \"permissions\": {}\n}\n";
     let size = format!("{}B", around.len() + 3 * 480 - ",\n".len());
     let connection = ["--connection", login.as_str(), root.as_str()];
@@ -294,7 +295,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400, `the stand-in logs in to sftp with"), "{}", refused.stderr);
-    // Four logins, a HEAD for a size, and the requests themselves.
+    // There are four logins, a HEAD for a size, and the requests of the runs.
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 20, 400 × 1, 404 × 5", "{stdout}");
 }

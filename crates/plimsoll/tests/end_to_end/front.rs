@@ -8,7 +8,7 @@ fn curl() -> Option<&'static str> {
     peer("curl", ["/usr/bin/curl", "/usr/local/bin/curl"].into_iter().find(|path| Path::new(path).exists()))
 }
 
-/// Starts a server. Returns it with its URL.
+/// Starts a server. Returns the process and its URL.
 fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "300s"];
     let server = place.start(fixed.iter().chain(words));
@@ -17,7 +17,7 @@ fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     (server, origin)
 }
 
-/// Returns protocol, status and body bytes of a request by curl, and how curl ended.
+/// Makes a request with curl. Returns the protocol, the status and the body bytes, and how curl ended.
 fn ask(place: &TestDir, curl: &str, words: &[&str], url: &str) -> (String, Ended) {
     let mut command = Command::new(curl);
     command.current_dir(place.path("")).args(["--silent", "--output", "body", "--max-time", "30"]);
@@ -69,7 +69,7 @@ fn curl_gets_the_same_over_every_protocol() {
         assert_eq!(wrong, [7]);
         let (cut, ended) = ask(&place, curl, &with(&[]), &format!("{origin}/blackhole/1MiB?truncate=64KiB"));
         let arrived: u64 = cut.split(' ').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap();
-        // A reset of a stream overtakes data that has not been sent yet.
+        // A reset of a stream may arrive before data that was sent earlier.
         let bounds = if version == "2" { 1..=65_536 } else { 65_536..=65_536 };
         assert!(ended.code != Some(0) && bounds.contains(&arrived), "{cut} {ended:?}");
 
@@ -92,7 +92,7 @@ fn clients_present_certificates_where_required() {
         command.current_dir(place.path("")).args(words);
         command.output().is_ok_and(|output| output.status.success())
     };
-    // The server's certificate, the client's certificate and the CA certificate of both are one self-signed certificate.
+    // One self-signed certificate serves as server certificate, client certificate, and CA certificate for both.
     let made = openssl(&[
         "req",
         "-x509",

@@ -1,4 +1,4 @@
-//! Datasets on disk: complete, resumable, and without overwriting existing files.
+//! Datasets on disk: they are complete, can be resumed, and never overwrite other files.
 
 use crate::support::{Ended, KIB, Running, TestDir, peer, skip, wait_for};
 use report::number::count;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns the size of every file below a directory, by path.
+/// Returns the path and the size of every file below a directory.
 fn files(directory: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let mut directories = vec![directory.to_owned()];
@@ -39,7 +39,7 @@ fn sha256(path: &Path) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Asserts a one-line message with these words, and this exit code.
+/// Asserts that the message has one line with all of these words, and that the exit code is this.
 #[track_caller]
 fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     ended.expect(code);
@@ -50,7 +50,7 @@ fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     assert!(ended.stdout.is_empty(), "{}", ended.stdout);
 }
 
-/// Asserts that the output is only the summary.
+/// Asserts that nothing but the summary was printed.
 #[track_caller]
 fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
     ended.expect(0);
@@ -59,7 +59,7 @@ fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
     assert!(ended.stderr.is_empty(), "no progress line without a terminal: {}", ended.stderr);
 }
 
-/// The digests come from Python and openssl, see crates/content/tests/vectors/make.py.
+/// The hashes were computed with Python and openssl (see crates/content/tests/vectors/make.py).
 #[test]
 fn the_bytes_equal_those_of_another_implementation() {
     let place = TestDir::new();
@@ -96,7 +96,8 @@ fn names_follow_the_flags() {
     assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
 }
 
-/// There, 250 MiB in files of 50 MiB are 5 files. Here, all sizes are a hundredth. A remainder becomes a whole file.
+/// The other tool makes 5 files of 50 MiB for 250 MiB. This test uses a hundredth of these sizes. There is a whole file
+/// for the remainder.
 #[test]
 fn like_dummy_file_generator_names_and_sizes_files_in_its_way() {
     let place = TestDir::new();
@@ -124,7 +125,7 @@ fn a_second_run_completes_the_missing_files_and_changes_no_other() {
     let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
     let before = untouched().expect("the file exists");
 
-    // The leftover of a killed run: a file is missing, and its beginning has a temporary name.
+    // This is what a killed run leaves: a file is missing, and its first bytes have a temporary name.
     fs::remove_file(place.path("set/object-00000004.bin")).expect("the file existed");
     place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
     place.write("set/notes.txt", b"mine");
@@ -169,7 +170,7 @@ fn existing_files_are_never_overwritten() {
     fs::create_dir(place.path("set/object-00000001.bin")).expect("can create a directory");
     expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
 
-    // A link is not followed either.
+    // Links are not followed either.
     fs::remove_dir(place.path("set/object-00000001.bin")).expect("can remove the file");
     let kept = place.write("kept", b"mine as well");
     for link in ["object-00000001.bin", ".object-00000002.bin.partial"] {
@@ -207,8 +208,8 @@ fn an_interrupt_leaves_only_complete_files() {
     }
 }
 
-/// Holds a lease on a file, which blocks everyone who opens it, like a disk that does not respond. It lasts until it is returned, or
-/// as long as the system permits (45 s).
+/// Holds a lease on a file, which blocks everyone who opens it, as a disk would that does not respond. The lease ends
+/// when the script returns it, or when the system takes it away (after 45 s).
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')
@@ -231,7 +232,7 @@ fn a_second_interrupt_ends_the_program_at_once() {
     let run = place.start(words.iter().chain(&["--check"]));
     lease.wait_for_line("waited for");
     let begun = Instant::now();
-    // Two signals in quick succession count as one, so they are repeated until the program ends.
+    // Two signals in quick succession count as one, so repeat them until the program ends.
     let ended = run.signal_until_over("INT");
     assert!(begun.elapsed() < Duration::from_secs(20), "it waited for the blocked file: {:?}", begun.elapsed());
     expect_refusal(&ended, 130, &["0 of 2 files are complete", "same command"]);
@@ -301,7 +302,7 @@ fn mistakes_get_a_one_line_message() {
     assert!(!place.path("set").exists(), "no directory was created");
 }
 
-/// Uses a file system of 4 MiB in its own namespace, if the system permits it.
+/// The test mounts a file system of 4 MiB in its own namespace, if the system allows it.
 #[test]
 fn a_full_disk_is_reported_and_leaves_only_complete_files() {
     let place = TestDir::new();

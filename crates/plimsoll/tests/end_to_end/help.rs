@@ -1,4 +1,4 @@
-//! Help fits a screen and explains every flag.
+//! Tests that help fits on a screen and explains every flag.
 
 use crate::support::TestDir;
 
@@ -57,7 +57,7 @@ fn every_flag_is_explained() {
                 continue;
             }
             flags += 1;
-            // The explanation follows two blanks on the same line, or is indented on the next line.
+            // The explanation must follow two spaces on the same line, or be indented on the next line.
             let beside = line.trim_start().split_once("  ").is_some_and(|(_, text)| !text.trim().is_empty());
             let below =
                 lines.get(number + 1).is_some_and(|next| next.starts_with("          ") && !next.trim().is_empty());

@@ -1,11 +1,11 @@
-//! HTML reports in a browser: every chart is drawn, no request is made, and text from a server is never markup.
+//! HTML reports in a browser: every chart is drawn, no request is made, and text from a server never becomes markup.
 
 use crate::support::{Running, TestDir, chromium, shared_cores};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Starts two servers that redirect to each other's objects and fail sometimes, and saves a run against them.
+/// Starts two servers that redirect to each other's objects and sometimes fail, and saves a run on them.
 fn a_run(place: &TestDir) -> Running {
     let words = "serve --listen 127.0.0.1:0 --cluster 2 --error-every 7 --list 20 --urls urls --list-size 3000B";
     let server = place.start(words.split(' ').chain(["--stop-after", "60s"]));
@@ -31,14 +31,15 @@ fn expect_whole(seen: &chromium::Seen) {
     expect_drawn(seen, 7);
 }
 
-/// Asserts an empty console, no request, and at least this many charts, all of them drawn.
+/// Asserts that the console is empty, that no request was made, and that there are at least this many charts, all of
+/// them drawn.
 #[track_caller]
 pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
     assert_eq!(seen.console, [""; 0], "{}", seen.dom);
     assert_eq!(seen.requests, [""; 0]);
     let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
     assert!(figures == drawn && figures >= least, "{drawn} of {figures} charts were drawn");
-    // Without the chart, readers have its summary, its caption and its numbers.
+    // Readers without the chart can use its summary, its caption and its numbers.
     for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
         assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
     }
@@ -61,7 +62,7 @@ fn every_chart_is_drawn_and_no_request_is_made() {
     }
 }
 
-/// Texts that run, fetch or escape if they are parsed as markup, an attribute, a URL or a script.
+/// Texts that would run, fetch or break out if they were parsed as markup, as an attribute, as a URL, or as a script.
 pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
@@ -70,7 +71,7 @@ pub const POLYGLOTS: [&str; 5] = [
     "<a href=javascript:alert(5) style=color:red>${alert(5)}{{alert(5)}}</a>",
 ];
 
-/// Puts a polyglot before every text under these names. Different texts stay different.
+/// Puts a polyglot in front of every text that has one of these names. Different texts remain different.
 fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     match value {
         Value::String(text) if inside => {
@@ -95,7 +96,7 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
                     "header",
                     "settings",
                 ];
-                // The host of a row is a label. The host of a run is the client's own.
+                // In a row, `host` is a label from outside. In the run itself, it is the client's own host.
                 poison(field, inside || foreign.contains(&name.as_str()), next);
             }
         }
@@ -103,7 +104,7 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     }
 }
 
-/// Asserts that no polyglot has become an element.
+/// Asserts that no polyglot was parsed as an element.
 #[track_caller]
 pub fn expect_no_markup(seen: &chromium::Seen) {
     let shown = shown(&seen.dom);
@@ -113,7 +114,7 @@ pub fn expect_no_markup(seen: &chromium::Seen) {
     assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
 }
 
-/// Rewrites a saved run with hostile texts in place of a server's.
+/// Replaces the texts from servers in a saved run with hostile ones.
 pub fn poison_run(directory: &Path) -> usize {
     let file = directory.join("records.jsonl.zst");
     let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("the file is complete");
@@ -121,7 +122,7 @@ pub fn poison_run(directory: &Path) -> usize {
     let mut next = 0;
     let lines = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).expect("each line is a record");
-        // A text gets the same polyglot in every record, since rows are joined by it.
+        // Start with the same polyglot in every record, because rows are matched by their texts.
         next = 0;
         poison(&mut record, false, &mut next);
         record.to_string() + "\n"
@@ -192,7 +193,7 @@ fn each_repeated_run_has_its_own_file() {
     server.stop();
 }
 
-/// Checks that the tests above can detect console messages and requests.
+/// Checks that the tests above would notice console messages and requests.
 #[test]
 fn a_page_that_makes_a_request_is_detected() {
     let place = TestDir::new();

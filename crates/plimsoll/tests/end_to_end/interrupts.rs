@@ -1,11 +1,11 @@
-//! Runs that are killed, interrupted, or read while in progress.
+//! Runs that are killed or interrupted, and runs that are read while they are in progress.
 
 use crate::support::{Nginx, PATIENCE, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Responses that take about two seconds, and some that take many minutes.
+/// Directives for slow responses: some take about two seconds, others take many minutes.
 const SLOW: &str =
     "location /slow/ { alias files/; limit_rate 512k; } location /endless/ { alias files/; limit_rate 1k; }";
 
@@ -13,7 +13,7 @@ fn start(server: &'static str) -> Option<Nginx> {
     Nginx::start(Setup { server, ..Setup::default() })
 }
 
-/// Reads the run in `out` until it has this many intervals. A run that has just started cannot be read yet.
+/// Reads the run in `out` repeatedly until it has this many intervals. A run that has just started cannot be read yet.
 fn wait_for_intervals(place: &TestDir, count: usize) -> Report {
     wait_for("intervals on disk", || {
         let ended = place.run(["report", "--json", "out"]);
@@ -22,7 +22,7 @@ fn wait_for_intervals(place: &TestDir, count: usize) -> Report {
     })
 }
 
-/// Waits until the server reports requests in flight.
+/// Waits until the server has requests in flight.
 fn wait_for_start(place: &TestDir) {
     wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
 }
@@ -53,10 +53,10 @@ fn a_killed_run_keeps_its_results_up_to_the_last_second() {
 
     let log = nginx.quit();
     let completed = after.number("/operations/completed");
-    // An interval is saved every second, shortly after its end.
+    // Intervals are saved every second, shortly after they end.
     let old = log.iter().filter(|request| request.end < killed - 1.5).count() as u64;
-    assert!(old > 0 && completed >= old, "{completed} reported, {old} had ended 1.5 s before the kill");
-    assert!(completed <= log.len() as u64, "{completed} reported, {} in the server's log", log.len());
+    assert!(old > 0 && completed >= old, "{completed} are reported, but {old} had ended 1.5 s before the kill");
+    assert!(completed <= log.len() as u64, "{completed} are reported, but only {} are in the server's log", log.len());
     let series: u64 = after.list("/series").iter().filter_map(|point| point["ok"].as_u64()).sum();
     assert_eq!(series, after.number("/operations/ok"));
 }
@@ -70,7 +70,7 @@ fn a_killed_run_keeps_its_operation_log_up_to_the_last_second() {
     let during = wait_for_intervals(&place, 3);
     run.signal("KILL");
     run.end();
-    // The third interval is on disk, so the log of the first two is, too.
+    // The third interval is on disk, so the operations of the first two must be in the log.
     let before: u64 = during.list("/series")[..2].iter().filter_map(|point| point["ok"].as_u64()).sum();
     let ops = store::OpLogReader::open(&place.path("out")).expect("there is a log");
     let logged = ops.filter(Result::is_ok).count() as u64;
@@ -80,7 +80,7 @@ fn a_killed_run_keeps_its_operation_log_up_to_the_last_second() {
 #[test]
 fn an_interrupt_ends_the_requests_before_a_run() {
     let _cores = shared_cores();
-    // It accepts connections but sends no response.
+    // This server accepts connections, but never sends a response.
     let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a loopback port");
     let url = format!("http://{}/x", listener.local_addr().expect("a bound socket has an address"));
     let place = TestDir::new();
@@ -101,7 +101,7 @@ fn one_interrupt_lets_operations_end_and_reports() {
         let Some(nginx) = start(SLOW) else { return };
         let place = TestDir::new();
         let url = nginx.url("/slow/1m");
-        // The process that runs the tests may ignore hang-ups.
+        // The process that runs the tests may ignore SIGHUP, which its children would inherit.
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path(""));
         command.args(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
@@ -201,7 +201,7 @@ fn a_run_whose_terminal_is_closed_ends_gracefully() {
     let program = env!("CARGO_BIN_EXE_plimsoll");
     let url = nginx.url("/f/1k");
     let line = format!("exec env --default-signal=HUP {program} get {url} -d 50s -c 2 --out out");
-    // script(1) gives it a terminal that disappears with script(1).
+    // script(1) gives the program a terminal that disappears when script(1) ends.
     let mut terminal = Command::new("script");
     terminal.args(["-q", "-c", &line, "/dev/null"]).current_dir(place.path(""));
     let terminal = Running::of(terminal);
@@ -216,7 +216,7 @@ fn a_run_whose_terminal_is_closed_ends_gracefully() {
     report.expect_joins(&nginx.quit());
 }
 
-/// Files of at most 1 MiB are enough for the reserve, but not for the log of this many operations.
+/// The size limit of 1 MiB per file leaves room for the reserve, but not for the log of this many operations.
 #[test]
 fn a_log_that_cannot_be_written_does_not_prevent_the_end_record() {
     let _cores = shared_cores();

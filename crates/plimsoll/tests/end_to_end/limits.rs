@@ -59,14 +59,14 @@ fn a_rate_that_the_client_cannot_reach_is_never_a_clean_result() {
     let Some(nginx) = Nginx::start(Setup { server, ..Setup::default() }) else { return };
     let place = TestDir::new();
     let url = nginx.url("/nothing");
-    // The program has one core. The server has the others, and a response costs it less.
+    // The program gets a single core. The server gets the others, and needs less CPU time per response.
     let mut command = Command::new("taskset");
     command.args(["-c", "0", env!("CARGO_BIN_EXE_plimsoll"), "get", "--json", &url, "-c", "64"]);
     command.args(["-R", "1000000", "-d", "4s"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
     let report = Report::read(&ended);
     ended.expect(3);
-    // More than a core can send, however much of it other processes use.
+    // The rate is higher than one core can reach, even if no other process uses that core.
     assert_eq!(report.text("/limited_by"), "client_cpu", "{}", report.at("/client"));
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert_eq!(count("offered"), 4_000_000);
@@ -77,7 +77,7 @@ fn a_rate_that_the_client_cannot_reach_is_never_a_clean_result() {
 #[test]
 fn a_rate_above_what_the_target_sustains_is_not_a_success() {
     let _cores = all_cores();
-    // Ten slots, and responses that take about three seconds.
+    // There are ten slots, and responses take about three seconds.
     let setup = Setup { server: "location /slow/ { alias files/; limit_rate 256k; }", ..Setup::default() };
     let overloaded = with_its_cores(|| {
         let nginx = Nginx::start(setup)?;
@@ -92,7 +92,7 @@ fn a_rate_above_what_the_target_sustains_is_not_a_success() {
     assert_eq!((count("offered"), count("failed")), (400, 0));
     assert!(count("dropped") > 300 && count("started") + count("dropped") == 400, "{}", report.at("/operations"));
     let waited = report.number("/times/slot_wait/count");
-    assert!(waited > 0, "the target causes waits for a slot, and they are reported");
+    assert!(waited > 0, "operations must have waited for a slot, because the target was slow");
     report.expect_joins(&log);
 }
 
@@ -110,12 +110,13 @@ fn a_stall_of_one_second_appears_in_the_response_times() {
         let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
         assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
-    // A stall is not a long service time of single operations: most were sent during the stall.
+    // A stall lengthens service times, because most operations were sent during the stall. It must not appear as
+    // lateness.
     assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
     assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
 }
 
-/// Makes a run at 1,000/s for 10 s against a server that is stopped for one second.
+/// Makes a run with 1,000 operations per second for 10 s. The server is stopped for one second of it.
 fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     let nginx = Nginx::start(Setup { exact_times: true, ..Setup::default() })?;
     let place = TestDir::new();
@@ -131,8 +132,9 @@ fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     Some((ended, report, nginx.quit()))
 }
 
-/// Returns how long operations waited that arrived every millisecond and ended at `ends_ms`, in order of arrival. The fastest one
-/// defines when the first arrived. This uses only the server's data.
+/// Returns how long operations waited, in order of arrival. One operation arrives every millisecond, and they end at
+/// `ends_ms`. The operation with the shortest wait determines when the first one arrived. Only data from the server is
+/// used.
 fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     ends_ms.sort_unstable_by(f64::total_cmp);
     let starts = ends_ms.iter().enumerate().map(|(number, end)| end - number as f64);
@@ -142,7 +144,7 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// Makes a run with two threads and this many file descriptors, of which the program itself uses 72.
+/// Makes a run with two threads and this many file descriptors. The program uses 72 of them for itself.
 fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
@@ -150,7 +152,8 @@ fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended 
     Running::of(command).end()
 }
 
-/// The target takes 100 ms per request, so 300/s have 30 in flight. With 28 descriptors left, the target is not the limit.
+/// The target takes 100 ms per request, so 300 operations per second need 30 connections. Only 28 descriptors are left
+/// for them, so the limit is not the target.
 #[test]
 fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     let _cores = all_cores();
@@ -164,7 +167,7 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
         let text = ended.stderr.contains("raise its limit of descriptors");
         assert_eq!(text, descriptors == 100, "{}", ended.stderr);
     }
-    // A search does not report it as the target's load line either.
+    // A search must not report this limit as the target's load line either.
     let search = ["line", &url, "--on", "rate", "--from", "320", "--to", "320", "-d", "1s", "--json", "--out", "line"];
     let ended = with_descriptors(&place, 100, &search);
     let line: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -172,7 +175,8 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     server.stop();
 }
 
-/// The target handles one operation at a time, in 10 ms. At 300/s it fills any number of slots, like one that hangs.
+/// The target handles one operation at a time and takes 10 ms for each. At 300 operations per second, it occupies any
+/// number of slots, as a target would that hangs.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();
@@ -188,7 +192,7 @@ fn a_slow_target_is_not_excused_by_few_descriptors() {
     assert_eq!(report.text("/limited_by"), "target", "{}", report.at("/result"));
 }
 
-/// The server stops the client process before each response and continues it a while later.
+/// The server stops the client's process before each response, and lets it continue a while later.
 
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {

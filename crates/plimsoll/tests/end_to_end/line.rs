@@ -19,7 +19,7 @@ fn search(place: &TestDir, url: &str, words: &[&str]) -> (Ended, Value) {
 fn a_known_line_is_found_and_shown_again() {
     let _cores = all_cores();
     let place = TestDir::new();
-    // Requests take 10 ms, and each one above 40 concurrent ones 20 ms more.
+    // Requests take 10 ms. Each request above 40 concurrent ones adds 20 ms.
     let (server, url) = place.serve(&["--delay", "10ms", "--capacity", "40:30ms"]);
     let words = ["--from", "8", "--to", "256", "--precision", "10%", "-d", "4s"];
     let (ended, found) = search(&place, &url, &words);
@@ -70,7 +70,8 @@ fn the_ends_of_the_scale_have_their_own_sentences_and_exit_codes() {
     server.stop();
 }
 
-/// Starts a server whose responses take 5 ms until it has had more than 20 concurrent connections, and 200 ms from then on.
+/// Starts a server whose responses take 5 ms. Once it has had more than 20 concurrent connections, they take 200 ms
+/// forever.
 fn breaks_for_good() -> String {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     static BROKEN: AtomicBool = AtomicBool::new(false);
@@ -111,7 +112,7 @@ fn a_target_that_does_not_recover_is_reported() {
     assert!(text.stdout.starts_with("FAIL · LOAD LINE at least 16 in flight; 32 in flight failed"), "{}", text.stdout);
 }
 
-/// Starts a server that handles its requests one by one, 200 per second.
+/// Starts a server that handles one request at a time, 200 per second.
 fn queue() -> String {
     static FREE: Mutex<Option<Instant>> = Mutex::new(None);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -138,8 +139,8 @@ fn queue() -> String {
     url
 }
 
-/// Above its line the server is healthy and only has a queue. No level above the line passes, whatever the objective, and the search
-/// waits until the queue is empty.
+/// Above its load line, the server is healthy but has a growing queue. No level above the line may pass, whatever the
+/// objective, and the search must wait until the queue is empty.
 #[test]
 fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
@@ -163,7 +164,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// Starts a server that accepts objects and has one of 1 KiB at any path, but no record of a dataset.
+/// Starts a server that accepts objects. It has an object of 1 KiB at every path, except for the record of a dataset.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Merged runs of two machines: what is added up, what is left out, and what is refused.
+//! Merged runs of two machines: what is added, what is left out, and what is refused.
 
 use crate::support::{Running, TestDir, all_cores, shared_cores};
 use server::{Config, Server};
@@ -37,9 +37,9 @@ fn a_merged_run_has_the_operations_of_both_runs() {
     assert!((3.0..=4.0).contains(&seconds), "{seconds}");
     assert_eq!(report.text("/result/word"), "partial");
     let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
-    assert!((rate - 400.0).abs() < 8.0, "offered rates add up: {rate}");
+    assert!((rate - 400.0).abs() < 8.0, "the offered rates must be added: {rate}");
     assert_eq!(report.text("/setup/model"), "open");
-    // By the log: operations that ended in the seconds and drains that count.
+    // In the logs, count the operations that ended in the seconds and drains that count.
     let text = |form: &str, directory: &str| place.run(["export", directory, "--as", form]).expect(0).stdout.clone();
     let column = |csv: &str, name: &str| -> Vec<String> {
         let index = csv.lines().next().unwrap().split(',').position(|title| title == name).unwrap();
@@ -54,7 +54,7 @@ fn a_merged_run_has_the_operations_of_both_runs() {
         of_both += counts.iter().sum::<u64>();
     }
     assert!(ok <= of_both && ok >= of_both * 3 / 4 - 40, "{ok} of {of_both}");
-    // A merged run can be read like any other.
+    // A merged run can be read like any other run.
     place.run(["compare", "--base", "both", "--new", "both/../both"]).expect(2);
     place.run(["report", "both", "--html"]).expect_no_panic();
     assert!(text("markdown", "both").starts_with("**PARTIAL**"));

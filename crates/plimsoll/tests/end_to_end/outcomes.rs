@@ -1,4 +1,4 @@
-//! Outcomes of the whole program: S3 errors, and responses with wrong or missing content.
+//! Outcomes of the whole program: S3 errors, and responses whose content is wrong or missing.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Nginx, Report, Running, Setup, TestDir, respond, shared_cores, wait_for};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Starts an S3 server. Returns it with its endpoint.
+/// Starts an S3 server. Returns the process and its endpoint.
 fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "1", "--stop-after", "120s"];
     let server = place.start(fixed.iter().chain(words));
@@ -14,7 +14,7 @@ fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     (server, line.trim_start_matches("serving S3 on ").to_owned())
 }
 
-/// Returns the example of a cause.
+/// Returns the details of the example that the report has for a cause.
 #[track_caller]
 fn detail(report: &Report, cause: &str) -> String {
     let row = report.list("/failures/causes").iter().find(|row| row["cause"] == cause);
@@ -69,7 +69,8 @@ fn lost_objects_are_detected() {
     let report = wants(&ended, "integrity", "acked_lost");
     assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
     assert!(ended.stderr.contains("2 responses had wrong or missing content"), "{}", ended.stderr);
-    // An object of another size than expected has wrong content, too, whatever share may fail.
+    // An object of an unexpected size has wrong content too, which fails the run even though any share of operations
+    // may fail.
     let smaller = ["s3://bbb/q", "--count", "8", "--size", "9KiB", "-c", "1", "--json", "--success", "0%"];
     let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
     let report = Report::read(&ended);
@@ -107,13 +108,13 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
-    // Slots that pause after a refused connection do not mean that there are too few slots.
+    // Slots pause after a refused connection. This must not look as if there were too few slots.
     assert_eq!(report.text("/limited_by"), "target");
     let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
     assert!(failing.is_some(), "{}", report.at("/notes"));
 }
 
-/// Timeouts are longer than the run, so no operation fails.
+/// The timeouts are longer than the run, so no operation fails in the run.
 #[test]
 fn a_target_that_hangs_until_the_end_fails_the_run() {
     let _cores = shared_cores();
@@ -138,8 +139,8 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
     drop(nginx.quit());
 }
 
-/// One of 100 requests never gets a response, the others get one at once. So most of the operations in flight at the end are those
-/// that hang.
+/// One of 100 requests never gets a response. The others get one at once, so most of the operations in flight at the
+/// end are among those that hang.
 #[test]
 fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     let _cores = shared_cores();
@@ -155,7 +156,7 @@ fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     assert!((10..=14).contains(&report.number("/operations/unfinished")), "{}", report.at("/operations"));
 }
 
-/// The target is down for less than a second at the end of the run.
+/// The target is down when the run ends, but was down for less than a second by then.
 #[test]
 fn a_target_that_is_down_when_the_run_ends_fails_it() {
     let _cores = shared_cores();
@@ -241,7 +242,7 @@ fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
 fn the_ledger_counts_the_faults_that_the_client_reports() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // The lean front and the hyper front.
+    // Test the lean front and the hyper front.
     for front in [&[][..], &["--http2"]] {
         let fixed =
             ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];

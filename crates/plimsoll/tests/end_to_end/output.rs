@@ -142,7 +142,7 @@ fn lengths_that_differ_are_counted_as_by_ab() {
         assert_eq!(length.map(String::as_str), Some("20"), "{text}");
     };
     wanted(&ours.stdout);
-    // A HEAD has no body to compare. Two objects may differ in length.
+    // The body of a HEAD response cannot be compared, and two objects may have different lengths.
     let other = format!("{base}/blackhole/2KiB");
     for words in [&[&url, "-I"] as &[&str], &[&url, &other]] {
         let ended = place.run(["get", "--print", "ab", "-c", "1", "-n", "100"].iter().chain(words));
@@ -182,7 +182,7 @@ fn the_demo_succeeds_with_a_report() {
     again.expect(0);
     let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
     let (passed, failed) = (found["passed"].as_u64().expect("a level"), found["failed"].as_u64().expect("a level"));
-    // A few requests above the limit of 100 concurrent ones are too few to miss a p95.
+    // A level slightly above 100 may pass: too few of its requests are slow to miss a p95.
     assert!((90..=110).contains(&passed) && failed > 100, "{passed} and {failed}");
 }
 
@@ -192,7 +192,7 @@ fn a_reader_that_has_gone_away_is_not_an_error() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let place = TestDir::new();
     for form in [&["--print", "text"] as &[&str], &["--json"], &["--print", "ab"]] {
-        // `true` reads nothing and exits long before the report.
+        // The reader of the output is `true`, which reads nothing and exits long before the report.
         let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().expect("can start `true`");
         let pipe = reader.stdin.take().expect("the process has a standard input");
         let mut command = place.command(["get", "-n", "20000", &nginx.url("/f/1k")].iter().chain(form));
@@ -211,7 +211,7 @@ fn a_reader_that_has_gone_away_is_not_an_error() {
     assert_eq!(ended.stdout.lines().count(), 1);
 }
 
-/// Runs the program with its standard output on a device that is always full.
+/// Runs the program with standard output on a device that is always full.
 fn run_onto_a_full_disk(place: &TestDir, words: &[&str]) -> (Option<i32>, String) {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
     let mut command = place.command(words);
@@ -225,7 +225,7 @@ fn a_report_that_cannot_be_written_is_reported() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let place = TestDir::new();
-    // A user who redirects a report to a file must learn that it is not there.
+    // A user who redirects a report to a file must learn that the file does not contain it.
     let (code, stderr) = run_onto_a_full_disk(&place, &["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
     assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("standard output"), "{stderr}");

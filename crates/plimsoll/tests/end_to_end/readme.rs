@@ -1,7 +1,7 @@
-//! Runs the commands of README in order, as a reader would paste them.
+//! Runs the commands of README in order, as a reader would who pastes them.
 //!
-//! A block that cannot be run has a comment with the reason above it: `<!-- not run by tests: … -->`. Ports are replaced by free
-//! ones. Nothing else is changed.
+//! If a block cannot be run, a comment above it gives the reason: `<!-- not run by tests: … -->`. Ports are replaced by
+//! free ones. Nothing else is changed.
 
 use crate::support::{Ended, Running, TestDir, peer, shared_cores, signal_group};
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,31 +12,31 @@ use std::time::Duration;
 
 const README: &str = include_str!("../../../../README.md");
 const NOT_RUN: &str = "<!-- not run by tests: ";
-/// Maximum time for all blocks together.
+/// Time limit for all blocks together.
 const LIMIT: Duration = Duration::from_secs(420);
-/// Number of consecutive ports for a cluster, from the port in its command.
+/// Number of consecutive ports that a cluster uses, starting at the port in its command.
 const PORTS_IN_A_ROW: u16 = 4;
 /// First port to try, below the range of ephemeral ports.
 const LOWEST_PORT: u16 = 20_000;
-/// Marker that is printed after each command, with its number and its exit code.
+/// Text that is printed after each command, followed by its number and its exit code.
 const MARK: &str = "::ended";
 
-/// Commands whose result depends on other work on this machine, with their valid exit codes. All other commands must exit with
-/// 0.
+/// Commands whose result depends on what else runs on this machine, with their valid exit codes. All other commands
+/// must exit with 0.
 const DEPENDING: [(&str, &[i32]); 5] = [
-    // The host may be unfit to make load.
+    // This host may be unfit to make load.
     ("plimsoll doctor", &[0, 1]),
-    // Busy cores make a run unusable.
+    // If the cores are busy, the run is unusable.
     ("plimsoll get -R", &[0, 3]),
     ("plimsoll report tour", &[0, 3]),
     ("plimsoll line", &[0, 3]),
-    // Noise may make one of two equal sets worse.
+    // The two sets are equal, but noise may make one of them worse.
     ("plimsoll compare", &[0, 1, 3]),
 ];
 
 /// A block of README.
 struct Block {
-    /// Its lines.
+    /// The lines of the block.
     commands: Vec<&'static str>,
     /// Reason why it is not run, if a comment above it gives one.
     not_run: Option<&'static str>,
@@ -59,7 +59,7 @@ fn blocks() -> Vec<Block> {
     blocks
 }
 
-/// Returns the commands of all blocks that are run, without the prompt.
+/// Returns the commands of all blocks that are run, without their prompts.
 fn commands() -> Vec<&'static str> {
     let run = blocks().into_iter().filter(|block| block.not_run.is_none()).flat_map(|block| block.commands);
     run.map(|line| line.strip_prefix("$ ").unwrap_or_else(|| panic!("not a command of README: {line}"))).collect()
@@ -71,7 +71,7 @@ fn each_block_of_the_readme_is_run_or_gives_a_reason() {
     let not_run: Vec<_> = blocks.iter().filter_map(|block| block.not_run.map(|reason| (block, reason))).collect();
     for (block, reason) in &not_run {
         assert!(reason.len() > 10, "no reason for {:?}", block.commands);
-        // Every command of the program itself is run.
+        // Only commands of Cargo may be left out, not those of the program.
         assert!(block.commands.iter().all(|line| line.starts_with("$ cargo ")), "{:?}", block.commands);
     }
     assert!(blocks.len() >= not_run.len() + 4, "{} of {} are not run", not_run.len(), blocks.len());
@@ -97,13 +97,13 @@ fn the_commands_of_the_readme_work_in_order() {
     for made in ["tour/report.html", "tour.csv", "run.json", "ca.pem", "owners", "set", "before", "after"] {
         assert!(place.path(made).exists(), "{made} was not written");
     }
-    // A reader who pastes the commands sees no failure, except where the result depends on the machine.
+    // A reader who pastes the commands must not see a failure, except where the result depends on the machine.
     for alarm in ["Address already in use", "No such file", "not those of their objects"] {
         assert!(!ended.stderr.contains(alarm) && !ended.stdout.contains(alarm), "{alarm}: {ended:#?}");
     }
 }
 
-/// Returns a script of the commands with free ports, and a marker after each command.
+/// Returns a script that runs the commands with free ports, and prints a marker after each command.
 fn script(commands: &[&str]) -> String {
     let mut from = LOWEST_PORT + (std::process::id() % 500) as u16 * PORTS_IN_A_ROW;
     let ports = [8080, 8443, 9000].map(|port| {
@@ -117,12 +117,12 @@ fn script(commands: &[&str]) -> String {
         assert!(!command.contains("serve") || command.contains("--listen"), "its port cannot be replaced: {command}");
         script.push_str(&format!("{command}\nprintf '\\n{MARK} %d %d\\n' {number} $?\n"));
     }
-    // A server that is still running would keep the output open.
+    // A server that is still running would keep the output open, so kill it.
     script.push_str("kill -KILL $(jobs -p) 2>/dev/null\ntrue\n");
     script
 }
 
-/// Returns the first of several consecutive ports that were free a moment ago.
+/// Returns the first of several consecutive ports that were just free.
 fn free_ports(from: u16) -> u16 {
     let are_free = |first: &u16| {
         let row = *first..first + PORTS_IN_A_ROW;
@@ -137,7 +137,7 @@ fn codes(output: &str) -> Vec<i32> {
     marks.map(|mark| mark.split_whitespace().nth(1).and_then(|code| code.parse().ok()).expect("a code")).collect()
 }
 
-/// Runs a script in its own process group and kills the group afterwards.
+/// Runs a script in a process group, and kills the group afterwards.
 fn run(place: &TestDir, script: &str) -> Ended {
     let mut command = Command::new("bash");
     command.arg(place.write("readme.sh", script)).current_dir(place.path("")).process_group(0);

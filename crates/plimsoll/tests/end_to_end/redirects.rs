@@ -1,4 +1,4 @@
-//! Clusters that redirect: owners of objects, and the cost of redirects.
+//! Clusters that redirect: the owners of objects, and the cost of redirects.
 
 use crate::support::{Nginx, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 const SERVERS: usize = 4;
 
-/// Starts a cluster with a list of `count` names. Returns it with the addresses of its servers.
+/// Starts a cluster with a list of `count` names. Returns the process and the addresses of its servers.
 fn cluster(place: &TestDir, count: usize, words: &[&str]) -> (Running, Vec<String>) {
     let (number, servers) = (count.to_string(), SERVERS.to_string());
     let always = ["serve", "--listen", "127.0.0.1:0", "--names", "names", "--list", &number, "--stop-after", "120s"];
@@ -51,7 +51,7 @@ fn owners_equal_those_that_the_cluster_names() {
         let urls = lines(&place, &file);
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{address}/blackhole/"))), "{file}");
         listed.insert(address.clone(), urls.len());
-        // The list of an owner needs no redirect.
+        // Objects in the list of their owner need no redirect.
         let ended =
             place.run(["get", "--json", "--url-file", &file, "--order", "once", "--out", &format!("o{number}")]);
         ended.expect(0);
@@ -61,11 +61,11 @@ fn owners_equal_those_that_the_cluster_names() {
         assert!(report.at("/redirects").is_null());
     }
     assert_eq!(listed.values().sum::<usize>(), 300);
-    // A second time would overwrite the files.
+    // Another run would overwrite the files, so it is refused.
     let again = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     again.expect(4);
     assert!(again.stderr.contains("--out"), "{}", again.stderr);
-    // With one entry server, the redirect counts of the report equal those of the lists.
+    // If all objects are requested from one entry server, the report must count as many redirects as the lists imply.
     let urls: Vec<String> = lines(&place, "names").iter().map(|name| format!("{entry}/{name}")).collect();
     place.write("all", urls.join("\n"));
     let (ended, report) = place.get(["--url-file", "all", "--order", "once", "-c", "8"]);
@@ -90,7 +90,8 @@ fn objects_without_an_owner_are_listed() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // Only names that start with a size are objects. The entry server reports this for names that it would own.
+    // Only names that start with a size are objects. For other names, the entry server reports this only if it would be
+    // the owner.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
     let missing = format!("nothing|{}", (0..).find(mine).expect("the entry server owns some objects"));
@@ -148,7 +149,7 @@ fn failed_operations_determine_the_exit_code() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // The entry server redirects even for a name that is not an object. Only the owner refuses it.
+    // The entry server redirects even if the name is not that of an object. Only the owner refuses it.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let other = |index: &usize| server::owner(&format!("/blackhole/nothing-{index}"), count) != 0;
     let missing = (0..).find(other).expect("other servers own some objects");
@@ -188,7 +189,8 @@ fn redirects_cost_no_more_over_http2_and_the_hop_times_show_it() {
         let (_, report) = place.report(&place.path(&format!("{out}/00/1-entry")));
         let share = |name: &str| report.at(&format!("/redirects/{name}")).as_f64().expect("a share");
         let cost = share("redirect_share") + share("follow_share");
-        // The object takes far longer than the redirect. Only wrong timestamps could make the redirect take nearly all of the time.
+        // Reading the object takes far longer than the redirect. If the redirect seems to take nearly all of the time,
+        // timestamps are wrong.
         assert!(cost > 0.0 && cost < 0.6, "{out}: {cost}");
         for log in [owner.quit(), entry.quit()] {
             let spoken = if http2 { "HTTP/2.0" } else { "HTTP/1.1" };

@@ -1,4 +1,4 @@
-//! Requests as the server receives them (URLs, methods, headers, routes), and checks of the responses.
+//! Requests as the server receives them (URLs, methods, header fields, routes), and the checks of responses.
 
 use crate::support::{KIB, MIB, Nginx, Report, Setup, TestDir, shared_cores};
 use std::collections::{HashMap, HashSet};
@@ -42,9 +42,9 @@ fn a_list_of_urls_is_requested_at_random() {
     let log = nginx.quit();
     let mut seen: HashMap<&str, u64> = HashMap::new();
     log.iter().for_each(|request| *seen.entry(&request.uri).or_default() += 1);
-    // Each has 500 on average, with a standard deviation of 21.
+    // Each URL has 500 requests on average, with a standard deviation of 21.
     assert!(seen.len() == 10 && seen.values().all(|count| (380..=620).contains(count)), "{seen:?}");
-    // At random, every tenth request repeats the URL before it. In turn, none does.
+    // In random order, every tenth request has the same URL as the one before it. In turn, none does.
     let pairs = log.windows(2).filter(|pair| pair[0].uri == pair[1].uri).count();
     assert!((380..=620).contains(&pairs), "{pairs} of 4999 follow themselves");
 }
@@ -78,7 +78,7 @@ fn a_fixed_range_is_requested_each_time_and_needs_no_size() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
-/// Like renterd, rclone and others that are built on gofakes3.
+/// Servers like this are renterd, rclone and others built on gofakes3.
 #[test]
 fn ranges_with_status_200_succeed_if_the_flag_accepts_them() {
     let _cores = shared_cores();
@@ -180,7 +180,7 @@ fn connect_to_redirects_connections_and_hosts_are_grouped() {
 fn a_proxy_receives_whole_urls() {
     let _cores = shared_cores();
     let Some(nginx) = start("location = /object { return 200 'through a proxy'; }") else { return };
-    // Addresses need no resolver, so nginx can be a forward proxy.
+    // nginx can be a forward proxy here, because the addresses need no resolver.
     let forward = "location / { proxy_pass http://$http_host$request_uri; proxy_buffering off; }";
     let Some(proxy) = start(forward) else { return };
     let place = TestDir::new();
@@ -299,7 +299,7 @@ fn a_request_body_arrives_unchanged() {
         return;
     };
     let place = TestDir::new();
-    // Larger than a single write to a socket.
+    // The body is larger than what one write to a socket accepts.
     let body: Vec<u8> = (0..8 * MIB).map(|byte| (byte % 251) as u8).collect();
     let file = place.write("body", &body);
     let file = file.to_str().unwrap();
@@ -311,7 +311,7 @@ fn a_request_body_arrives_unchanged() {
     let arrived = std::fs::read(nginx.path("up/object")).expect("nginx has stored the object");
     assert!(arrived == body, "{} bytes arrived of {}", arrived.len(), body.len());
     let small = place.write("small", vec![b'x'; KIB as usize]);
-    // A body without a method is sent by POST, as curl and ab do.
+    // A body without a method is sent by POST, as curl and ab do it.
     let posted = place.run(["get", "--json", &nginx.url("/post"), "--body-file", small.to_str().unwrap(), "-n", "50"]);
     posted.expect(0);
     let posted = Report::read(&posted);
@@ -319,7 +319,7 @@ fn a_request_body_arrives_unchanged() {
     let log = nginx.quit();
     let (puts, posts): (Vec<_>, Vec<_>) = log.into_iter().partition(|request| request.method == "PUT");
     report.expect_joins(&puts);
-    // nginx does not count the part of a body that it discards, so only the announced length can be compared.
+    // nginx does not count the part of a body that it discards, so compare only the announced length.
     assert!(posts.iter().all(|request| request.method == "POST" && request.status == 204 && request.length == "1024"));
     assert_eq!((posts.len(), posted.number("/operations/attempts")), (50, 50));
     assert!(posted.bytes("sent_bytes") > 50 * KIB);
@@ -375,7 +375,7 @@ fn unexpected_responses_are_failures() {
             }
         }
     }
-    // An expected status is a success even if it would otherwise be a failure.
+    // A status that the user expects is a success even if it would otherwise be a failure.
     let ended = place.run(["get", "--json", "-n", "20", "--expect-status", "404", &nginx.url("/f/none")]);
     ended.expect(0);
     Report::read(&ended).expect_clean(20);
@@ -408,7 +408,7 @@ fn results_are_grouped_by_a_header() {
     assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "missing values have their own group");
 }
 
-/// Returns the number of successful operations with a label.
+/// Returns the number of successful operations with a matching label.
 fn group(report: &Report, dimension: &str, label: impl Fn(&str) -> bool) -> Option<u64> {
     let rows = report.list("/groups").iter().filter(|row| row["dimension"] == dimension);
     rows.filter(|row| row["label"].as_str().is_some_and(&label)).find_map(|row| row["ok"].as_u64())

@@ -1,4 +1,4 @@
-//! Stock S3 clients against `plimsoll serve --s3`, and its faults.
+//! Unmodified S3 clients against `plimsoll serve --s3`, and the faults that this server injects.
 
 use crate::support::{Ended, Running, TestDir, pythons_with_boto3, s3cmds, shared_cores};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 const BOTO3: &str = include_str!("s3_boto3.py");
 
-/// Starts a server. Returns it with its endpoint.
+/// Starts a server. Returns the process and its endpoint.
 pub fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let fixed = ["serve", "--s3", "--listen", "127.0.0.1:0", "--threads", "2", "--stop-after", "300s"];
     let server = place.start(fixed.iter().chain(words));
@@ -49,7 +49,7 @@ fn boto3_works_with_memory_directory_and_tls() {
     }
 }
 
-/// Returns a script that puts objects, gets one, and checks the expected results.
+/// Returns a script that puts some objects, gets one, and checks the results.
 fn short_script(steps: &str) -> String {
     let setup = BOTO3.split("def objects").next().unwrap_or_default();
     format!("{setup}\ns3 = connect(sys.argv[1])\ns3.create_bucket(Bucket='bbb')\n{steps}\nprint('all steps done')\n")
@@ -66,7 +66,7 @@ fn boto3_detects_faults() {
 fn faults_are_met_by(python: &Path) {
     let body = "body = content(300_000, 1)\n";
     let put = format!("{body}s3.put_object(Bucket='bbb', Key='k', Body=body)\n");
-    // boto3 has compared checksums by default since 1.36, and then refuses the body. Otherwise it returns the body.
+    // Since version 1.36, boto3 compares checksums by default, and then refuses the body. Older versions return it.
     let flip = "try:
     trusting = connect(sys.argv[1], response_checksum_validation='when_required')
 except TypeError:
@@ -100,7 +100,8 @@ assert s3.get_object(Bucket='bbb', Key='k')['Body'].read() == body";
         "{body}fails('SlowDown', s3.put_object, Bucket='bbb', Key='k', Body=body)
 fails('NoSuchKey', s3.get_object, Bucket='bbb', Key='k')"
     );
-    // The server refuses the body before all of it has arrived. The reset may reach a client that is still sending before the response does.
+    // The server refuses the body before all of it has arrived. If the client is still sending, it may see the reset
+    // before the response.
     let full = "from botocore.exceptions import ConnectionClosedError
 for attempt in range(10):
     try:
@@ -187,7 +188,7 @@ fn a_later_server_has_the_objects_of(program: &Path) {
     run(&["del", "--recursive", "--force", "s3://bucket"]);
     run(&["rb", "s3://bucket"]);
     assert_eq!(run(&["ls"]).stdout, "");
-    // Only the marker file is left.
+    // Only the marker file remains.
     assert_eq!(std::fs::read_dir(place.path("objects")).unwrap().count(), 1);
     server.stop();
 }

@@ -1,4 +1,4 @@
-//! The server of requests to `s3://` locations: one that the user named, or none.
+//! Which server receives requests for `s3://` locations: one that the user named, or none.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
@@ -6,7 +6,7 @@ use crate::support::{Ended, Running, TestDir, shared_cores};
 
 const LOCATION: &str = "s3://bucket/set";
 
-/// Runs a command with keys, a region, these variables and this `~/.aws/config`.
+/// Runs a command in an environment that has keys, a region, these variables, and this `~/.aws/config`.
 fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
     std::fs::create_dir_all(place.path(".aws")).unwrap();
     place.write(".aws/config", config);
@@ -21,7 +21,8 @@ fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]
     Running::of(command).end()
 }
 
-/// Every command that accepts `s3://`. None may send a request because the environment happens to name a region.
+/// The commands are all those that accept `s3://`. None of them may send a request just because the environment names a
+/// region.
 #[test]
 fn without_a_server_no_request_is_sent() {
     let _cores = shared_cores();

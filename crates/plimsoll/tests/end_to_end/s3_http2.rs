@@ -1,4 +1,4 @@
-//! Signed requests over HTTP/2: the client's counts equal the ledger of `plimsoll serve --s3`.
+//! Signed requests over HTTP/2: the client's counts equal those in the ledger of `plimsoll serve --s3`.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, Running, TestDir, shared_cores};
@@ -6,7 +6,7 @@ use crate::{s3, versitygw};
 
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
 
-/// The ledger's counts of an operation with one status.
+/// What the ledger counted for an operation with one status.
 struct Booked {
     complete: u64,
     aborted: u64,
@@ -28,7 +28,7 @@ impl Target {
         Self { place, server, endpoint }
     }
 
-    /// Runs the program over HTTP/2. It must succeed.
+    /// Runs the program with HTTP/2. It must succeed.
     #[track_caller]
     fn run(&self, words: &[&str]) -> Ended {
         let secure = self.place.path("ca.pem").exists();
@@ -72,11 +72,11 @@ fn counts_of_signed_requests_over_http2_equal_the_ledger() {
         let got = versitygw::kinds(&got)["get"];
         assert_eq!((prepared.0, put.0, got), (40, 40, put), "{words:?}");
         assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600, "{words:?}");
-        // The description of the dataset is written once, requested three times (found twice) and deleted once.
+        // The description of the dataset was written once, requested three times, found twice, and deleted once.
         let puts = booked(&ledger, "PutObject", "200");
         assert_eq!(puts.complete, 40 + 40 + mixed["put"].0 + 1, "{ledger}");
         let description = puts.bytes_in - prepared.1 - put.1 - mixed["put"].1;
-        assert!((50..500).contains(&description), "{description} bytes that no figure tells of:\n{ledger}");
+        assert!((50..500).contains(&description), "{description} bytes that no metric accounts for:\n{ledger}");
         let gets = booked(&ledger, "GetObject", "200");
         assert_eq!(gets.complete, got.0 + mixed["get"].0 + 2, "{ledger}");
         assert_eq!(gets.bytes_out, got.1 + mixed["get"].1 + 2 * description, "{ledger}");

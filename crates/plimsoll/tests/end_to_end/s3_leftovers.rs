@@ -1,5 +1,5 @@
-//! What commands leave on a target, and how they report it: incomplete uploads, objects of a mix, damaged objects, and refused
-//! requests.
+//! What commands leave on a target, and how they report it: incomplete uploads, the objects of a mix, damaged objects,
+//! and refused requests.
 
 use super::s3::serve;
 use crate::support::versitygw::run;
@@ -54,14 +54,14 @@ fn refusals_of_s3_are_reported_with_code_and_message() {
     server.stop();
 }
 
-/// Returns the number of uploads of which VersityGW has parts.
+/// Returns the number of uploads for which VersityGW has parts.
 fn uploads_on_disk(store: &Path) -> usize {
     fn below(directory: &Path, depth: u32) -> usize {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let directories = entries.filter(|entry| entry.path().is_dir());
         directories.map(|entry| if depth == 0 { 1 } else { below(&entry.path(), depth - 1) }).sum()
     }
-    // Each object has a directory with a directory per upload.
+    // Each object has a directory, and in it a directory for each upload.
     below(&store.join("bucket/.sgwtmp/multipart"), 1)
 }
 
@@ -80,7 +80,7 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
     let uploads = report.at("/failures/open_uploads");
     assert!(uploads["aborted"].as_u64() > Some(0), "{uploads}: {}", ended.stderr);
     assert_eq!(uploads["not_aborted"], 0, "{}", ended.stderr);
-    // An upload whose begin request was cut off before its ID arrived is reported as possibly open.
+    // If the request that creates an upload was cut off before the ID arrived, the upload is reported as possibly open.
     let unknown = uploads["possibly_open"].as_u64().unwrap();
     assert!(uploads_on_disk(&server.store()) as u64 <= unknown, "{uploads}: {}", ended.stderr);
     assert!(ended.stderr.contains("aborted"), "{}", ended.stderr);
@@ -91,7 +91,7 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
 fn uploads_that_a_probe_leaves_are_aborted() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // Uploads take longer than a probe and its drain.
+    // An upload takes longer than a probe and its drain.
     let (server, endpoint) = serve(&place, &["--delay", "1200ms"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/x", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let put = ["put", "s3://bbb/m", "--count", "1", "--size", "6MiB", "--multipart", "5MiB", "--parts", "2"];
@@ -99,7 +99,7 @@ fn uploads_that_a_probe_leaves_are_aborted() {
     let report = Report::read(&ended);
     assert_eq!(report.number("/operations/ok"), 1);
     let uploads = report.at("/failures/open_uploads");
-    // The probe has two slots. On a busy host, a response with an ID may arrive too late.
+    // The probe has two slots. On a busy host, the response with the ID may arrive too late.
     let open =
         uploads["aborted"].as_u64().zip(uploads["possibly_open"].as_u64()).map(|(known, unknown)| known + unknown);
     assert_eq!((open, &uploads["not_aborted"]), (Some(2), &0.into()), "{uploads}: {}", ended.stderr);
@@ -121,7 +121,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
         let before = uploads_on_disk(&server.store());
         let running = Running::of(command);
         wait_for("an upload", || (uploads_on_disk(&server.store()) > before).then_some(()));
-        // Killed at once.
+        // This kills the program at once.
         drop(running);
     };
     put("s3://bucket/m");
@@ -132,7 +132,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let cleaned = json(run(&place, &server.endpoint(), &cleanup).expect(0));
     let (aborted, others) = (cleaned["uploads"]["aborted"].as_u64(), cleaned["uploads"]["others"].as_u64());
     assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
-    // The server may complete requests of a killed client after the uploads were counted.
+    // After the uploads were counted, the server may still complete requests of the killed client.
     assert!(aborted.unwrap() + others.unwrap() >= open as u64, "{open} were open: {cleaned:#}");
     assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
     server.stop();
@@ -253,7 +253,7 @@ fn cleanup_over_plain_http_deletes_what_a_mix_wrote() {
     assert_eq!(objects.lock().unwrap().keys().collect::<Vec<_>>(), ["/files/of-others"]);
 }
 
-/// Returns the number of objects that mixes have written.
+/// Returns the number of objects that runs of `mix` wrote.
 fn fresh(objects: &Objects) -> u64 {
     objects.lock().unwrap().keys().filter(|key| key.contains("plimsoll-fresh-")).count() as u64
 }
@@ -327,7 +327,7 @@ fn the_record_of_a_mix_survives_another_that_is_refused_or_killed() {
     place.run(prepare).expect(0);
     place.write("taken", "");
     run(&mix, "taken").expect(4);
-    assert_eq!(remembered(), None, "the mix wrote no object");
+    assert_eq!(remembered(), None, "there is a record although the mix wrote no object");
     run(&mix, "first").expect(0);
     let known = remembered();
     assert!(known.is_some());

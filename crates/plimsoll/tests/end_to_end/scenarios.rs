@@ -1,4 +1,5 @@
-//! The scenarios in this repository: each is valid, and a small version runs against the stand-ins of its systems.
+//! The scenarios in this repository: each is valid, and a small version of it runs against the stand-ins of its
+//! systems.
 
 use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores};
 use serde_json::Value;
@@ -11,7 +12,7 @@ fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name)
 }
 
-/// Starts a server. Returns it with its first URL.
+/// Starts a server. Returns the process and its first URL.
 fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     let server = place.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
     let line = server.wait_for_line("");
@@ -60,7 +61,8 @@ fn pieces_are_read_whole_and_in_ranges_and_compared_with_a_plain_server() {
     assert_eq!(study["load_lines"].as_array().unwrap().len(), 2);
 }
 
-/// The first published study on one machine: a server with a known limit of 300 concurrent ranges, compared with nginx.
+/// Reproduces the first published study on one machine: a server with a known limit of 300 concurrent ranges is
+/// compared with nginx.
 #[test]
 fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
@@ -117,7 +119,7 @@ fn a_file_manager_serves_its_login_page_and_lists_two_backends() {
     }
 }
 
-/// Returns a scenario as an editor parses it.
+/// Returns a scenario as an editor would parse it.
 fn as_json(text: &str) -> Value {
     fn value(node: &study::scenario::yaml::Node) -> Value {
         use study::scenario::yaml::Value as Read;
@@ -141,7 +143,7 @@ fn the_published_schema_of_scenarios_is_up_to_date_and_accepts_all_scenarios() {
     printed.expect(0);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let published = fs::read_to_string(folder.join("docs/schema/scenario.schema.json")).unwrap_or_default();
-    assert_eq!(printed.stdout, published, "`plimsoll schema scenario > docs/schema/scenario.schema.json`");
+    assert_eq!(printed.stdout, published, "stale: run `plimsoll schema scenario > docs/schema/scenario.schema.json`");
     let validator = jsonschema::validator_for(&serde_json::from_str(&printed.stdout).unwrap()).unwrap();
     let mut seen = 0;
     for file in fs::read_dir(folder.join("scenarios")).unwrap().flatten() {
@@ -170,7 +172,7 @@ fn every_scenario_can_be_run() {
     for entry in fs::read_dir(scenarios).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
-        // Names in comments are not variables of the scenario.
+        // A name in a comment is not a variable of the scenario.
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let names: BTreeSet<&str> =
             lines.flat_map(|line| line.split("${").skip(1)).filter_map(|rest| rest.split('}').next()).collect();

@@ -1,4 +1,4 @@
-//! Secrets reach the server, and appear nowhere else.
+//! Secrets must reach the server, and must appear nowhere else.
 
 use crate::support::{Nginx, Setup, TestDir, shared_cores};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 const CANARY: &str = "c4nary";
 
-/// Returns the files below `directory` that contain the canary, unpacked if necessary.
+/// Returns the files below `directory` that contain the canary. Compressed files are unpacked.
 fn leaks(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).expect("can read the directory") {
@@ -29,11 +29,11 @@ fn leaks(directory: &Path) -> Vec<String> {
 
 fn holds(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    // Plain, or as Basic authentication encodes `me:c4nary`.
+    // The canary may be plain, or encoded as Basic authentication encodes `me:c4nary`.
     text.contains(CANARY) || text.contains("bwu6yzruyxj5")
 }
 
-/// Runs `get` with these words. Returns the places in its output and files that contain the canary.
+/// Runs `get` with these words. Returns the places in the output and in files that contain the canary.
 fn leaks_of(place: &TestDir, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for print in ["text", "ab", "httpbench", "json"] {
@@ -60,7 +60,7 @@ fn logins_and_sessions_appear_only_on_the_wire() {
     let mut found = Vec::new();
     for login in ["--connection=blackhole,a=c4nary", "--connection=blackhole,password=@secret,b=c4nary"] {
         found.extend(leaks_of(&place, &["--as", "filestash", "--do", "ls", login, &root]));
-        // The server refuses this login, so there is an error message.
+        // The server refuses this login, which gives an error message.
         found.extend(leaks_of(&place, &["--as", "filestash", &login.replace("blackhole", "ftp"), &root, "/1.bin"]));
     }
     assert!(found.is_empty(), "{found:#?}");
@@ -69,7 +69,7 @@ fn logins_and_sessions_appear_only_on_the_wire() {
 #[test]
 fn secrets_appear_only_on_the_wire() {
     let _cores = shared_cores();
-    // One location is forbidden, so that reports contain examples of failures. Another one redirects to a signed URL.
+    // One location is forbidden, so that reports contain examples of failures. Others redirect to signed URLs.
     let server = "location /closed { return 403; } location = /moved { return 302 /f/1k?X-Amz-Signature=c4nary; }
         location = /lost { return 302 /closed?X-Amz-Signature=c4nary&token=c4nary; }
         location = /away { return 302 http://me:c4nary@127.0.0.1:1/?sig=c4nary; }";

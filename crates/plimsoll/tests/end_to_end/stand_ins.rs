@@ -1,8 +1,9 @@
-//! `plimsoll serve` as a cluster and as other systems, loaded by `plimsoll get`: the counts of both sides agree.
+//! `plimsoll serve` as a cluster and as other systems, with load from `plimsoll get`: the counts of both sides must
+//! agree.
 
 use crate::support::{Running, TestDir, shared_cores, wait_for};
 
-/// Starts `plimsoll serve` on a free port with a list of `names` URLs, and waits for the list.
+/// Starts `plimsoll serve` on a free port with a list of `names` URLs, and waits until the list is written.
 fn serve(place: &TestDir, names: usize, words: &[&str]) -> Running {
     let count = names.to_string();
     let always = ["serve", "--listen", "127.0.0.1:0", "--urls", "urls", "--list", &count, "--stop-after", "60s"];

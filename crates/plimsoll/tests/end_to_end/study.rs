@@ -54,7 +54,7 @@ fn ten_wrong_settings_have_ten_messages() {
     assert!(ended.stderr.contains("10 mistakes"), "{}", ended.stderr);
 }
 
-/// One target becomes slow above 40 concurrent requests, the other above 20.
+/// One target becomes slow above 40 concurrent requests, and the other above 20.
 #[test]
 fn a_cell_can_be_a_load_line() {
     let _cores = all_cores();
@@ -126,7 +126,7 @@ fn targets_take_turns_and_a_study_can_be_resumed() {
         let slow = trial["target"] == "slow";
         assert!(rate > 0.0 && (p50 >= 20_000_000) == slow, "{trial:#}");
     }
-    // As if the study had been killed during the sixth trial.
+    // Make the study look as if it had been killed during the sixth trial.
     let log = place.path("study/study.jsonl");
     let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 9);
@@ -296,7 +296,7 @@ fn a_dry_run_shows_how_long_a_cell_takes() {
         ended.stdout
     };
     let assumed = dry(&["--assume", "1.25GB/s"]);
-    // 1,000 × 1 GiB at 1.25 GB/s take 859 s. A minute at that speed moves 75 GB.
+    // Reading 1,000 × 1 GiB at 1.25 GB/s takes 859 s. In a minute, 75 GB are read.
     assert!(assumed.contains("once, concurrency 1000, a: 1 × 14m19s, at most 1.07 TB"), "{assumed}");
     assert!(assumed.contains("timed, concurrency 8, a: 1 × 1m, at most 75.00 GB"), "{assumed}");
     assert!(assumed.contains("projected time: 15m19s\nprojected bytes: at most 1.15 TB\n"), "{assumed}");

@@ -1,5 +1,5 @@
-//! The S3 commands against VersityGW: the client's counts equal the server's log, and every byte that was written is read
-//! back.
+//! The S3 commands against VersityGW: the client's counts equal those in the server's log, and every byte that was
+//! written can be read back.
 
 use super::support::versitygw::run;
 use super::support::{Ended, Report, TestDir, Versitygw, shared_cores};
@@ -26,7 +26,7 @@ pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     figures.map(read).collect()
 }
 
-/// Returns the numbers of the dataset's objects and of the runs' objects that a cleanup in batches deleted.
+/// Returns the numbers of objects that a cleanup in batches deleted: those of the dataset, and those of runs.
 #[track_caller]
 pub fn gone(cleaned: &Ended) -> (u64, u64) {
     let number = |text: &str| text.split(' ').next().and_then(|word| word.replace(',', "").parse().ok());
@@ -35,10 +35,10 @@ pub fn gone(cleaned: &Ended) -> (u64, u64) {
     dataset.zip(fresh.and_then(number)).unwrap_or_else(|| panic!("{}", cleaned.stdout))
 }
 
-/// Returns the number of objects and bytes that `prepare --json` wrote.
+/// Returns the number of objects that `prepare --json` wrote, and their bytes.
 pub fn prepared(ended: &Ended) -> (u64, u64) {
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
-    assert_eq!((&json["format"], &json["retried"]), (&1.into(), &Value::Object(Default::default())), "{json:#}");
+    assert_eq!((&json["format"], &json["retried"]), (&2.into(), &Value::Object(Default::default())), "{json:#}");
     let number = |name: &str| json[name].as_u64().unwrap_or_else(|| panic!("no {name}: {json:#}"));
     assert_eq!(number("written"), number("objects"));
     (number("written"), number("object_bytes"))
@@ -46,7 +46,7 @@ pub fn prepared(ended: &Ended) -> (u64, u64) {
 
 #[test]
 fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_it() {
-    // The server's log does not escape blanks.
+    // The prefix has no spaces, because the server's log does not escape them.
     const LOCATION: &str = "s3://bucket/some/prefix";
     let _cores = shared_cores();
     let Some(server) = Versitygw::start() else { return };
@@ -71,14 +71,14 @@ fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_i
 
     let log = server.stop();
     let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
-    // The description is requested four times (found three times), written once and deleted once.
-    // The server's log has status 200 for ranges, too.
+    // The description was requested four times and found three times, written once, and deleted once. The server's log
+    // shows status 200 for ranges as well.
     assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
     assert_eq!(of("GetObject", 404), 1);
     assert_eq!(log["HeadObject"].count(), mixed["head"].0);
     assert_eq!(log["PutObject"].count(), 40 + mixed["put"].0 + 1);
     let description = log["PutObject"].received_bytes - written - mixed["put"].1;
-    assert!((50..500).contains(&description), "{description} bytes that no figure tells of");
+    assert!((50..500).contains(&description), "{description} bytes that no metric accounts for");
     assert_eq!(log["DeleteObject"].count(), mixed["delete"].0 + 1);
     assert_eq!(log["DeleteObjects"].count(), 1 + u64::from(left > 0));
     assert!(log["ListObjectsV2"].count() >= mixed["list"].0);
@@ -120,7 +120,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
         &server.endpoint(),
         &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
     ));
-    // The last part is shorter or full. 5 MiB are a single part.
+    // The last part may be shorter or have full size. An object of 5 MiB is a single part.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
     let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));
@@ -136,7 +136,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
     assert_eq!(report.number("/operations/attempts"), begun + parts + completed);
 }
 
-/// The server accepts parts of less than 5 MiB, but refuses to complete the upload.
+/// The server accepts parts of less than 5 MiB, but then refuses to complete the upload.
 #[test]
 fn parts_of_a_failed_upload_do_not_stay() {
     let _cores = shared_cores();

@@ -1,4 +1,4 @@
-//! Debian's Chromium, headless: opens a file as a reader would, and returns what the page became.
+//! Debian's Chromium without a window. It opens a file as a reader would, and returns the state of the page.
 
 use super::{PATIENCE, Running, TestDir, peer};
 use std::io::{BufRead, BufReader};
@@ -10,24 +10,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Names of the executable.
 const PROGRAMS: [&str; 3] = ["/usr/bin/chromium", "/usr/local/bin/chromium", "/usr/bin/chromium-browser"];
 
-/// Hosts that the browser contacts for itself: updates, time, login. The proxy does not reach them either.
+/// Hosts that the browser contacts on its own, for updates, time and login. The proxy does not let it reach them
+/// either.
 const ITS_OWN: [&str; 3] = ["google.com", "googleapis.com", "gvt1.com"];
 
 /// The state of a loaded page.
 pub struct Seen {
-    /// Its elements after its scripts have run.
+    /// The elements of the page after its scripts have run.
     pub dom: String,
-    /// Console messages: errors, warnings, and what the content security policy refused.
+    /// Console messages: errors, warnings, and reports of what the content security policy refused.
     pub console: Vec<String>,
-    /// First lines of requests, without those that the browser makes for itself.
+    /// First lines of all requests, except those that the browser makes on its own.
     pub requests: Vec<String>,
 }
 
-/// Opens a file. Returns `None` to skip the test without Chromium, which is a failure with `REQUIRE_PEERS=1`.
+/// Opens a file. Without Chromium, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
 pub fn open(file: &Path) -> Option<Seen> {
     let program = peer("chromium", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
     let place = TestDir::new();
-    // All requests go to this proxy, even those for unknown names and for loopback.
+    // All requests go to this proxy, even those to unknown names and to loopback.
     let (proxy, requests) = listen();
     let mut command = Command::new(program);
     command
@@ -49,7 +50,7 @@ pub fn open(file: &Path) -> Option<Seen> {
     Some(Seen { dom: ended.stdout, console, requests })
 }
 
-/// Starts a proxy that responds to no request and records them.
+/// Starts a proxy that records all requests and never responds.
 fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
     let address = listener.local_addr().expect("a bound socket has an address").to_string();
@@ -60,7 +61,7 @@ fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
             let _ = stream.set_read_timeout(Some(PATIENCE));
             let mut line = String::new();
             let _ = BufReader::new(stream).read_line(&mut line);
-            // The browser may open a spare connection and close it unused. That is no request.
+            // The browser may open a spare connection and close it without a request.
             if !line.is_empty() && !is_its_own(&line) {
                 kept.lock().unwrap_or_else(PoisonError::into_inner).push(line.trim().to_owned());
             }
@@ -69,7 +70,7 @@ fn listen() -> (String, Arc<Mutex<Vec<String>>>) {
     (address, asked)
 }
 
-/// Returns whether a request's first line names a host of the browser's vendor.
+/// Returns whether the first line of a request names a host of the browser's vendor.
 fn is_its_own(line: &str) -> bool {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let host = target.split("://").last().unwrap_or_default().split(['/', ':']).next().unwrap_or_default();

@@ -1,17 +1,17 @@
-//! Python clients of S3 in several versions: the system's, and the oldest and newest that `.ci/clients` lists, each in a virtual
-//! environment that `.ci/clients/install` creates.
+//! S3 clients in Python, each in several versions: that of the system, and the oldest and newest that `.ci/clients`
+//! lists. `.ci/clients/install` creates a virtual environment for each listed version.
 
 use super::peer;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The lists of versions, one per environment.
+/// The directory of the lists of versions. There is one list for each environment.
 const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
-/// Debian's Python comes first, since it has Debian's boto3.
+/// Names of Python. Debian's Python comes first, because it has Debian's boto3.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
 const S3CMDS: [&str; 2] = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"];
 
-/// Returns every installed Python that has boto3, in any version.
+/// Returns every installed Python that has boto3, whatever its version.
 pub fn pythons_with_boto3() -> Vec<PathBuf> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     let environments = environments("boto3-").into_iter().map(|place| place.join("bin/python"));
@@ -39,7 +39,7 @@ fn boto3_version(python: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns the listed environments that exist. A missing one is reported as skipped, or is a failure with
+/// Returns the listed environments that exist. A missing environment is reported as skipped, or fails the test with
 /// `REQUIRE_PEERS=1`.
 fn environments(prefix: &str) -> Vec<PathBuf> {
     let mut names: Vec<String> = std::fs::read_dir(LISTS)

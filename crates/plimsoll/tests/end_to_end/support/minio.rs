@@ -1,5 +1,5 @@
-//! MinIO, another S3 server. It takes minutes to build, so it is used only if `PLIMSOLL_MINIO` names its executable: `.ci/minio`
-//! builds it and runs the tests that need it.
+//! MinIO, another S3 server. It takes minutes to build, so it is used only if `PLIMSOLL_MINIO` names its executable.
+//! `.ci/minio` builds it and runs the tests that need it.
 
 use super::versitygw::{ACCESS_KEY, SECRET_KEY};
 use super::{skip, wait_for};
@@ -18,13 +18,13 @@ pub struct Minio {
 }
 
 impl Minio {
-    /// Starts it. Returns `None` to skip the test without it.
+    /// Starts the server. Returns `None` to skip the test if there is no MinIO.
     pub fn start() -> Option<Self> {
         let Some(program) = std::env::var_os("PLIMSOLL_MINIO") else {
             skip("PLIMSOLL_MINIO names no program; .ci/minio builds it");
             return None;
         };
-        // Another process may take the free port before the server does.
+        // Another process may take the free port first, so try several times.
         (0..10).find_map(|_| Self::try_start(&program)).or_else(|| panic!("minio does not start"))
     }
 
@@ -41,7 +41,8 @@ impl Minio {
         let mut server = Self { child, _directory: directory, port };
         let up = wait_for("minio", || match server.child.try_wait().unwrap() {
             Some(_) => Some(false),
-            // It reports that it is ready before it accepts S3 requests. It refuses requests without keys once it does.
+            // The server says that it is ready before it accepts S3 requests. It is ready when it refuses requests
+            // without keys.
             None => server.get("/").filter(|answer| answer.contains(" 403 ")).map(|_| true),
         });
         up.then_some(server)
@@ -51,7 +52,7 @@ impl Minio {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the number of S3 requests by operation, and how many of them had a status of 400 or more.
+    /// Returns the number of S3 requests for each operation, and how many of them had a status of 400 or more.
     pub fn answered(&self) -> BTreeMap<String, (u64, u64)> {
         let page = self.get("/minio/metrics/v3/api/requests").unwrap();
         let mut operations: BTreeMap<String, (u64, u64)> = BTreeMap::new();

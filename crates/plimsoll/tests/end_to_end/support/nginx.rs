@@ -1,4 +1,5 @@
-//! Debian's nginx on a loopback port that the test has bound before. So no port is guessed or lost.
+//! Debian's nginx on a loopback port. The test binds the port beforehand and passes it on, so it need not be guessed
+//! and cannot be lost.
 
 use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -12,21 +13,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Directories in which to look for nginx. It is not in the PATH of ordinary users.
+/// Paths of nginx, which is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// Setup that a test needs in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
+/// What a test needs besides the plain files `/f/1k`, `/f/1m` and `/f/64m`.
 #[derive(Clone, Copy, Default)]
 pub struct Setup {
-    /// `true` to serve `/f/1g`, too.
+    /// `true` to serve `/f/1g` too.
     pub gibibyte: bool,
     /// Further directives of the server, for example locations.
     pub server: &'static str,
-    /// `true` if its port uses TLS, with a certificate of [`Nginx::authority`] for 127.0.0.1.
+    /// `true` if the port uses TLS, with a certificate for 127.0.0.1 that [`Nginx::authority`] signed.
     pub tls: bool,
-    /// `true` if its port supports HTTP/2: next to HTTP/1.1 with TLS, and alone without it.
+    /// `true` if the port supports HTTP/2. With TLS it still supports HTTP/1.1 as well, without TLS it does not.
     pub http2: bool,
-    /// `true` if times in the log must be exact to the millisecond. By default nginx reads the clock once per batch of events.
+    /// `true` if times in the log must be exact to the millisecond. By default nginx reads the clock only once for each
+    /// batch of events.
     pub exact_times: bool,
 }
 
@@ -36,9 +38,9 @@ pub struct Request {
     pub uri: String,
     pub status: u64,
     pub body_bytes: u64,
-    /// Bytes sent, including the response header.
+    /// Bytes sent, with the response header.
     pub bytes: u64,
-    /// Bytes received, including the request's body.
+    /// Bytes received, with the body of the request.
     pub received_bytes: u64,
     /// First and last byte of the requested range.
     pub range: Option<(u64, u64)>,
@@ -52,13 +54,13 @@ pub struct Request {
     pub cookie: String,
     /// The `Content-Length` of the request.
     pub length: String,
-    /// End of the request, in seconds of Unix time.
+    /// Time at which the request ended, in seconds since 1970.
     pub end: f64,
-    /// For example `TLSv1.3`; empty for plain HTTP.
+    /// TLS version, such as `TLSv1.3`. Empty for plain HTTP.
     pub tls: String,
-    /// Mark of a resumed TLS session: `r`, or `.` if it was not resumed.
+    /// `r` if the TLS session was resumed, otherwise `.`.
     pub tls_session: String,
-    /// The name in the client certificate.
+    /// Name in the client's certificate.
     pub tls_client: String,
 }
 
@@ -72,7 +74,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts it. Returns `None` to skip the test without nginx, which is a failure with `REQUIRE_PEERS=1`.
+    /// Starts nginx. Without nginx, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start(setup: Setup) -> Option<Self> {
         let program = peer("nginx", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
         let shm = Path::new("/dev/shm");
@@ -86,14 +88,15 @@ impl Nginx {
         }
 
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
-        // nginx uses an inherited socket unchanged, and would block in `accept`.
+        // nginx does not change a socket that it inherits. With a blocking one, it would block in `accept`.
         listener.set_nonblocking(true).expect("can make the socket non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         let text = configuration(directory.path(), address, setup);
         let path = directory.path().join("nginx.conf");
         fs::write(&path, text).expect("can write nginx's configuration");
         let errors = File::create(directory.path().join("stderr")).expect("can write nginx's messages");
-        // `NGINX` lists file descriptors that a new nginx inherits from an old one. Here, the test is the old one.
+        // When nginx is upgraded, the environment variable `NGINX` lists the descriptors that the new process inherits
+        // from the old one. Here the test acts as the old one.
         let child = Command::new(program)
             .arg("-p")
             .arg(directory.path())
@@ -116,7 +119,7 @@ impl Nginx {
             self.over = true;
             panic!("nginx ended with {status}: {}", self.messages());
         }
-        // The unix socket is always plain.
+        // The unix socket never uses TLS.
         let Ok(mut stream) = UnixStream::connect(self.socket()) else { return false };
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let mut answer = Vec::new();
@@ -134,7 +137,7 @@ impl Nginx {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// Returns the file with the CA certificate that signed its certificate.
+    /// Returns the file with the CA certificate that signed the server's certificate.
     pub fn authority(&self) -> String {
         self.path("authority.pem").display().to_string()
     }
@@ -143,12 +146,12 @@ impl Nginx {
         self.address
     }
 
-    /// Returns the unix socket on which it also listens.
+    /// Returns the unix socket on which nginx listens too.
     pub fn socket(&self) -> PathBuf {
         self.path("socket")
     }
 
-    /// Returns a file in the server's directory. The files that it serves are below `files/`.
+    /// Returns the path of a file in nginx's directory. The files that it serves are below `files/`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -163,7 +166,7 @@ impl Nginx {
         }
     }
 
-    /// Stops it gracefully and reads its log.
+    /// Stops nginx gracefully, and reads its log.
     pub fn quit(mut self) -> Vec<Request> {
         signal(self.child.id(), "QUIT");
         let status = wait_for("end of nginx", || self.child.try_wait().expect("can wait for nginx"));
@@ -191,7 +194,7 @@ fn write_files(files: &Path, setup: Setup) {
     for (name, size) in sizes.iter().filter(|(_, size)| *size < GIB || setup.gibibyte) {
         let mut file = File::create(files.join(name)).expect("can create a file");
         file.set_len(*size).expect("can create a sparse file");
-        // Each MiB starts with noise. The rest of a large file is sparse and needs no memory.
+        // Each MiB starts with noise. The rest of a large file is sparse, so it takes no memory.
         let mut state = *size;
         for start in (0..*size).step_by(MIB as usize) {
             let block: Vec<u8> = (0..KIB).map(|_| noise(&mut state)).collect();
@@ -200,7 +203,7 @@ fn write_files(files: &Path, setup: Setup) {
     }
 }
 
-/// Writes a CA certificate, and certificates signed by it for the server and for a client.
+/// Writes a CA certificate, and the certificates of the server and of a client, which it signs.
 fn write_certificates(directory: &Path) {
     let key = || KeyPair::generate().expect("can create a key");
     let params = |names: &[&str]| {

@@ -1,12 +1,12 @@
-//! Programs of others that tests need. If one is missing, its tests are skipped, counted and named, or fail with
-//! `REQUIRE_PEERS=1`.
+//! Other programs that tests need. If one is missing, the tests that need it are skipped, counted and named. With
+//! `REQUIRE_PEERS=1` they fail instead.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a peer that was `found`. `None` skips the test, or fails it with `REQUIRE_PEERS=1`.
+/// Returns a peer if it was `found`. Otherwise returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
 pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     if found.is_none() {
         let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -16,11 +16,11 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     found
 }
 
-/// Reports that this test is skipped because this machine cannot run it now: other processes use its cores, or it does not permit
-/// what the test needs.
+/// Reports that this test is skipped, because this machine cannot run it now: other processes use its cores, or the
+/// machine does not allow what the test needs.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-    // Written directly to the file descriptor, since the harness hides the output of tests that pass.
+    // Write directly to the file descriptor, because the test harness hides the output of tests that pass.
     let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {}: {reason}", this_test());
 }
 

@@ -1,4 +1,4 @@
-//! The program as its users run it: a process in its own directory, with a time limit.
+//! The program as users run it: as a process, in its own directory, with a time limit.
 
 use super::{PATIENCE, Report, signal, wait_for};
 use std::ffi::OsStr;
@@ -68,14 +68,14 @@ impl TestDir {
         self.start(words).end()
     }
 
-    /// Starts the embedded server on a free port. Returns it with the URL that it prints.
+    /// Starts the embedded server on a free port. Returns the process and the URL that it prints.
     pub fn serve(&self, words: &[&str]) -> (Running, String) {
         let server = self.start(["serve", "--listen", "127.0.0.1:0"].iter().chain(words));
         let url = server.wait_for_line("serving ").trim_start_matches("serving ").trim().to_owned();
         (server, url)
     }
 
-    /// Runs `get` with `--json` and saves the run in `out`.
+    /// Runs `get` with `--json`, and saves the run in `out`.
     pub fn get<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> (Ended, Report) {
         let words = words.into_iter().map(|word| word.as_ref().to_owned());
         let asked = ["get", "--json", "--out", "out"].map(Into::into).into_iter().chain(words);
@@ -142,12 +142,12 @@ impl Running {
         self.end()
     }
 
-    /// Waits for the end, up to the usual limit.
+    /// Waits for the process to end, within the usual time limit.
     pub fn end(self) -> Ended {
         self.end_within(PATIENCE)
     }
 
-    /// Waits for the end, up to this limit.
+    /// Waits for the process to end, within this time limit.
     pub fn end_within(mut self, limit: Duration) -> Ended {
         let started = Instant::now();
         let status = loop {
@@ -204,7 +204,7 @@ impl Collected {
 }
 
 impl Ended {
-    /// Asserts that it ended with this exit code and without a panic.
+    /// Asserts that the process ended with this exit code, and without a panic.
     #[track_caller]
     pub fn expect(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "stderr: {}\nstdout: {:.2000}", self.stderr, self.stdout);

@@ -1,4 +1,4 @@
-//! The JSON report, as other programs read it.
+//! The JSON report, read as other programs would read it.
 
 use super::{Ended, Request};
 use serde_json::Value;
@@ -36,19 +36,19 @@ impl Report {
         self.at(pointer).as_array().unwrap_or_else(|| panic!("{pointer} is no list"))
     }
 
-    /// Returns a byte count over warm-up, window and drain.
+    /// Returns the sum of a byte count over warm-up, window and drain.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> u64 {
         ["warmup", "measured", "drain"].map(|stage| self.number(&format!("/bytes/{stage}/{name}"))).iter().sum()
     }
 
-    /// Returns the number of attempts that ended in a class, or 0 if it is not listed.
+    /// Returns the number of attempts in a class, or 0 if the class is not listed.
     pub fn class(&self, name: &str) -> u64 {
         let row = self.list("/failures/classes").iter().find(|row| row["class"] == name);
         row.and_then(|row| row["attempts"].as_u64()).unwrap_or(0)
     }
 
-    /// Returns the number of attempts that ended for a cause, or 0 if it is not listed.
+    /// Returns the number of attempts that failed for a cause, or 0 if the cause is not listed.
     pub fn cause(&self, name: &str) -> u64 {
         let row = self.list("/failures/causes").iter().find(|row| row["cause"] == name);
         row.and_then(|row| row["attempts"].as_u64()).unwrap_or(0)
@@ -62,13 +62,13 @@ impl Report {
         row["nanos"].as_u64().unwrap_or_else(|| panic!("{row} has no value")) as f64 / 1e6
     }
 
-    /// Returns the number of accounting identities that are violated.
+    /// Returns the number of rules of the accounting that are violated.
     #[track_caller]
     pub fn violations(&self) -> usize {
         self.list("/accounting/violations").len()
     }
 
-    /// Asserts that a run of `n` operations was clean: all succeeded, and its numbers are usable.
+    /// Asserts that a run of `n` operations was clean: all of them succeeded, and the numbers are usable.
     #[track_caller]
     pub fn expect_clean(&self, n: u64) {
         assert_eq!(self.violations(), 0, "{}", self.at("/accounting"));
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Asserts that attempts and bytes, both ways, equal those in the server's log.
+    /// Asserts that the attempts, and the bytes in both directions, equal those in the server's log.
     #[track_caller]
     pub fn expect_joins(&self, log: &[Request]) {
         let sum = |of: fn(&Request) -> u64| log.iter().map(of).sum::<u64>();

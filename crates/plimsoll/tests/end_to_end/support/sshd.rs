@@ -1,5 +1,5 @@
-//! Debian's sshd, which serves files by SFTP. The test listens and passes each connection to its own sshd process (`-i`). So no
-//! port is guessed and no process is left.
+//! Debian's sshd, which serves files over SFTP. The test itself listens, and passes each connection to its own sshd
+//! process (`-i`). So it need not guess a port, and no process remains.
 
 use super::{PATIENCE, peer};
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = "/usr/sbin/sshd";
 
-/// A server with its own host key and user key. It stops when this value is dropped.
+/// A server with its own host key and its own user key. It stops when this value is dropped.
 pub struct Sshd {
     directory: TempDir,
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Starts it. Returns `None` to skip the test without sshd, which is a failure with `REQUIRE_PEERS=1`.
+    /// Starts the server. Without sshd, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         peer("openssh-server", Path::new(PROGRAM).exists().then_some(()))?;
         let directory = TempDir::with_prefix("plimsoll-sshd-").expect("can create a directory for sshd");
@@ -37,7 +37,8 @@ impl Sshd {
         }
         let user = Command::new("id").arg("-un").output().expect("can run id").stdout;
         let user = String::from_utf8(user).expect("a name is text").trim().to_owned();
-        // As root, sshd needs this directory, which Debian creates when the service starts.
+        // As root, sshd needs this directory. Debian creates it when the service starts, but here it may never have
+        // started.
         if user == "root" {
             fs::create_dir_all("/run/sshd").expect("can create a directory");
         }
@@ -66,7 +67,7 @@ impl Sshd {
         Some(Self { directory, address, user, over, sessions, listener: Some(thread) })
     }
 
-    /// Returns a Filestash login. The environment variable `KEY` must contain [`Self::key`].
+    /// Returns a login for Filestash. The environment variable `KEY` of the client must contain [`Self::key`].
     pub fn login(&self) -> String {
         let port = self.address.port();
         format!("sftp,hostname=127.0.0.1,port={port},username={},password=${{KEY}}", self.user)
@@ -77,7 +78,7 @@ impl Sshd {
         fs::read_to_string(self.directory.path().join("user")).expect("can read the key")
     }
 
-    /// Returns the directory of files to serve.
+    /// Returns the directory of the files that are served.
     pub fn files(&self) -> PathBuf {
         let path = self.directory.path().join("files");
         fs::create_dir_all(&path).expect("can create a directory");

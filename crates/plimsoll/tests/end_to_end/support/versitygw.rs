@@ -1,4 +1,4 @@
-//! VersityGW, an S3 server that stores objects in a directory, on a free loopback port.
+//! VersityGW, an S3 server that stores objects in a directory. It listens on a free loopback port.
 
 use super::{Ended, Running, TestDir, peer, signal, wait_for};
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// The keys that it accepts.
+/// Access key that the server accepts.
 pub const ACCESS_KEY: &str = "plimsoll";
 pub const SECRET_KEY: &str = "plimsoll-secret";
 
-/// Runs a command with these keys, which all S3 servers in these tests accept.
+/// Runs a command with the keys that all S3 servers in these tests accept.
 pub fn run(place: &TestDir, endpoint: &str, words: &[&str]) -> Ended {
     let mut command = place.command(words);
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
@@ -26,7 +26,7 @@ pub struct Versitygw {
     port: u16,
 }
 
-/// Log of the server about an operation: number of requests by status, and body bytes of requests.
+/// What the server logged about an operation: the number of requests by status, and the body bytes of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     pub statuses: BTreeMap<u16, u64>,
@@ -40,10 +40,10 @@ impl Logged {
 }
 
 impl Versitygw {
-    /// Starts it. Returns `None` to skip the test without it, which is a failure with `REQUIRE_PEERS=1`.
+    /// Starts the server. Without VersityGW, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         let program = peer("versitygw", find())?;
-        // Another process may take the free port before the server does.
+        // Another process may take the free port first, so try several times.
         (0..10).find_map(|_| Self::try_start(&program)).or_else(|| panic!("versitygw does not start"))
     }
 
@@ -69,12 +69,12 @@ impl Versitygw {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the directory in which it stores buckets.
+    /// Returns the directory in which the server stores its buckets.
     pub fn store(&self) -> PathBuf {
         self.directory.path().join("store")
     }
 
-    /// Stops it and reads its log.
+    /// Stops the server, and reads its log.
     pub fn stop(mut self) -> BTreeMap<String, Logged> {
         signal(self.child.id(), "TERM");
         wait_for("end of versitygw", || self.child.try_wait().unwrap());
@@ -89,7 +89,7 @@ impl Versitygw {
         operations
     }
 
-    /// Returns the keys that a bucket still has, according to the file system.
+    /// Returns the keys that a bucket still has in the file system.
     pub fn keys(&self, bucket: &str) -> Vec<String> {
         fn below(directory: &Path, root: &Path, found: &mut Vec<String>) {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -109,8 +109,8 @@ impl Versitygw {
     }
 }
 
-/// Returns whether this process listens on a loopback port. Connecting would not tell, since another process, or even the
-/// connecting socket itself, may have the port.
+/// Returns whether this process listens on a loopback port. Trying to connect would not show this, because another
+/// process may have the port, and even the connecting socket may get it.
 fn listens(process: u32, port: u16) -> bool {
     const LISTENING: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
