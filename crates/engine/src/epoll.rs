@@ -5,7 +5,7 @@
 //! faster for this pattern.
 
 use crate::busy_wait::BusyWait;
-use crate::dating::Dating;
+use crate::arrival_sampling::ArrivalSampling;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use crate::watch::{RunDelay, cpu_nanos};
@@ -46,7 +46,7 @@ pub struct EpollNetwork {
     resolver: Arc<Resolver>,
     busy_wait: BusyWait,
     run_delay: RunDelay,
-    dating: Dating,
+    arrival_sampling: ArrivalSampling,
 }
 
 impl EpollNetwork {
@@ -81,7 +81,7 @@ impl EpollNetwork {
             resolver,
             busy_wait: BusyWait::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
             run_delay,
-            dating: Dating::start(&clock),
+            arrival_sampling: ArrivalSampling::start(&clock),
         })
     }
 
@@ -120,9 +120,9 @@ impl EpollNetwork {
     }
 
     #[cold]
-    fn recv_dated(&mut self, socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-        let (bytes, came) = socket.recv_dated(room)?;
-        self.dating.read(came, &self.clock);
+    fn recv_sampled(&mut self, socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+        let (bytes, arrived) = socket.recv_with_arrival(room)?;
+        self.arrival_sampling.add(arrived, &self.clock);
         Ok(bytes)
     }
 
@@ -195,12 +195,12 @@ impl Network for EpollNetwork {
 
     #[inline]
     fn recv(&mut self, socket: &mut Socket, room: &mut [u8]) -> io::Result<usize> {
-        if self.dating.is_due(&self.clock) { self.recv_dated(socket, room) } else { socket.recv(room) }
+        if self.arrival_sampling.is_due(&self.clock) { self.recv_sampled(socket, room) } else { socket.recv(room) }
     }
 
     #[inline]
     fn sample(&self) -> Option<ReadSample> {
-        self.dating.sample()
+        self.arrival_sampling.sample()
     }
 
     #[inline]

@@ -9,10 +9,10 @@
 //!
 //! The engine prints nothing, reads no flags and holds no body in memory.
 
+mod arrival_sampling;
 mod busy_wait;
 pub mod cgroup;
 pub mod control;
-mod dating;
 pub mod dialect;
 pub mod epoll;
 pub mod http2;

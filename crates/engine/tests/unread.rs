@@ -112,7 +112,7 @@ fn a_client_that_stops_reading_shows_its_share() {
 fn a_body_longer_than_a_segment_gives_a_lower_bound() {
     let server = Server::start(&Config::default()).unwrap();
     let url = format!("http://{}/blackhole/1MiB", server.addresses()[0]);
-    // The kernel takes a while until it dates what comes.
+    // The kernel takes a while to switch timestamps on.
     let stop = StopAfter { time: Some(ms(500)), ..StopAfter::default() };
     let plan = at(Plan { load: closed(1), stop, ..plan() }, &url);
     let share = summary_of(&plan, Duration::ZERO).client_share().unwrap();

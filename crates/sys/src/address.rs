@@ -70,12 +70,13 @@ impl From<SocketAddr> for RawAddress {
 /// Reads an IP address that the kernel or the C library wrote. `None` for any other family.
 ///
 /// # Safety
-/// `raw` is null, or points to an address whose family says truly what it is and how long it is.
+/// `raw` is null, or points to an address that has the type and length that its family field indicates.
 pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: every address begins with its family; the caller vouches for the rest. Unaligned, since a `sockaddr` is.
+    // SAFETY: every address begins with its family, and the caller guarantees the rest. The read is unaligned, because a
+    // `sockaddr` may be.
     let family = unsafe { raw.cast::<libc::sa_family_t>().read_unaligned() };
     match libc::c_int::from(family) {
         libc::AF_INET => {
@@ -95,17 +96,18 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Calls `fill` with a buffer for any address, as `getsockname`, `getpeername` and `accept4` need, and reads the result.
+/// Calls `fill` with a buffer that can hold any address, as `getsockname`, `getpeername` and `accept4` need, and reads
+/// the resulting address.
 pub(crate) fn receive_ip(
     fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> io::Result<libc::c_int>,
 ) -> io::Result<(libc::c_int, Option<SocketAddr>)> {
     // SAFETY: all-zero bytes are a valid `sockaddr_storage` (of no family).
     let mut room: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let mut length = socklen_of::<libc::sockaddr_storage>();
-    let answer = fill((&raw mut room).cast(), &raw mut length)?;
-    // SAFETY: `room` is big enough for any family, and holds what the kernel wrote, or zeros.
+    let result = fill((&raw mut room).cast(), &raw mut length)?;
+    // SAFETY: `room` is large enough for any family, and contains what the kernel wrote, or zeros.
     let address = unsafe { read_ip((&raw const room).cast()) };
-    Ok((answer, address))
+    Ok((result, address))
 }
 
 #[cfg(test)]
@@ -118,7 +120,7 @@ mod tests {
             let address: SocketAddr = text.parse().unwrap();
             let raw = RawAddress::from(address);
             let (pointer, _) = raw.as_parts();
-            // SAFETY: `pointer` comes from a living address of the family it names.
+            // SAFETY: `pointer` comes from an address that is alive and whose family field is correct.
             assert_eq!(unsafe { read_ip(pointer) }, Some(address));
         }
     }

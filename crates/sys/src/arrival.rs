@@ -8,38 +8,40 @@ use std::time::Duration;
 use crate::kernel_call::{check, check_size, own, socklen_of};
 use crate::socket::Socket;
 
-/// Takes timestamps of everything that arrives, for all sockets of the host. Each segment costs the kernel a clock read.
-const DATE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
-/// Reports the timestamps with reads.
-const SHOW: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
+/// Makes the kernel take timestamps of everything that arrives, for all sockets of the host. Each segment costs the
+/// kernel a clock read.
+const TAKE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
+/// Makes reads report the timestamps.
+const REPORT: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
-/// A request to the kernel to take timestamps of everything that arrives at this host, while this value exists and is on.
-/// Starting and stopping is expensive for the kernel, so callers keep one value instead of a request per socket.
+/// A request to the kernel to take timestamps of everything that arrives at this host. It is in effect while this value
+/// exists and is on. Starting and stopping it is expensive for the kernel, so callers keep one value instead of one
+/// request per socket.
 #[derive(Debug)]
-pub struct ArrivalDates {
+pub struct ArrivalTimestamps {
     socket: OwnedFd,
 }
 
-impl ArrivalDates {
-    /// Starts timestamps.
+impl ArrivalTimestamps {
+    /// Makes the kernel start to take timestamps.
     pub fn start() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let socket = own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-        let dates = Self { socket };
-        dates.set(true)?;
-        Ok(dates)
+        let timestamps = Self { socket };
+        timestamps.set(true)?;
+        Ok(timestamps)
     }
 
     /// Switches timestamps on or off. The change takes effect after a short delay. Timestamps stay on while another program
     /// on this host requests them.
     pub fn set(&self, on: bool) -> io::Result<()> {
-        set(self.socket.as_raw_fd(), if on { DATE } else { 0 })
+        set(self.socket.as_raw_fd(), if on { TAKE } else { 0 })
     }
 }
 
-/// Switches the reporting of timestamps with reads from `socket` on or off. Reporting makes each read slightly slower.
-pub(crate) fn show(socket: &Socket, on: bool) -> io::Result<()> {
-    set(socket.as_raw_fd(), if on { SHOW } else { 0 })
+/// Switches on or off whether reads from `socket` report timestamps. Reporting makes each read slightly slower.
+pub(crate) fn report(socket: &Socket, on: bool) -> io::Result<()> {
+    set(socket.as_raw_fd(), if on { REPORT } else { 0 })
 }
 
 fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
@@ -49,10 +51,11 @@ fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Buffer for one control message with three times, and for one more that may be present.
+/// Size of the buffer for control messages, in 64-bit words. It has space for a message with three times, and for one
+/// more message that may be present.
 const CONTROL_WORDS: usize = 32;
 
-/// Reads available bytes, with the arrival time of the newest one.
+/// Reads available bytes. Also returns the arrival time of the newest one.
 pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
     let mut control = [0_u64; CONTROL_WORDS];
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
@@ -62,24 +65,25 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points to one vector, which describes `room`, and to `control`; all live over the call.
+    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during the
+    // call.
     let bytes = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
-    Ok((bytes, date(&message)))
+    Ok((bytes, timestamp(&message)))
 }
 
-/// Returns the arrival time from the control messages that the kernel has filled in.
-fn date(message: &libc::msghdr) -> Option<Duration> {
+/// Returns the arrival time in the control messages that the kernel has filled in.
+fn timestamp(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: the kernel has filled in the control messages, whose buffer is aligned and alive.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: a header that the macros find is inside that buffer, or null.
+    // SAFETY: a header that the macros return is either inside this buffer or null.
     while let Some(found) = unsafe { header.as_ref() } {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
-            // SAFETY: the header is one that the macros found.
+            // SAFETY: the macros have returned this header.
             let times = unsafe { libc::CMSG_DATA(header) }.cast::<libc::timespec>();
-            // SAFETY: the data of this kind of message is three times, the first of which is that of the software.
+            // SAFETY: the data of this kind of message is three times. The first one is the software timestamp.
             let time = unsafe { ptr::read_unaligned(times) };
             let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-            return Some(Duration::new(seconds, nanos)).filter(|date| !date.is_zero());
+            return Some(Duration::new(seconds, nanos)).filter(|time| !time.is_zero());
         }
         // SAFETY: as above.
         header = unsafe { libc::CMSG_NXTHDR(message, header) };

@@ -13,7 +13,7 @@ use crate::kernel_call::check;
 pub struct Limits {
     /// The current (soft) limit.
     pub soft: u64,
-    /// The hard limit, up to which the process may raise the soft limit.
+    /// The hard limit, to which the process may raise the soft limit.
     pub hard: u64,
 }
 
@@ -25,7 +25,7 @@ pub fn descriptor_limits() -> io::Result<Limits> {
     Ok(Limits { soft: limits.rlim_cur, hard: limits.rlim_max })
 }
 
-/// Raises the soft limit on open descriptors to the hard limit. Returns the new soft limit.
+/// Raises the soft limit on open descriptors to the hard limit. Returns the new limits.
 pub fn raise_descriptor_limit() -> io::Result<Limits> {
     let Limits { hard, .. } = descriptor_limits()?;
     let limits = libc::rlimit { rlim_cur: hard, rlim_max: hard };
@@ -37,10 +37,10 @@ pub fn raise_descriptor_limit() -> io::Result<Limits> {
 /// Returns the number of cores that the calling thread may run on, at least 1.
 pub fn available_cores() -> usize {
     let mut set = empty_cpu_set();
-    // SAFETY: `set` is valid for writing, of the size given; 0 is the calling thread.
-    let answer = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-    if answer != 0 {
-        // The machine has more cores than the set can hold. The standard library handles that.
+    // SAFETY: `set` is valid for writing and has the given size. 0 stands for the calling thread.
+    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
+    if result != 0 {
+        // The machine has more cores than the set can hold. The standard library handles this case.
         return std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     }
     // SAFETY: the call only counts bits in `set`.
@@ -56,7 +56,7 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     let mut set = empty_cpu_set();
     // SAFETY: `core` lies within the set.
     unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: `set` is valid for reading, of the size given; 0 is the calling thread.
+    // SAFETY: `set` is valid for reading and has the given size. 0 stands for the calling thread.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
     Ok(())
 }
@@ -66,8 +66,8 @@ fn empty_cpu_set() -> libc::cpu_set_t {
     unsafe { std::mem::zeroed() }
 }
 
-/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, since a process inherits
-/// its value from the parent.
+/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, because a process
+/// inherits its value from its parent.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -81,7 +81,7 @@ pub fn thread_id() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Returns the distinct IP addresses of this machine's interfaces in the kernel's order.
+/// Returns the distinct IP addresses of this machine's interfaces, in the kernel's order.
 pub fn local_addresses() -> io::Result<Vec<IpAddr>> {
     let mut list: *mut libc::ifaddrs = ptr::null_mut();
     // SAFETY: `list` is valid for writing.
@@ -90,7 +90,7 @@ pub fn local_addresses() -> io::Result<Vec<IpAddr>> {
     let mut entry: *const libc::ifaddrs = list;
     // SAFETY: `entry` is null or an entry of the list, which is freed only below.
     while let Some(interface) = unsafe { entry.as_ref() } {
-        // SAFETY: an interface's address is null or as its family says.
+        // SAFETY: the address of an interface is null, or has the type that its family field indicates.
         if let Some(address) = unsafe { read_ip(interface.ifa_addr) }
             && !addresses.contains(&address.ip())
         {
@@ -98,7 +98,7 @@ pub fn local_addresses() -> io::Result<Vec<IpAddr>> {
         }
         entry = interface.ifa_next;
     }
-    // SAFETY: the list came from `getifaddrs`, is freed once, and nothing of it is kept.
+    // SAFETY: the list came from `getifaddrs`, is freed only once, and no pointer into it remains.
     unsafe { libc::freeifaddrs(list) };
     Ok(addresses)
 }

@@ -1,7 +1,7 @@
 //! Waiting for many descriptors: epoll with nanosecond timeouts, an eventfd for wake-ups, and timers.
 //!
-//! [`Poller::add`] is level-triggered: a descriptor is reported again until it is read. [`Poller::add_edges`] is
-//! edge-triggered: each event is reported once.
+//! [`Poller::add`] is level-triggered: a descriptor is reported again and again until it is read. [`Poller::add_edges`]
+//! is edge-triggered: each event is reported once.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use crate::kernel_call::{check, check_size, own, timespec};
 
-/// The events to watch for.
+/// The events that a poller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Readable bytes, or the end of the stream.
+    /// There are bytes to read, or the stream has ended.
     Read,
-    /// Space to write, or the end of connecting.
+    /// There is space to write, or connecting has ended.
     Write,
-    /// Both.
+    /// Both of these.
     ReadWrite,
 }
 
@@ -38,14 +38,14 @@ impl Interest {
 pub struct Ready {
     /// The token of the descriptor.
     pub token: u64,
-    /// Whether there are bytes to read, the end of the stream, or an error that a read would return.
+    /// `true` if there are bytes to read, the stream has ended, or a read would return an error.
     pub readable: bool,
-    /// Whether there is space to write, or connecting has succeeded or failed.
+    /// `true` if there is space to write, or connecting has succeeded or failed.
     pub writable: bool,
-    /// Whether an error is pending, or both directions are closed.
+    /// `true` if an error is pending, or both directions are closed.
     pub error: bool,
-    /// Whether the end of the stream or an error has arrived, possibly after unread bytes. Reported only for descriptors
-    /// added with [`Poller::add_edges`], and for those with an error.
+    /// `true` if the end of the stream or an error has arrived, possibly after bytes that were not read yet. Reported
+    /// only for descriptors that were added with [`Poller::add_edges`], and for those with an error.
     pub closing: bool,
 }
 
@@ -87,7 +87,7 @@ impl Events {
         self.filled == 0
     }
 
-    /// Returns whether the buffer is full, so more descriptors may be ready than were reported.
+    /// Returns whether the buffer is full. More descriptors may then be ready than were reported.
     pub fn is_full(&self) -> bool {
         self.filled == self.buffer.len()
     }
@@ -97,7 +97,7 @@ impl Events {
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// Whether the kernel (before 5.11) lacks `epoll_pwait2`. Timeouts are then rounded up to milliseconds.
+    /// `true` if the kernel (before 5.11) does not have `epoll_pwait2`. Timeouts are then rounded up to milliseconds.
     coarse: AtomicBool,
 }
 
@@ -109,7 +109,7 @@ impl Poller {
         Ok(Self { epoll, coarse: AtomicBool::new(false) })
     }
 
-    /// Starts to watch `fd`. Its events carry `token`. Closing the descriptor ends the watch.
+    /// Starts to watch `fd`. Its events contain `token`. Closing the descriptor ends the watch.
     pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, interest.flags())
     }
@@ -120,9 +120,9 @@ impl Poller {
     }
 
     /// Starts to watch `fd` for all events, edge-triggered. An event is reported when *new* bytes arrive, when there is
-    /// space again after a refused send, when connecting ends, or when the peer closes. Callers must read until a read
-    /// returns less than requested, and until the end of the stream if [`Ready::closing`] is set. This saves the kernel
-    /// a second check of every descriptor after each event.
+    /// space again after a send did not fit, when connecting ends, or when the peer closes the connection. Callers must
+    /// read until a read returns less than requested, and until the end of the stream if [`Ready::closing`] is set. This
+    /// saves the kernel from checking every descriptor a second time after each event.
     pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)
@@ -135,23 +135,23 @@ impl Poller {
 
     fn control(&self, operation: libc::c_int, fd: RawFd, token: u64, flags: u32) -> io::Result<()> {
         let mut event = libc::epoll_event { events: flags, u64: token };
-        // SAFETY: `event` lives over the call, which copies it.
+        // SAFETY: `event` lives during the call, which copies it.
         check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &raw mut event) })?;
         Ok(())
     }
 
-    /// Waits until a descriptor is ready or `timeout` has passed (`None` for no limit). A signal ends the wait early
+    /// Waits until a descriptor is ready or `timeout` has passed (`None` means no limit). A signal ends the wait early,
     /// without events.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         events.filled = 0;
-        let answer = match self.wait_fine(events, timeout) {
+        let result = match self.wait_fine(events, timeout) {
             Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
                 self.coarse.store(true, Ordering::Relaxed);
                 self.wait_coarse(events, timeout)
             }
-            answer => answer,
+            result => result,
         };
-        match answer {
+        match result {
             Ok(filled) => events.filled = filled,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -159,16 +159,17 @@ impl Poller {
         Ok(())
     }
 
-    /// Calls `epoll_pwait2`, which has nanosecond timeouts, by number, since not every C library wraps it.
+    /// Calls `epoll_pwait2`, which supports timeouts in nanoseconds. It is called by its number, because not every C
+    /// library has a function for it.
     fn wait_fine(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
         if self.coarse.load(Ordering::Relaxed) {
             return self.wait_coarse(events, timeout);
         }
         let limit = timeout.map(timespec);
         let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: the event buffer has `len` places and `limit` is null or valid, both over the whole call; the signal
-        // mask is null.
-        let answer = unsafe {
+        // SAFETY: during the whole call, the event buffer has space for `len` events, and `limit` is null or valid. The
+        // signal mask is null.
+        let result = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
                 self.epoll.as_raw_fd(),
@@ -179,12 +180,12 @@ impl Poller {
                 0_usize,
             )
         };
-        check_size(answer as libc::ssize_t)
+        check_size(result as libc::ssize_t)
     }
 
     fn wait_coarse(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<usize> {
-        // SAFETY: the event buffer has `len` places over the whole call.
-        let answer = unsafe {
+        // SAFETY: during the whole call, the event buffer has space for `len` events.
+        let result = unsafe {
             libc::epoll_wait(
                 self.epoll.as_raw_fd(),
                 events.buffer.as_mut_ptr(),
@@ -192,7 +193,7 @@ impl Poller {
                 timeout.map_or(-1, milliseconds_rounded_up),
             )
         };
-        check_size(answer as libc::ssize_t)
+        check_size(result as libc::ssize_t)
     }
 }
 
@@ -218,20 +219,20 @@ impl Waker {
     pub fn wake(&self) -> io::Result<()> {
         let one = 1_u64.to_ne_bytes();
         // SAFETY: `one` is 8 readable bytes.
-        let answer = unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
-        match check_size(answer) {
-            // A full counter is readable already.
+        let result = unsafe { libc::write(self.event.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        match check_size(result) {
+            // If the counter is full, the waker is already readable.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Resets the waker, so the poller waits again. Does nothing if it was not woken.
+    /// Resets the waker, so that the poller waits again. Does nothing if the waker was not woken.
     pub fn drain(&self) -> io::Result<()> {
         let mut count = [0_u8; 8];
         // SAFETY: `count` is 8 writable bytes.
-        let answer = unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
-        match check_size(answer) {
+        let result = unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        match check_size(result) {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(()),
         }
@@ -250,26 +251,26 @@ impl AsFd for Waker {
     }
 }
 
-/// A timer for a [`Poller`]. It is readable from its expiry until it is set again.
+/// A timer for a [`Poller`]. After it has expired, it is readable until it is set again.
 #[derive(Debug)]
 pub struct Timer {
     fd: OwnedFd,
 }
 
 impl Timer {
-    /// Creates a timer on the monotonic clock that is not set.
+    /// Creates a timer on the monotonic clock. It is not set yet.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = own(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC) })?;
         Ok(Self { fd })
     }
 
-    /// Sets the timer to expire once, `after` from now (at least a nanosecond). Replaces an earlier setting.
+    /// Sets the timer to expire once, `after` from now (at least one nanosecond). This replaces an earlier setting.
     pub fn set(&self, after: Duration) -> io::Result<()> {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let value = timespec(after.max(Duration::from_nanos(1)));
         let setting = libc::itimerspec { it_interval: zero, it_value: value };
-        // SAFETY: `setting` lives across the call, and the old setting is not asked for.
+        // SAFETY: `setting` lives during the call, and the old setting is not requested.
         check(unsafe { libc::timerfd_settime(self.fd.as_raw_fd(), 0, &raw const setting, ptr::null_mut()) })?;
         Ok(())
     }
@@ -303,15 +304,19 @@ mod tests {
         poller.add(&near, u64::MAX, Interest::Read).unwrap();
         assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
         far.write_all(b"x").unwrap();
-        let told = Ready { token: u64::MAX, readable: true, writable: false, error: false, closing: false };
-        assert_eq!(ready(&poller, &mut events, LONG), [told]);
-        assert_eq!(ready(&poller, &mut events, LONG), [told], "level-triggered: told again while unread");
+        let reported = Ready { token: u64::MAX, readable: true, writable: false, error: false, closing: false };
+        assert_eq!(ready(&poller, &mut events, LONG), [reported]);
+        assert_eq!(
+            ready(&poller, &mut events, LONG),
+            [reported],
+            "level-triggered events must be reported again until the data is read"
+        );
 
         poller.modify(&near, 7, Interest::ReadWrite).unwrap();
-        let told = Ready { token: 7, readable: true, writable: true, error: false, closing: false };
-        assert_eq!(ready(&poller, &mut events, LONG), [told]);
+        let reported = Ready { token: 7, readable: true, writable: true, error: false, closing: false };
+        assert_eq!(ready(&poller, &mut events, LONG), [reported]);
         poller.modify(&near, 7, Interest::Write).unwrap();
-        assert_eq!(ready(&poller, &mut events, LONG), [Ready { readable: false, ..told }]);
+        assert_eq!(ready(&poller, &mut events, LONG), [Ready { readable: false, ..reported }]);
 
         poller.remove(&near).unwrap();
         assert_eq!(ready(&poller, &mut events, Some(Duration::ZERO)), []);
@@ -340,8 +345,8 @@ mod tests {
         let (near, far) = UnixStream::pair().unwrap();
         poller.add(&near, 1, Interest::Write).unwrap();
         drop(far);
-        let told = ready(&poller, &mut events, LONG);
-        assert_eq!(told, [Ready { token: 1, readable: true, writable: true, error: true, closing: true }]);
+        let reported = ready(&poller, &mut events, LONG);
+        assert_eq!(reported, [Ready { token: 1, readable: true, writable: true, error: true, closing: true }]);
         assert!(events.is_full() && !events.is_empty());
     }
 
@@ -354,18 +359,18 @@ mod tests {
             poller.add(waker, token as u64, Interest::Read).unwrap();
             waker.wake().unwrap();
         }
-        let mut seen = Vec::new();
+        let mut tokens = Vec::new();
         poller.wait(&mut events, LONG).unwrap();
         assert!(events.is_full());
-        while seen.len() < 3 {
+        while tokens.len() < 3 {
             for ready in events.iter() {
                 wakers[ready.token as usize].drain().unwrap();
-                seen.push(ready.token);
+                tokens.push(ready.token);
             }
             poller.wait(&mut events, Some(Duration::ZERO)).unwrap();
         }
-        seen.sort_unstable();
-        assert_eq!(seen, [0, 1, 2]);
+        tokens.sort_unstable();
+        assert_eq!(tokens, [0, 1, 2]);
     }
 
     #[test]
@@ -374,10 +379,10 @@ mod tests {
         for coarse in [false, true] {
             let poller = Poller::new().unwrap();
             poller.coarse.store(coarse, Ordering::Relaxed);
-            let asked = Duration::from_micros(1_300);
+            let timeout = Duration::from_micros(1_300);
             let begun = Instant::now();
-            poller.wait(&mut events, Some(asked)).unwrap();
-            assert!(begun.elapsed() >= asked, "coarse: {coarse}, waited {:?}", begun.elapsed());
+            poller.wait(&mut events, Some(timeout)).unwrap();
+            assert!(begun.elapsed() >= timeout, "coarse: {coarse}, waited {:?}", begun.elapsed());
             assert_eq!(events.len(), 0);
         }
         assert_eq!(milliseconds_rounded_up(Duration::from_nanos(1)), 1);

@@ -1,4 +1,4 @@
-//! Child processes with resource usage, which the standard library does not report.
+//! Child processes with their resource usage, which the standard library does not report.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,10 +14,10 @@ use crate::signals::Signal;
 pub struct Ended {
     /// Exit code or signal.
     pub status: ExitStatus,
-    /// CPU time in user and kernel mode of all threads, and of children that the process has waited for.
+    /// CPU time in user and kernel mode. It includes all threads, and children that the process has waited for.
     pub cpu: Duration,
-    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent, so it is the process's
-    /// own only if it is above the parent's [`crate::limits::peak_memory_bytes`].
+    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent, so it is only
+    /// meaningful if it is above the parent's [`crate::limits::peak_memory_bytes`].
     pub peak_memory_bytes: u64,
 }
 
@@ -31,11 +31,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process on the cores of the calling thread. Pipes of `command` are closed; use files instead.
+    /// Starts a process on the cores of the calling thread. Pipes that `command` creates are closed, so use files
+    /// instead.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let id = child.id() as libc::pid_t;
-        // SAFETY: the call takes two numbers. Nobody has waited for the child, so that the number is still its own.
+        // SAFETY: the call takes two numbers. No one has waited for the child yet, so its ID cannot belong to another
+        // process.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
         match own(opened as libc::c_int) {
             Ok(handle) => Ok(Self { id, handle, ended: None }),
@@ -60,7 +62,7 @@ impl Process {
         Ok(self.ended)
     }
 
-    /// Sends SIGTERM. Does nothing if the process has ended.
+    /// Sends `signal` to the process. Does nothing if the process has ended.
     pub fn ask_to_end(&self, signal: Signal) -> io::Result<()> {
         self.send(signal.number())
     }
@@ -79,17 +81,18 @@ impl Process {
     /// Kills all processes of the group that the child leads (`process_group(0)`), and waits for the end of the child.
     pub fn kill_group(&mut self) -> io::Result<Ended> {
         if self.ended.is_none() {
-            // SAFETY: as in `send`; a negative number stands for the group that the child leads.
+            // SAFETY: as in `send`. A negative number stands for the process group that the child leads.
             check(unsafe { libc::kill(-self.id, libc::SIGKILL) })?;
         }
         self.kill()
     }
 
     fn is_over(&self, at_most: Duration) -> io::Result<bool> {
-        let mut asked = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut entry = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let timeout = timespec(at_most);
-        // SAFETY: `asked` is one entry, valid for writing; `timeout` lives over the call; no signal mask is given.
-        let ready = unsafe { libc::ppoll(&raw mut asked, 1, &raw const timeout, std::ptr::null()) };
+        // SAFETY: `entry` is one entry that is valid for writing, `timeout` lives during the call, and no signal mask is
+        // given.
+        let ready = unsafe { libc::ppoll(&raw mut entry, 1, &raw const timeout, std::ptr::null()) };
         match check(ready) {
             Ok(count) => Ok(count > 0),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
@@ -97,15 +100,15 @@ impl Process {
         }
     }
 
-    /// Waits without limit and reaps the process.
+    /// Waits for the end of the process without a time limit, and reaps it.
     fn collect(&self) -> io::Result<Ended> {
         let mut status = 0;
         // SAFETY: all-zero bytes are a valid `rusage`.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         loop {
             // SAFETY: `status` and `usage` are valid for writing.
-            let answer = unsafe { libc::wait4(self.id, &raw mut status, 0, &raw mut usage) };
-            match check(answer) {
+            let result = unsafe { libc::wait4(self.id, &raw mut status, 0, &raw mut usage) };
+            match check(result) {
                 Ok(_) => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -120,7 +123,8 @@ impl Process {
 
     fn send(&self, signal: libc::c_int) -> io::Result<()> {
         if self.ended.is_none() {
-            // SAFETY: the call takes two numbers. The child has not been waited for, so that the number is still its own.
+            // SAFETY: the call takes two numbers. No one has waited for the child yet, so its ID cannot belong to another
+            // process.
             check(unsafe { libc::kill(self.id, signal) })?;
         }
         Ok(())
@@ -157,7 +161,7 @@ mod tests {
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.cpu > Duration::from_millis(5), "{ended:?}");
         assert!(ended.peak_memory_bytes > 100_000, "{ended:?}");
-        // It stays known, and nothing is sent to a number that may be another's by now.
+        // The result is kept, and no signal is sent to an ID that may belong to another process by now.
         assert_eq!(process.wait(Duration::ZERO).unwrap(), Some(ended));
         assert_eq!(process.kill().unwrap(), ended);
     }
@@ -184,7 +188,7 @@ mod tests {
         io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).unwrap();
         process.kill_group().unwrap();
         let place = format!("/proc/{}/stat", line.trim());
-        // It is gone, or dead and waiting for whoever inherits it to notice.
+        // The process is gone, or is a zombie that its new parent has not reaped yet.
         let gone =
             || std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "));
         let begun = std::time::Instant::now();

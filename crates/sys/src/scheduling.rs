@@ -8,24 +8,24 @@ use crate::kernel_call::check;
 /// The thread ID that stands for the calling thread.
 const SELF: libc::pid_t = 0;
 
-/// Requests time slices of this length for the calling thread. It gets no more CPU time than others, but in smaller
-/// slices, and sooner after a wait. The kernel accepts 0.1 ms to 100 ms; its default is about 3 ms. Kernels before 6.12
-/// ignore the request.
+/// Requests time slices of this length for the calling thread. It gets no more CPU time than other threads, but in
+/// shorter slices, and sooner after a wait. The kernel accepts 0.1 ms to 100 ms, and its default is about 3 ms. Kernels
+/// before 6.12 ignore the request.
 ///
 /// # Errors
-/// Errors of the kernel, where such calls are not allowed.
+/// Errors of the kernel, for example if such calls are not allowed.
 pub fn set_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes()?;
     attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
     set(&attributes)
 }
 
-/// Runs some work with the policy `SCHED_BATCH`. If the calling thread wakes up meanwhile, it does not preempt a running
-/// thread but waits until that one sleeps or its time slice ends. Threads and processes started during the work keep the
-/// policy. Afterwards the calling thread has its earlier policy again.
+/// Runs `work` with the scheduling policy `SCHED_BATCH`. If the calling thread wakes up during the work, it does not
+/// preempt a running thread, but waits until that thread sleeps or its time slice ends. Threads and processes started
+/// during the work keep this policy. Afterwards, the calling thread has its earlier policy again.
 ///
-/// This is best effort. A thread with an explicitly chosen policy keeps it, and where such calls are not allowed, the work
-/// runs with the current policy.
+/// This is best effort. If the thread has an explicitly chosen policy, or if such calls are not allowed, the work runs
+/// with the current policy.
 pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     let usual = attributes().ok().filter(|usual| {
         let behind = libc::sched_attr { sched_policy: libc::SCHED_BATCH as u32, ..*usual };
@@ -33,7 +33,8 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     });
     let done = work();
     if let Some(usual) = usual {
-        // Changing between these two policies is always allowed. If it fails, the thread only stays in the background.
+        // Changing between these two policies is always allowed. If it failed, the thread would only stay in the
+        // background.
         let _ = set(&usual);
     }
     done
@@ -52,16 +53,16 @@ fn attributes() -> io::Result<libc::sched_attr> {
         sched_period: 0,
     };
     let size = size_of::<libc::sched_attr>() as libc::c_uint;
-    // SAFETY: there is room for `size` bytes, and the kernel writes no more.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_getattr, SELF, &raw mut attributes, size, 0) };
-    check(answer as libc::c_int)?;
+    // SAFETY: there is space for `size` bytes, and the kernel writes no more.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, SELF, &raw mut attributes, size, 0) };
+    check(result as libc::c_int)?;
     Ok(attributes)
 }
 
 fn set(attributes: &libc::sched_attr) -> io::Result<()> {
-    // SAFETY: `attributes` lives over the call, and says itself how large it is.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, SELF, &raw const *attributes, 0) };
-    check(answer as libc::c_int)?;
+    // SAFETY: `attributes` lives during the call, and contains its own size.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, SELF, &raw const *attributes, 0) };
+    check(result as libc::c_int)?;
     Ok(())
 }
 
@@ -71,11 +72,11 @@ mod tests {
 
     #[test]
     fn a_thread_has_the_batch_policy_only_during_the_work() {
-        let told = std::thread::spawn(|| {
+        let thread = std::thread::spawn(|| {
             let policy = || attributes().unwrap().sched_policy as libc::c_int;
             (policy(), behind_others(policy), policy())
         });
-        let (before, meanwhile, after) = told.join().unwrap();
+        let (before, meanwhile, after) = thread.join().unwrap();
         assert_eq!(before, after);
         // The tests may run with another policy.
         assert_eq!(meanwhile, if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
@@ -83,8 +84,8 @@ mod tests {
 
     #[test]
     fn only_the_slice_of_a_thread_changes() {
-        // Use a new thread, so the others of this process keep their policy.
-        let told = std::thread::spawn(|| {
+        // A new thread is used, so that the other threads of this process keep their policy.
+        let thread = std::thread::spawn(|| {
             let before = attributes()?;
             set_slice(Duration::from_micros(200))?;
             let after = attributes()?;
@@ -92,7 +93,7 @@ mod tests {
             io::Result::Ok(after.sched_runtime)
         });
         // Kernels that ignore the request do not report slices.
-        let slice = told.join().unwrap().unwrap();
+        let slice = thread.join().unwrap().unwrap();
         assert!(matches!(slice, 0 | 200_000), "{slice}");
     }
 }

@@ -1,6 +1,6 @@
 //! TCP and Unix stream sockets, created non-blocking and close-on-exec.
 //!
-//! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements this was
+//! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements, this was
 //! six to ten times cheaper than reading them.
 
 use std::io;
@@ -17,9 +17,9 @@ use crate::kernel_call::{check, check_size, own};
 /// The state of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connected {
-    /// Established.
+    /// The connection is established.
     Now,
-    /// In progress. Wait until the socket is writable, then check [`Socket::take_error`].
+    /// The connection is in progress. Wait until the socket is writable, then check [`Socket::take_error`].
     Pending,
 }
 
@@ -37,8 +37,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Starts a TCP connection to `to` without Nagle's algorithm. If `from` is given, binds to that local address. The
-    /// kernel chooses its port at connect, so the same port can serve several destinations.
+    /// Starts a TCP connection to `to`, with Nagle's algorithm switched off. If `from` is given, the socket is bound to
+    /// this local address. The kernel chooses the local port when it connects, so the same port can be used for several
+    /// destinations.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<(Self, Connected)> {
         let to = RawAddress::from(to);
         let socket = Self::open(&to, Kind::Tcp)?;
@@ -51,7 +52,7 @@ impl Socket {
         Ok((socket, connected))
     }
 
-    /// Starts a connection to the Unix socket at `path`. `WouldBlock` if the listener's queue is full.
+    /// Starts a connection to the Unix socket at `path`. Fails with `WouldBlock` if the listener's queue is full.
     pub fn connect_unix(path: &Path) -> io::Result<(Self, Connected)> {
         let to = RawAddress::of_path(path)?;
         let socket = Self::open(&to, Kind::Unix)?;
@@ -59,8 +60,8 @@ impl Socket {
         Ok((socket, connected))
     }
 
-    /// Listens for TCP connections on `address`. Port 0 means any free port, see [`Socket::local_addr`]. With `reuse_port`,
-    /// several sockets may listen on the same address, and the kernel distributes connections over them.
+    /// Listens for TCP connections on `address`. Port 0 means any free port (see [`Socket::local_addr`]). With
+    /// `reuse_port`, several sockets may listen on the same address, and the kernel distributes connections among them.
     pub fn listen_tcp(address: SocketAddr, backlog: u32, reuse_port: bool) -> io::Result<Self> {
         let address = RawAddress::from(address);
         let socket = Self::open(&address, Kind::Tcp)?;
@@ -91,7 +92,7 @@ impl Socket {
 
     fn bind(&self, address: &RawAddress) -> io::Result<()> {
         let (pointer, length) = address.as_parts();
-        // SAFETY: pointer and length describe `address`, which lives over the call.
+        // SAFETY: pointer and length describe `address`, which lives during the call.
         check(unsafe { libc::bind(self.as_raw_fd(), pointer, length) })?;
         Ok(())
     }
@@ -105,11 +106,11 @@ impl Socket {
 
     fn connect(&self, to: &RawAddress) -> io::Result<Connected> {
         let (pointer, length) = to.as_parts();
-        // SAFETY: pointer and length describe `to`, which lives over the call.
-        let answer = check(unsafe { libc::connect(self.as_raw_fd(), pointer, length) });
-        match answer {
+        // SAFETY: pointer and length describe `to`, which lives during the call.
+        let result = check(unsafe { libc::connect(self.as_raw_fd(), pointer, length) });
+        match result {
             Ok(_) => Ok(Connected::Now),
-            // A signal does not stop a connection in progress, so treat both alike.
+            // A signal does not stop a connection in progress, so both errors mean the same.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
                 Ok(Connected::Pending)
             }
@@ -117,8 +118,8 @@ impl Socket {
         }
     }
 
-    /// Accepts a waiting connection, non-blocking and close-on-exec. Returns the peer's address, `None` for Unix sockets.
-    /// `WouldBlock` if no connection waits.
+    /// Accepts a waiting connection, which becomes non-blocking and close-on-exec. Also returns the peer's address, or
+    /// `None` for Unix sockets. Fails with `WouldBlock` if no connection is waiting.
     pub fn accept(&self) -> io::Result<(Self, Option<SocketAddr>)> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let (fd, peer) = receive_ip(|address, length| {
@@ -128,12 +129,13 @@ impl Socket {
         Ok((Self { fd: own(fd)?, kind: self.kind }, peer))
     }
 
-    /// Sends as much as fits now and returns the number of bytes. A closed peer causes an error, never a signal.
+    /// Sends as many bytes as fit now, and returns their number. If the peer has closed the connection, this is an error
+    /// and never a signal.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL)
     }
 
-    /// Sends like [`Socket::send`], but announces more data, so the kernel may hold back a partial packet.
+    /// Sends like [`Socket::send`], but announces more data, so that the kernel may hold back a partial packet.
     pub fn send_more(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL | libc::MSG_MORE)
     }
@@ -143,47 +145,48 @@ impl Socket {
         check_size(unsafe { transfer(libc::SYS_sendto, self, bytes.as_ptr().cast_mut(), bytes.len(), flags) })
     }
 
-    /// Reads available bytes into `room` and returns their number. 0 is the end of the stream, or an empty `room`.
+    /// Reads available bytes into `room` and returns their number. 0 means the end of the stream, or that `room` is
+    /// empty.
     pub fn recv(&self, room: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: pointer and length describe `room`, which is ours alone.
+        // SAFETY: pointer and length describe `room`, which nothing else uses.
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, room.as_mut_ptr(), room.len(), 0) })
     }
 
-    /// Reads like [`Socket::recv`], and also returns the wall time (since 1970) at which the newest byte arrived at this
-    /// host, if the kernel knows it: on TCP, while an [`crate::arrival::ArrivalDates`] exists.
-    pub fn recv_dated(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
-        if self.kind != Kind::Tcp || arrival::show(self, true).is_err() {
+    /// Reads like [`Socket::recv`]. Also returns the wall time (since 1970) at which the newest byte arrived at this
+    /// host, if the kernel knows it. This is the case on TCP sockets while an [`crate::arrival::ArrivalTimestamps`] exists.
+    pub fn recv_with_arrival(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
+        if self.kind != Kind::Tcp || arrival::report(self, true).is_err() {
             return self.recv(room).map(|bytes| (bytes, None));
         }
         let received = arrival::receive(self, room);
-        let _ = arrival::show(self, false);
+        let _ = arrival::report(self, false);
         received
     }
 
-    /// Drops up to `max` received bytes inside the kernel without copying them. Returns their number; 0 is the end of the
-    /// stream, or `max` = 0. Only TCP supports this. On a Unix socket it fails with `Unsupported`, and the caller has to
-    /// read instead (see [`Socket::is_tcp`]).
+    /// Drops up to `max` received bytes inside the kernel, without copying them. Returns their number; 0 means the end of
+    /// the stream, or that `max` is 0. Only TCP supports this. On a Unix socket, it fails with `Unsupported`, and the
+    /// caller must read the bytes instead (see [`Socket::is_tcp`]).
     pub fn discard(&self, max: usize) -> io::Result<usize> {
         if self.kind != Kind::Tcp {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // SAFETY: with MSG_TRUNC a TCP socket never writes to the buffer, so that it may be null (tcp(7)).
+        // SAFETY: with MSG_TRUNC, a TCP socket never writes to the buffer, so the pointer may be null (tcp(7)).
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, ptr::null_mut(), max, libc::MSG_TRUNC) })
     }
 
-    /// Returns whether this is a TCP socket and not a Unix socket, so [`Socket::discard`] works.
+    /// Returns whether this is a TCP socket and not a Unix socket, so that [`Socket::discard`] works.
     pub fn is_tcp(&self) -> bool {
         self.kind == Kind::Tcp
     }
 
-    /// Ends our direction of the stream. The peer may still send.
+    /// Ends the direction of the stream from this side. The peer may still send.
     pub fn shutdown_write(&self) -> io::Result<()> {
         // SAFETY: the call takes no pointer.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
         Ok(())
     }
 
-    /// Returns the local address. An error on a Unix socket.
+    /// Returns the local address. Fails on a Unix socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let (_, address) = receive_ip(|address, length| {
             // SAFETY: `address` has room for `*length` bytes, as `receive_ip` promises.
@@ -205,12 +208,12 @@ impl AsFd for Socket {
     }
 }
 
-/// Calls `sendto` or `recvfrom` without an address, by number. The C library's wrappers are thread cancellation points,
-/// which costs about 1 % of a small request in programs with several threads.
+/// Calls `sendto` or `recvfrom` without an address, by the number of the system call. The C library's wrappers are thread
+/// cancellation points, which costs about 1 % of a small request in programs with several threads.
 ///
 /// # Safety
-/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (`sendto`) or write
-/// (`recvfrom`, unless `flags` say that it drops what has come).
+/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (for `sendto`) or
+/// write (for `recvfrom`, unless `flags` make the kernel drop the received bytes).
 unsafe fn transfer(
     call: libc::c_long,
     socket: &Socket,
@@ -219,6 +222,6 @@ unsafe fn transfer(
     flags: libc::c_int,
 ) -> libc::ssize_t {
     let (no_address, no_length) = (ptr::null_mut::<libc::c_void>(), ptr::null_mut::<libc::c_void>());
-    // SAFETY: the caller vouches for the memory; there is no address to read or write.
+    // SAFETY: the caller guarantees that the memory is valid, and there is no address to read or write.
     unsafe { libc::syscall(call, socket.as_raw_fd(), bytes, len, flags, no_address, no_length) as libc::ssize_t }
 }

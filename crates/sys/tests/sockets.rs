@@ -1,10 +1,10 @@
-//! Sockets over real loopback connections.
+//! Tests of sockets with real loopback connections.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use sys::arrival::ArrivalDates;
+use sys::arrival::ArrivalTimestamps;
 use sys::clock::realtime;
 use sys::{Connected, Events, Interest, Poller, Socket};
 
@@ -16,10 +16,10 @@ fn wait_for(socket: &Socket, interest: Interest) {
     let mut events = Events::with_capacity(1);
     poller.add(socket, 0, interest).unwrap();
     poller.wait(&mut events, Some(LONG)).unwrap();
-    assert_eq!(events.len(), 1, "nothing within {LONG:?}");
+    assert_eq!(events.len(), 1, "no event within {LONG:?}");
 }
 
-/// Returns a connected pair, the connecting side first. Both are non-blocking.
+/// Returns a connected pair of sockets, starting with the side that connected. Both are non-blocking.
 fn tcp_pair() -> (Socket, Socket) {
     let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
     let (client, connected) = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
@@ -48,7 +48,7 @@ fn recv_some(socket: &Socket, room: &mut [u8]) -> usize {
     loop {
         match socket.recv(room) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for(socket, Interest::Read),
-            answer => return answer.unwrap(),
+            result => return result.unwrap(),
         }
     }
 }
@@ -84,7 +84,7 @@ fn discard_counts_exactly_and_leaves_the_rest() {
     }
     sender.join().unwrap();
     assert_eq!(rest, b"next head");
-    assert_eq!(client.discard(10).unwrap(), 0, "the end of the stream");
+    assert_eq!(client.discard(10).unwrap(), 0, "discarding at the end of the stream must return 0");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn discard_fails_on_unix_sockets_which_otherwise_work_like_tcp() {
     assert_eq!(client.discard(5).unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(client.local_addr().unwrap_err().kind(), ErrorKind::Unsupported);
     let mut room = [0; 8];
-    assert_eq!(recv_some(&client, &mut room), 5, "a failed discard consumed nothing");
+    assert_eq!(recv_some(&client, &mut room), 5, "a failed discard must not consume bytes");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_empty_socket_would_block_and_a_half_closed_one_ends() {
     }
     assert_eq!(all, b"first second");
     send_all(&server, b"still");
-    assert_eq!(recv_some(&client, &mut room), 5, "the other direction is open");
+    assert_eq!(recv_some(&client, &mut room), 5, "the other direction must stay open");
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn dropping_a_socket_with_reset_resets_the_peer() {
 
 #[test]
 fn a_refused_connection_returns_its_error() {
-    // A port in use by a connection, without a listener.
+    // The port is in use by a connection, and has no listener.
     let (client, _server) = tcp_pair();
     let closed = client.local_addr().unwrap();
     let refused = match Socket::connect_tcp(closed, None) {
         Err(error) => error,
         Ok((socket, _)) => {
             wait_for(&socket, Interest::Write);
-            socket.take_error().unwrap().expect("nothing listens there")
+            socket.take_error().unwrap().expect("connecting to a port without a listener must fail")
         }
     };
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
@@ -179,7 +179,7 @@ fn low_water_delays_readiness_until_enough_bytes_arrived() {
     poller.add(&client, 0, Interest::Read).unwrap();
     send_all(&server, &[1; 999]);
     poller.wait(&mut events, Some(Duration::from_millis(50))).unwrap();
-    assert!(events.is_empty(), "999 bytes of 1000");
+    assert!(events.is_empty(), "999 of 1000 bytes must not make the socket readable");
     send_all(&server, &[1]);
     poller.wait(&mut events, Some(LONG)).unwrap();
     assert_eq!(events.len(), 1);
@@ -199,26 +199,26 @@ fn a_blocking_read_ends_at_its_timeout() {
             Err(error) => break error,
         }
     };
-    assert_eq!(full.kind(), ErrorKind::WouldBlock, "after {sent} bytes that nobody read");
+    assert_eq!(full.kind(), ErrorKind::WouldBlock, "sending must block after {sent} bytes that were not read");
 }
 
 #[test]
 fn received_bytes_have_arrival_times() {
-    let _dates = ArrivalDates::start().unwrap();
+    let _timestamps = ArrivalTimestamps::start().unwrap();
     let (client, server) = tcp_pair();
     let mut room = [0; 100];
-    // The kernel needs a while to start timestamps.
+    // The kernel needs some time to start timestamps.
     for _ in 0..500 {
         let before = realtime();
         send_all(&server, b"123");
         wait_for(&client, Interest::Read);
         let sent = realtime();
         std::thread::sleep(Duration::from_millis(5));
-        let (bytes, came) = client.recv_dated(&mut room).unwrap();
+        let (bytes, came) = client.recv_with_arrival(&mut room).unwrap();
         assert_eq!(&room[..bytes], b"123");
         if let Some(came) = came {
             assert!(before <= came && came <= sent, "{before:?}, {came:?}, {sent:?}");
-            let nothing = client.recv_dated(&mut room).unwrap_err();
+            let nothing = client.recv_with_arrival(&mut room).unwrap_err();
             assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
             return;
         }
@@ -228,7 +228,7 @@ fn received_bytes_have_arrival_times() {
 
 #[test]
 fn the_arrival_time_is_that_of_the_newest_byte() {
-    let _dates = ArrivalDates::start().unwrap();
+    let _timestamps = ArrivalTimestamps::start().unwrap();
     let (client, server) = tcp_pair();
     let mut room = [0; 100];
     for _ in 0..100 {
@@ -237,7 +237,7 @@ fn the_arrival_time_is_that_of_the_newest_byte() {
         let between = realtime();
         send_all(&server, b"2");
         std::thread::sleep(Duration::from_millis(2));
-        match client.recv_dated(&mut room).unwrap() {
+        match client.recv_with_arrival(&mut room).unwrap() {
             (2, Some(came)) => return assert!(came >= between, "{came:?}, {between:?}"),
             (_, _) => continue,
         }

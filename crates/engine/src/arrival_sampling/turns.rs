@@ -1,0 +1,193 @@
+//! Turns in which the kernel takes arrival timestamps.
+//!
+//! A clock read for each segment costs about 2 % of the CPU time of a client that only sends small requests. So where there are
+//! many reads, time is divided into turns, and the kernel takes timestamps only in one turn of eight, chosen at random. Bytes
+//! that arrived in such a turn represent eight times as many reads, no matter when they are read. After this thread stood
+//! still, the kernel takes all timestamps for a while: a client that stopped once tends to stop again, and only few reads show
+//! this.
+
+use measure::Instant;
+use measure::values::random;
+use std::time::Duration;
+use sys::arrival::ArrivalTimestamps;
+
+/// The kernel takes timestamps by turns where at most one read of this many is sampled. Elsewhere it takes all of them.
+const EVERY_MIN: u32 = 16;
+/// Length of a turn: short compared with an interval, and long compared with the cost of switching.
+const TURN: Duration = Duration::from_millis(50);
+/// The kernel takes timestamps in one of this many turns.
+const TURNS: u32 = 8;
+/// A thread stood still if it made no check for longer than this. It makes a check about every 0.5 ms where there are so many
+/// reads. Gaps of 2 ms are usual on a busy host, but they are frequent enough to show in an eighth of the turns.
+const STILL: Duration = Duration::from_millis(5);
+/// After a thread stood still, the kernel takes all timestamps for this time. The usual reasons (a CPU quota, a pause of the
+/// machine) recur sooner.
+const WATCH: Duration = Duration::from_secs(2);
+/// At the start, the kernel takes all timestamps for this time, so that a short run has samples.
+const START: Duration = Duration::from_millis(250);
+
+/// Switches the kernel's timestamps on and off.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// `None` where the kernel takes no timestamps.
+    timestamps: Option<ArrivalTimestamps>,
+    is_on: bool,
+    /// Time of the last check.
+    checked: Option<Instant>,
+    /// The kernel takes all timestamps until this instant, because this thread stood still or the run has just begun.
+    watch_until: Instant,
+    /// Start of the current period in which all timestamps are taken.
+    all_since: Option<Instant>,
+    /// Start and end of the previous such period.
+    all_before: (Instant, Instant),
+    /// Start and end of the last time in which this thread stood still.
+    still: (Instant, Instant),
+}
+
+impl Turns {
+    /// Starts with a period in which all timestamps are taken.
+    pub fn start() -> Self {
+        let never = (Instant::ZERO, Instant::ZERO);
+        Self {
+            timestamps: ArrivalTimestamps::start().ok(),
+            is_on: true,
+            checked: None,
+            watch_until: Instant::ZERO,
+            all_since: Some(Instant::ZERO),
+            all_before: never,
+            still: never,
+        }
+    }
+
+    /// Switches timestamps on or off, as is due at `now` when one of `every` reads is sampled. Returns whether the next read
+    /// may have a timestamp.
+    pub fn advance(&mut self, now: Instant, every: u32) -> bool {
+        let Some(timestamps) = &self.timestamps else { return false };
+        match self.checked.replace(now) {
+            None => self.watch_until = now + START,
+            Some(before) if now.since(before) > STILL => {
+                self.still = (before, now);
+                self.watch_until = self.watch_until.max(now + WATCH);
+            }
+            Some(_) => {}
+        }
+        let all = every < EVERY_MIN || now < self.watch_until;
+        match (all, self.all_since) {
+            (true, None) => self.all_since = Some(now),
+            (false, Some(since)) => (self.all_since, self.all_before) = (None, (since, now)),
+            _ => {}
+        }
+        let on = all || is_in_turn(now);
+        if on != self.is_on && timestamps.set(on).is_ok() {
+            self.is_on = on;
+        }
+        true
+    }
+
+    /// Returns how many reads a sample represents whose bytes arrived at `arrived`, when one of `every` reads is sampled.
+    /// `None` when the sample must not be used, because this thread had switched timestamps off at that time. (The bytes can
+    /// have a timestamp all the same if another thread had switched them on.)
+    ///
+    /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop would count
+    /// eightfold if it fell into such a turn, and not at all if it did not. A single stop is detected by the clock anyway
+    /// (`run_loop/observation/client_stalls.rs`), and during the next stops all timestamps are taken.
+    pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
+        let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
+        let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);
+        match all || within(self.still) {
+            true => Some(every),
+            false => is_in_turn(arrived).then_some(every * TURNS),
+        }
+    }
+}
+
+/// Returns whether timestamps are taken in the turn to which an instant belongs. All threads of a run must agree on this,
+/// because the kernel takes timestamps for all sockets or for none.
+fn is_in_turn(at: Instant) -> bool {
+    let turn = at.as_nanos() / TURN.as_nanos() as u64;
+    let (round, place) = (turn / u64::from(TURNS), turn % u64::from(TURNS));
+    random::mix(round) % u64::from(TURNS) == place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_nanos(us * 1000)
+    }
+
+    /// Samples reads, given by their times and waits in microseconds. Returns the number of samples, the number of reads that
+    /// they represent, and the sum of the waits of these reads.
+    fn sampled(every: u32, reads: impl Iterator<Item = (u64, u64)>) -> (usize, u64, u64) {
+        let mut turns = Turns::start();
+        let mut on: Vec<(Instant, bool)> = Vec::new();
+        let (mut samples, mut stand_for, mut waits) = (0, 0, 0);
+        for (read, wait) in reads {
+            turns.advance(at(read), every);
+            on.push((at(read), turns.is_on));
+            let arrived = at(read.saturating_sub(wait));
+            // Bytes have a timestamp if timestamps were switched on when they arrived.
+            let switched = on.partition_point(|(since, _)| *since <= arrived).checked_sub(1).map(|index| on[index].1);
+            let stands_for = turns.stands_for(arrived, every).filter(|_| switched == Some(true));
+            if let Some(stands_for) = stands_for.map(u64::from) {
+                (samples, stand_for, waits) = (samples + 1, stand_for + stands_for, waits + stands_for * wait);
+            }
+        }
+        (samples, stand_for, waits)
+    }
+
+    #[test]
+    fn few_reads_all_have_timestamps() {
+        assert_eq!(sampled(1, (1..10_000).map(|ms| (ms * 1000, 10))).1, 9_998);
+    }
+
+    #[test]
+    fn samples_of_turns_represent_all_reads() {
+        let (samples, stand_for, waits) = sampled(64, (0..80_000).map(|look| (look * 500, 100)));
+        assert!((10_000..=10_900).contains(&samples), "{samples}: the first 250 ms and an eighth of the others");
+        assert!((4_980_000..=5_260_000).contains(&stand_for), "{stand_for} of 5,120,000");
+        assert_eq!(waits, stand_for * 100);
+    }
+
+    /// Some waits are longer than turns.
+    #[test]
+    fn long_waits_are_sampled_as_often_as_short_ones() {
+        let (_, stand_for, waits) = sampled(64, (0..60_000).map(|look| (look * 500, random::mix(look) % 100_000)));
+        let mean = waits as f64 / stand_for as f64 / 1000.0;
+        assert!((47.0..53.0).contains(&mean), "{mean} ms");
+        assert!((0.95..1.05).contains(&(stand_for as f64 / (64.0 * 60_000.0))), "{stand_for}");
+    }
+
+    /// A client stands still for 100 ms of each second. At the start of each stop, 64 responses arrive.
+    #[test]
+    fn recurring_stops_are_sampled() {
+        let second = |second: u64| {
+            let running = (0..1_800).map(move |look| (second * 1_000_000 + look * 500, 10));
+            running.chain((0..64).map(move |look| (second * 1_000_000 + 1_000_000 + look, 100_000 - 500)))
+        };
+        let reads: Vec<(u64, u64)> = (0..20).flat_map(second).collect();
+        let truth: u64 = reads.iter().map(|(_, wait)| wait * 64).sum();
+        let (.., waits) = sampled(64, reads.into_iter());
+        let share = waits as f64 / truth as f64;
+        assert!((0.9..1.02).contains(&share), "{share}: all stops but the first must be sampled");
+    }
+
+    #[test]
+    fn no_turn_is_left_out() {
+        let places: Vec<u64> = (0..400).filter(|turn| is_in_turn(at(turn * 50_000))).collect();
+        assert_eq!(places.len(), 50, "one turn of each eight");
+        for place in 0..8 {
+            assert!(places.iter().filter(|turn| *turn % 8 == place).count() > 1, "{places:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_stood_still_gets_all_timestamps_for_a_while() {
+        let mut turns = Turns::start();
+        let looks = (0..5_000).filter(|ms| !(1_000..1_010).contains(ms));
+        let all = looks.filter(|ms| turns.advance(at(ms * 1000), 64) && turns.all_since.is_some());
+        let wanted: Vec<u64> = (0..250).chain(1_010..3_010).collect();
+        assert_eq!(all.collect::<Vec<_>>(), wanted);
+    }
+}
