@@ -82,9 +82,9 @@ impl MultipartUpload {
         format!("uploadId={}", wire::percent::parameter(&self.upload)).into()
     }
 
-    /// Returns the next part and its query.
+    /// Returns the next part and its query; `None` when all parts were sent, or one has failed.
     pub(super) fn next_part(&mut self, of: (u32, u64)) -> Option<(UploadPart, Box<str>)> {
-        if self.next >= self.count() {
+        if !self.has_more() {
             return None;
         }
         let index = self.next;
@@ -156,6 +156,14 @@ mod tests {
             }
             assert_eq!((end, parts, upload.running), (size, count, count), "{size} in {part_bytes}");
         }
+    }
+
+    #[test]
+    fn no_part_is_sent_after_one_has_failed() {
+        let mut upload = upload(30, 10);
+        assert!(upload.next_part((0, 0)).is_some());
+        upload.end_part(0, result(None), AttemptOutcome::OK);
+        assert!(upload.next_part((0, 0)).is_none() && upload.running == 0);
     }
 
     #[test]
