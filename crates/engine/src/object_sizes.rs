@@ -49,7 +49,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
 struct Sizes<'a> {
     found: Vec<Option<u64>>,
     last: Option<(Option<u16>, AttemptOutcome)>,
-    seen: u64,
+    responses: u64,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 
@@ -58,21 +58,21 @@ impl Observer for Sizes<'_> {
 
     fn ops(&mut self, ops: &[OpEntry]) {
         for op in ops {
-            self.seen += 1;
-            let told = op.outcome == AttemptOutcome::OK;
+            self.responses += 1;
+            let succeeded = op.outcome == AttemptOutcome::OK;
             if let Subject::Target(index) = op.subject
                 && let Some(found) = self.found.get_mut(index as usize)
             {
-                *found = op.object_bytes.filter(|_| told);
+                *found = op.object_bytes.filter(|_| succeeded);
             }
-            if !told || op.object_bytes.is_none() {
+            if !succeeded || op.object_bytes.is_none() {
                 self.last = Some((op.status, op.outcome));
             }
         }
     }
 
     fn tick(&mut self, control: &Control, now: Instant) {
-        (self.tick)(self.seen, control, now);
+        (self.tick)(self.responses, control, now);
     }
 }
 
@@ -122,18 +122,18 @@ pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Insta
     }
 }
 
-type Asked = (Vec<Option<u64>>, Option<(Option<u16>, AttemptOutcome)>);
+type FoundSizes = (Vec<Option<u64>>, Option<(Option<u16>, AttemptOutcome)>);
 
 fn ask(
     plan: &Plan,
     request: RequestPlan,
     items: &[usize],
     tick: &mut dyn FnMut(u64, &Control, Instant),
-) -> Result<Asked, DiscoverError> {
+) -> Result<FoundSizes, DiscoverError> {
     let control = Control::new(None);
-    let asked = once_each(plan, request, items, CONCURRENCY);
-    let mut sizes = Sizes { found: vec![None; items.len()], last: None, seen: 0, tick };
-    run(&asked, &control, &mut sizes)?;
+    let plan = once_each(plan, request, items, CONCURRENCY);
+    let mut sizes = Sizes { found: vec![None; items.len()], last: None, responses: 0, tick };
+    run(&plan, &control, &mut sizes)?;
     if control.reason() == Some(crate::control::StopReason::Interrupted) {
         return Err(DiscoverError::Interrupted);
     }

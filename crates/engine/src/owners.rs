@@ -18,13 +18,13 @@ use wire::url::Url;
 /// The owner of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Not known: the run ended before.
-    Unasked,
-    /// The entry.
+    /// Not known, because the run ended before this object was requested.
+    Unknown,
+    /// The entry itself.
     Entry,
-    /// Another server: that item of [`Owners::elsewhere`].
-    Elsewhere(u32),
-    /// No owner: the response was neither the object nor a redirect.
+    /// Another server. This is the index of the object's URL there, in [`Owners::redirected`].
+    Redirected(u32),
+    /// None was found: the response was neither the object nor a redirect.
     Lost {
         /// Status of the response.
         status: Option<u16>,
@@ -39,15 +39,15 @@ pub struct Owners {
     /// The owner of each object, in the order of the list.
     pub owners: Vec<Owner>,
     /// The URLs of the objects at the servers that the entry redirects to.
-    pub elsewhere: Targets,
-    /// Why the run ended early, if it did.
+    pub redirected: Targets,
+    /// The reason, if the run ended early.
     pub reason: Option<StopReason>,
 }
 
-struct Asking<'a> {
+struct OwnerSearch<'a> {
     plan: &'a Plan,
     found: Owners,
-    seen: u64,
+    responses: u64,
     tick: &'a mut dyn FnMut(u64, &Control, Instant),
 }
 
@@ -64,20 +64,20 @@ pub fn find_owners(
     let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();
     let range = ByteRange::new(0, 0).map(RangeChoice::Fixed);
     let request = RequestPlan { headers, range, ..RequestPlan::new("GET", OpKind::GetRange) };
-    let asked = Plan { follow: Follow::Never, ..once_each(plan, request, &items, concurrency) };
+    let first_bytes = Plan { follow: Follow::Never, ..once_each(plan, request, &items, concurrency) };
     let control = Control::new(None);
-    let found = Owners { owners: vec![Owner::Unasked; items.len()], elsewhere: Targets::default(), reason: None };
-    let mut asking = Asking { plan, found, seen: 0, tick };
-    run(&asked, &control, &mut asking)?;
-    Ok(Owners { reason: control.reason(), ..asking.found })
+    let found = Owners { owners: vec![Owner::Unknown; items.len()], redirected: Targets::default(), reason: None };
+    let mut search = OwnerSearch { plan, found, responses: 0, tick };
+    run(&first_bytes, &control, &mut search)?;
+    Ok(Owners { reason: control.reason(), ..search.found })
 }
 
-impl Observer for Asking<'_> {
+impl Observer for OwnerSearch<'_> {
     fn interval(&mut self, _: &Interval, _: &Control, _: Instant) {}
 
     fn ops(&mut self, ops: &[OpEntry]) {
         for op in ops.iter().filter(|op| op.outcome.class != AttemptClass::InflightAtEnd) {
-            self.seen += 1;
+            self.responses += 1;
             let owner = self.owner(op).unwrap_or_else(|outcome| Owner::Lost { status: op.status, outcome });
             if let Subject::Target(index) = op.subject
                 && let Some(place) = self.found.owners.get_mut(index as usize)
@@ -88,11 +88,11 @@ impl Observer for Asking<'_> {
     }
 
     fn tick(&mut self, control: &Control, now: Instant) {
-        (self.tick)(self.seen, control, now);
+        (self.tick)(self.responses, control, now);
     }
 }
 
-impl Asking<'_> {
+impl OwnerSearch<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
             // These are not failures here: an empty object has no first byte, and a server that ignores ranges still has the
@@ -105,25 +105,25 @@ impl Asking<'_> {
 
     fn named(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         let refused = |class, cause| AttemptOutcome::failed(class, cause, Phase::Head);
-        let asked = match op.subject {
+        let requested = match op.subject {
             Subject::Target(index) => self.plan.targets.listed(index as usize),
             Subject::Fresh(_) | Subject::Container => None,
         };
-        let asked = asked.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
-        let url = crate::run_loop::redirected_to(&asked, &op.location)?;
-        if leaves_tls(&asked, &url)
-            && !matches!(self.plan.follow, Follow::UpTo(_, traps) if traps.downgrade == RedirectRule::Allow)
+        let requested = requested.ok_or(refused(AttemptClass::Redirect, Cause::BadLocation))?;
+        let url = crate::run_loop::redirected_to(&requested, &op.location)?;
+        if leaves_tls(&requested, &url)
+            && !matches!(self.plan.follow, Follow::UpTo(_, rules) if rules.downgrade == RedirectRule::Allow)
         {
             return Err(refused(AttemptClass::RedirectDenied, Cause::Downgrade));
         }
-        if url.origin() == asked.origin() && url.path() == asked.path() {
+        if url.origin() == requested.origin() && url.path() == requested.path() {
             return Err(refused(AttemptClass::Redirect, Cause::RedirectLoop));
         }
         self.add(&url).ok_or(refused(AttemptClass::Redirect, Cause::TooManyOrigins))
     }
 
     fn add(&mut self, url: &Url) -> Option<Owner> {
-        let index = self.found.elsewhere.items().len() as u32;
-        self.found.elsewhere.push(url).then_some(Owner::Elsewhere(index))
+        let index = self.found.redirected.items().len() as u32;
+        self.found.redirected.push(url).then_some(Owner::Redirected(index))
     }
 }

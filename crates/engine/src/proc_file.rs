@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn a_file_of_the_kernel_is_made_anew() {
-        // Its own thread, whose name is nobody else's.
-        let told = std::thread::spawn(|| {
+        // The test writes the name of a thread, so it uses a thread of its own.
+        let thread = std::thread::spawn(|| {
             const NAME: &str = "/proc/thread-self/comm";
             std::fs::write(NAME, "one").unwrap();
             let mut file = ProcFile::open(NAME);
@@ -89,6 +89,6 @@ mod tests {
             std::fs::write(NAME, "another").unwrap();
             (first, file.read().to_owned())
         });
-        assert_eq!(told.join().unwrap(), ("one\n".to_owned(), "another\n".to_owned()));
+        assert_eq!(thread.join().unwrap(), ("one\n".to_owned(), "another\n".to_owned()));
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
-    Answers, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
+    ResponseBody, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
 };
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
@@ -117,7 +117,7 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
         Shared::PerSlot(slots) => slots.get(),
     };
     let (url, targets) = at(plan, &sessions.opening.target)?;
-    let request = RequestPlan { answers: Answers::Kept, ..sessions.opening.request.clone() };
+    let request = RequestPlan { response_body: ResponseBody::Kept, ..sessions.opening.request.clone() };
     let mut logins = Logins { read: sessions.opening.read, lines: Vec::new(), failed: None, tick };
     let (mut rounds, mut in_vain) = (0, 0);
     while let Some(missing) = NonZeroU64::new(wanted.saturating_sub(logins.lines.len() as u64)) {

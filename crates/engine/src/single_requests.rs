@@ -1,7 +1,7 @@
 //! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run loop.
 
 use crate::control::{Control, StopReason};
-use crate::plan::{Answers, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
+use crate::plan::{ResponseBody, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
 use crate::schedule::Profile;
@@ -30,7 +30,7 @@ impl Observer for Last {
 /// # Errors
 /// When no request could be sent at all.
 pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, RunError> {
-    let request = RequestPlan { answers: Answers::Kept, ..request };
+    let request = RequestPlan { response_body: ResponseBody::Kept, ..request };
     let mut last = Last::default();
     run(&counted(plan, request, NonZeroU64::MIN, NonZeroU64::MIN), &Control::new(None), &mut last)?;
     Ok(last.0)
@@ -133,8 +133,8 @@ pub fn each(
 ) -> Result<Ended, RunError> {
     let count = plan.targets.count();
     let batch = match request.pick {
-        Pick::Batch(batch) => Some(batch.most),
-        Pick::Target | Pick::Fresh | Pick::Spent { .. } | Pick::Container => None,
+        Pick::Batch(batch) => Some(batch.size_max),
+        Pick::Target | Pick::Fresh | Pick::Written { .. } | Pick::Container => None,
     };
     let requests = count.div_ceil(batch.map_or(1, BatchSize::get));
     let Some(requests) = NonZeroU64::new(requests) else { return Ok(Ended::default()) };
@@ -147,8 +147,8 @@ pub fn each(
 
 /// The result of the request for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// How its last attempt ended.
+pub struct RequestOutcome {
+    /// Outcome of the request's last attempt.
     pub outcome: AttemptOutcome,
     /// Status of the response, if there was one.
     pub status: Option<u16>,
@@ -157,8 +157,8 @@ pub struct Answered {
 /// The results of the requests for all objects of a plan, one by one.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
-    /// By the index of the target; `None` when the request did not end.
-    pub outcomes: Vec<Option<Answered>>,
+    /// The results, by index of the target; `None` for a request that did not end.
+    pub outcomes: Vec<Option<RequestOutcome>>,
     /// The last request that failed.
     pub example: Option<OpEntry>,
     /// `true` if the user interrupted.
@@ -179,7 +179,7 @@ impl Observer for Trying<'_> {
             if let Subject::Target(index) = op.subject
                 && let Some(place) = self.tried.outcomes.get_mut(index as usize)
             {
-                *place = Some(Answered { outcome: op.outcome, status: op.status });
+                *place = Some(RequestOutcome { outcome: op.outcome, status: op.status });
                 self.ended += 1;
             }
         }

@@ -150,7 +150,7 @@ pub(crate) struct LevelGauge {
     /// Integral of the number in flight since `from`, in operations times nanoseconds.
     area: f64,
     looked: Instant,
-    seen: u64,
+    in_flight: u64,
     level: Option<f64>,
     /// Number of further stretches that are not representative.
     unsettled: u32,
@@ -171,8 +171,8 @@ pub(crate) fn stretch(rate: f64) -> Duration {
 
 impl LevelGauge {
     pub fn new(now: Instant) -> Self {
-        // A run starts with nothing in flight, which is no level to return to.
-        Self { from: now, area: 0.0, looked: now, seen: 0, level: None, unsettled: 1 }
+        // The first stretch is skipped: a run starts with nothing in flight, which is not its usual level.
+        Self { from: now, area: 0.0, looked: now, in_flight: 0, level: None, unsettled: 1 }
     }
 
     /// Returns the level so far, if it is known.
@@ -188,8 +188,8 @@ impl LevelGauge {
 
     /// Notes the number of operations in flight at `now`. If a stretch has ended, returns its start and its mean.
     pub fn see(&mut self, now: Instant, in_flight: u64, stretch: Duration) -> Option<(Instant, f64)> {
-        self.area += self.seen as f64 * now.nanos_since(self.looked) as f64;
-        (self.looked, self.seen) = (now, in_flight);
+        self.area += self.in_flight as f64 * now.nanos_since(self.looked) as f64;
+        (self.looked, self.in_flight) = (now, in_flight);
         let nanos = now.nanos_since(self.from);
         if now.since(self.from) < stretch || nanos == 0 {
             return None;

@@ -133,8 +133,8 @@ impl RunDelay {
 
     /// Returns the nanoseconds for which the thread has waited since it started, or the last value if they cannot be read.
     pub fn nanos(&mut self) -> u64 {
-        let told = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
-        self.nanos = told.unwrap_or(self.nanos);
+        let nanos = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
+        self.nanos = nanos.unwrap_or(self.nanos);
         self.nanos
     }
 }

@@ -15,7 +15,7 @@ use support::*;
 /// One thing that a server may do with a request.
 #[derive(Clone, Debug)]
 enum Deed {
-    Answer { bytes: u64, parts: u64 },
+    Respond { bytes: u64, parts: u64 },
     Chunked { chunks: Vec<u16>, ends: bool },
     UntilClose { bytes: u64 },
     Status(u16),
@@ -30,7 +30,7 @@ enum Deed {
 
 fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     let deed = prop_oneof![
-        6 => (0_u64..200_000, 1_u64..4).prop_map(|(bytes, parts)| Deed::Answer { bytes, parts }),
+        6 => (0_u64..200_000, 1_u64..4).prop_map(|(bytes, parts)| Deed::Respond { bytes, parts }),
         2 => (prop::collection::vec(1_u16..5000, 0..4), any::<bool>()).prop_map(|(chunks, ends)| Deed::Chunked { chunks, ends }),
         1 => (0_u64..50_000).prop_map(|bytes| Deed::UntilClose { bytes }),
         1 => prop::sample::select(vec![204_u16, 304, 404, 429, 500, 503]).prop_map(Deed::Status),
@@ -69,7 +69,7 @@ impl SimServer for Unruly {
         let at = now + ms(delay);
         let head = |rest: &str| Reply::Bytes(format!("HTTP/1.1 {rest}\r\n\r\n").into_bytes());
         match deed {
-            Deed::Answer { bytes, parts } => {
+            Deed::Respond { bytes, parts } => {
                 let mut replies = vec![(at, head(&format!("200 OK\r\nContent-Length: {bytes}")))];
                 let part = bytes / parts;
                 for index in 0..parts {
@@ -206,7 +206,7 @@ fn threads_without_a_share_of_the_operations_warm_up_as_well() {
     plan.stop =
         StopAfter { time: Some(ms(470)), ops: NonZeroU64::new(2), bytes: NonZeroU64::new(1), ..StopAfter::default() };
     plan.http.keep_alive = false;
-    let deeds = vec![(Deed::Answer { bytes: 27_496, parts: 1 }, 125)];
+    let deeds = vec![(Deed::Respond { bytes: 27_496, parts: 1 }, 125)];
     let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every: 2 };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
     assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);

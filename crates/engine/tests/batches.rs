@@ -17,7 +17,7 @@ use support::*;
 use wire::checksum::{Algorithm, Checksum};
 use wire::s3::DeleteRequest;
 
-/// What a bucket has seen.
+/// Requests that a bucket has received.
 #[derive(Default)]
 struct Seen {
     /// Keys that are there, in the order in which they came.
@@ -100,16 +100,16 @@ fn targets(count: u64) -> Targets {
     Targets::of_dataset(vec![origin], Area { dataset, objects, container: "/bucket".into(), prefix: "a&b/".into() })
 }
 
-fn batch(of: Lot, most: u64) -> RequestPlan {
-    let most = BatchSize::new(NonZeroU64::new(most).unwrap()).unwrap();
-    RequestPlan::delete_batch(Batch { of, most })
+fn batch(objects: BatchObjects, most: u64) -> RequestPlan {
+    let size_max = BatchSize::new(NonZeroU64::new(most).unwrap()).unwrap();
+    RequestPlan::delete_batch(Batch { objects, size_max })
 }
 
 /// Writes and deletions with these weights.
 fn mixed(puts: u32, deletions: u32, most: u64, ops: u64) -> Plan {
     let body = BodyPlan::of_bytes(Arc::from(*b"body"));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..RequestPlan::new("PUT", OpKind::Put) };
-    let mix = Mix::of(vec![(puts, put), (deletions, batch(Lot::Spent { instead: 0 }, most))]).unwrap();
+    let mix = Mix::of(vec![(puts, put), (deletions, batch(BatchObjects::Written { instead: 0 }, most))]).unwrap();
     counted(Plan { mix, ..plan() }, ops)
 }
 
@@ -210,7 +210,7 @@ fn on_a_stale_connection_the_same_message_is_sent_again() {
 
 #[test]
 fn a_dataset_is_deleted_completely_and_nothing_else() {
-    let plan = Plan { mix: Mix::one(batch(Lot::Targets, 1000)), load: closed(2), ..plan() };
+    let plan = Plan { mix: Mix::one(batch(BatchObjects::Targets, 1000)), load: closed(2), ..plan() };
     let (_, ops, seen) = carried_out(&counted(plan, 3), &[]);
     assert_eq!(good(&ops, OpKind::Delete), 3);
     assert_eq!(seen.batches.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500]);

@@ -104,7 +104,7 @@ impl SimServer for Distant {
                 b"HTTP/1.1 307 There\r\nLocation: http://owner:81/owned\r\nContent-Length: 4\r\n\r\nmore".to_vec();
             vec![(now + ms(2), Reply::Bytes(moved))]
         } else {
-            answer_at(now + ms(5), 100)
+            respond_at(now + ms(5), 100)
         }
     }
 }
@@ -154,7 +154,7 @@ fn resends_and_failures_belong_to_their_hop() {
             if self.objects.is_multiple_of(5) {
                 return vec![(now, Reply::Bytes(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n".to_vec()))];
             }
-            answer_at(now + ms(5), 100)
+            respond_at(now + ms(5), 100)
         }
     }
     let plan = Plan { stop: counted(50), ..plan() };
@@ -199,7 +199,7 @@ fn a_body_that_does_not_fit_at_once_is_sent_again_to_the_owner() {
 
 #[test]
 fn without_redirects_there_are_no_chains() {
-    let server = |now: Instant, _: &str| answer_at(now + ms(1), 100);
+    let server = |now: Instant, _: &str| respond_at(now + ms(1), 100);
     let plan = Plan { stop: counted(10), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
@@ -219,7 +219,7 @@ impl SimServer for Redirecting {
 
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
         if !request.starts_with("GET /object ") {
-            return answer_at(now + ms(5), 100);
+            return respond_at(now + ms(5), 100);
         }
         let text = format!("HTTP/1.1 307 There\r\nLocation: {OWNER}\r\nContent-Length: 4\r\n\r\nmore");
         vec![(now + ms(2), Reply::Bytes(text.into_bytes()))]
@@ -231,12 +231,12 @@ fn redirected_operations_have_the_same_results_as_over_http1() {
     let plain = Plan { stop: counted(20), log_ops: true, ..plan() };
     let mut plan = plain.clone();
     plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::MIN });
-    let streams = |asked: Asked| {
-        if asked.before % 2 == 1 {
-            return page(asked, ms(5), 100);
+    let streams = |request: StreamRequest| {
+        if request.before % 2 == 1 {
+            return page(request, ms(5), 100);
         }
-        let moved = [redirect(asked.stream, 307, OWNER), data(asked.stream, 4, true)].concat();
-        vec![(asked.now + ms(2), Reply::Bytes(moved))]
+        let moved = [redirect(request.stream, 307, OWNER), data(request.stream, 4, true)].concat();
+        vec![(request.now + ms(2), Reply::Bytes(moved))]
     };
     let (intervals, ops2) = simulate(&plan, |_| SimNetwork::new(Frames::new(streams)));
     let over2 = summary(&plan, &intervals);

@@ -32,19 +32,19 @@ fn plan2(ops: u64, slots: u64, streams: u32) -> Plan {
     plan
 }
 
-/// Carries out a plan against a scripted server. Answers how many connections it used as well.
+/// Carries out a plan against a scripted server. Returns also the number of connections that it used.
 fn play(
     plan: &Plan,
     taking: Option<u32>,
-    script: impl Fn(Asked) -> Vec<(Instant, Reply)> + Clone + 'static,
+    script: impl Fn(StreamRequest) -> Vec<(Instant, Reply)> + Clone + 'static,
 ) -> (Summary, Vec<OpEntry>, usize) {
     let connections = Rc::new(RefCell::new(0));
     let (intervals, ops) = simulate(plan, |_| {
         let (script, connections) = (script.clone(), Rc::clone(&connections));
-        let server = Frames::new(move |asked: Asked| {
+        let server = Frames::new(move |request: StreamRequest| {
             let mut most = connections.borrow_mut();
-            *most = (*most).max(asked.connection + 1);
-            script(asked)
+            *most = (*most).max(request.connection + 1);
+            script(request)
         });
         SimNetwork::new(match taking {
             Some(streams) => server.taking(streams),
@@ -72,7 +72,7 @@ fn slots_share_connections_as_streams() {
         (8, 1, None, 8),
     ] {
         let plan = plan2(500, slots, streams);
-        let (summary, ops, connections) = play(&plan, taking, |asked| page(asked, ms(1), 1000));
+        let (summary, ops, connections) = play(&plan, taking, |request| page(request, ms(1), 1000));
         let tally = &summary.stats.measured;
         assert_eq!((tally.ok, summary.stats.traffic.body), (500, 500_000), "{slots} {streams}");
         assert_eq!(summary.stats.connections.opened, connections as u64);
@@ -93,7 +93,7 @@ fn slots_share_connections_as_streams() {
 fn an_open_run_takes_streams_as_they_come() {
     let mut plan = plan2(1, 1, 50);
     (plan.load, plan.stop) = (open(1000.0, 1000), StopAfter { time: Some(ms(2000)), ..StopAfter::default() });
-    let (summary, ops, connections) = play(&plan, None, |asked| page(asked, ms(100), 10));
+    let (summary, ops, connections) = play(&plan, None, |request| page(request, ms(100), 10));
     assert_eq!((summary.stats.measured.ok, ops.len()), (2000, 2000));
     // 100 in flight on average.
     assert!((2..=4).contains(&connections), "{connections}");
@@ -109,11 +109,11 @@ fn refused_requests_are_sent_again_once() {
         for (refused, method) in [(1, "GET"), (1, "POST"), (2, "GET")] {
             let mut plan = plan2(1, 1, 10);
             plan.mix = Mix::one(RequestPlan::new(method, OpKind::Request));
-            let (summary, ops, connections) = play(&plan, None, move |asked| {
-                if asked.before < refused {
-                    return vec![(asked.now + ms(1), Reply::Bytes(refusal(asked.stream, REFUSED_STREAM)))];
+            let (summary, ops, connections) = play(&plan, None, move |request| {
+                if request.before < refused {
+                    return vec![(request.now + ms(1), Reply::Bytes(refusal(request.stream, REFUSED_STREAM)))];
                 }
-                page(asked, ms(1), 10)
+                page(request, ms(1), 10)
             });
             let tally = &summary.stats.measured;
             let ok = u64::from(refused == 1);
@@ -132,10 +132,10 @@ fn refused_requests_are_sent_again_once() {
 fn a_goaway_loses_nothing() {
     // Each connection takes 21 requests, and says so while others are under way.
     let plan = plan2(1000, 16, 16);
-    let (summary, _, connections) = play(&plan, None, |asked| {
-        let mut replies = page(asked, ms(2), 100);
-        if asked.stream == 41 {
-            replies.insert(0, (asked.now + ms(1), Reply::Bytes(goaway(41, 0))));
+    let (summary, _, connections) = play(&plan, None, |request| {
+        let mut replies = page(request, ms(2), 100);
+        if request.stream == 41 {
+            replies.insert(0, (request.now + ms(1), Reply::Bytes(goaway(41, 0))));
         }
         replies
     });
@@ -146,15 +146,15 @@ fn a_goaway_loses_nothing() {
     assert!(unprocessed > 100, "{unprocessed}");
 }
 
-type Script = fn(Asked) -> Vec<(Instant, Reply)>;
+type Script = fn(StreamRequest) -> Vec<(Instant, Reply)>;
 
 #[test]
 fn every_fault_ends_in_its_own_cause() {
     use AttemptClass::{ClosedEarly, Incomplete, Protocol, Reset, TimeoutHead, TimeoutIdle};
     use Phase::{Body, Head};
-    fn then(asked: Asked, bytes: &[Vec<u8>], last: Option<Reply>) -> Vec<(Instant, Reply)> {
-        let mut replies = vec![(asked.now + ms(1), Reply::Bytes(bytes.concat()))];
-        replies.extend(last.map(|reply| (asked.now + ms(2), reply)));
+    fn then(request: StreamRequest, bytes: &[Vec<u8>], last: Option<Reply>) -> Vec<(Instant, Reply)> {
+        let mut replies = vec![(request.now + ms(1), Reply::Bytes(bytes.concat()))];
+        replies.extend(last.map(|reply| (request.now + ms(2), reply)));
         replies
     }
     let cases: [(&str, Script, AttemptOutcome); 18] = [
@@ -199,7 +199,7 @@ fn every_fault_ends_in_its_own_cause() {
             failed(Protocol, Cause::BadStream, Head),
         ),
         (
-            "less content than told",
+            "less content than announced",
             |a| then(a, &[frame(1, 4, a.stream, b"\x88\x0f\x0d\x0210"), data(a.stream, 9, true)], None),
             failed(Protocol, Cause::BadStream, Body),
         ),
@@ -241,13 +241,13 @@ fn bodies_are_checked_on_request() {
         (MESSAGE_BYTES_MAX + 1, failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body)),
     ] {
         let mut plan = plan2(1, 1, 10);
-        plan.mix = Mix::one(RequestPlan { answers: Answers::Kept, ..RequestPlan::new("GET", OpKind::Get) });
-        let (_, ops, _) = play(&plan, None, move |asked| {
-            let mut answer = head(asked.stream, 200, false);
+        plan.mix = Mix::one(RequestPlan { response_body: ResponseBody::Kept, ..RequestPlan::new("GET", OpKind::Get) });
+        let (_, ops, _) = play(&plan, None, move |request| {
+            let mut response = head(request.stream, 200, false);
             for left in (1..=bytes).rev().step_by(16_000) {
-                answer.extend(data(asked.stream, left.min(16_000), left <= 16_000));
+                response.extend(data(request.stream, left.min(16_000), left <= 16_000));
             }
-            vec![(asked.now + ms(1), Reply::Bytes(answer))]
+            vec![(request.now + ms(1), Reply::Bytes(response))]
         });
         assert_eq!(ops[0].outcome, outcome, "{bytes} bytes");
     }
@@ -255,21 +255,21 @@ fn bodies_are_checked_on_request() {
 
 #[test]
 fn a_checksum_in_a_trailer_is_compared_with_the_content() {
-    fn told(asked: Asked, sum: &'static [u8]) -> Vec<(Instant, Reply)> {
+    fn with_checksum(request: StreamRequest, sum: &'static [u8]) -> Vec<(Instant, Reply)> {
         let announced = [&b"\x88\x00\x07trailer\x14x-amz-checksum-crc32"[..]].concat();
         let field = [&b"\x00\x14x-amz-checksum-crc32\x08"[..], sum].concat();
         let frames =
-            [frame(1, 4, asked.stream, &announced), data(asked.stream, 5, false), frame(1, 5, asked.stream, &field)];
-        vec![(asked.now + ms(1), Reply::Bytes(frames.concat()))]
+            [frame(1, 4, request.stream, &announced), data(request.stream, 5, false), frame(1, 5, request.stream, &field)];
+        vec![(request.now + ms(1), Reply::Bytes(frames.concat()))]
     }
     let differs = failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body);
     // The second is that of another body.
     let cases: [(Script, AttemptOutcome); 2] =
-        [(|asked| told(asked, b"QtHneA=="), AttemptOutcome::OK), (|asked| told(asked, b"uxircw=="), differs)];
+        [(|request| with_checksum(request, b"QtHneA=="), AttemptOutcome::OK), (|request| with_checksum(request, b"uxircw=="), differs)];
     for (script, outcome) in cases {
         let mut plan = plan2(1, 1, 10);
         plan.mix =
-            Mix::one(RequestPlan { answers: Answers::Digested(Wanted::Told), ..RequestPlan::new("GET", OpKind::Get) });
+            Mix::one(RequestPlan { response_body: ResponseBody::Hashed(ExpectedChecksum::FromResponse), ..RequestPlan::new("GET", OpKind::Get) });
         let (_, ops, _) = play(&plan, None, script);
         assert_eq!(ops[0].outcome, outcome);
     }
@@ -277,18 +277,18 @@ fn a_checksum_in_a_trailer_is_compared_with_the_content() {
 
 #[test]
 fn other_protocols_on_the_port_are_recognized() {
-    for (answer, cause) in [
+    for (response, cause) in [
         (&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], Cause::NotHttp2),
         (&[21, 3, 3, 0, 2, 2, 70, 0, 0, 0][..], Cause::TlsResponse),
         (&[0xff; 40][..], Cause::BadHttp2),
     ] {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let plan = at(plan2(1, 1, 10), &format!("http://{}/", listener.local_addr().unwrap()));
-        let answer = answer.to_vec();
+        let response = response.to_vec();
         let thread = std::thread::spawn(move || {
             use std::io::{Read, Write};
             let (mut socket, _) = listener.accept().unwrap();
-            socket.write_all(&answer).unwrap();
+            socket.write_all(&response).unwrap();
             let _ = socket.read_to_end(&mut Vec::new());
         });
         let kept = run(&plan);
@@ -301,10 +301,10 @@ fn other_protocols_on_the_port_are_recognized() {
 fn one_stream_that_stalls_or_breaks_leaves_the_others_alone() {
     let mut plan = plan2(100, 10, 10);
     plan.timeouts.head = ms(500);
-    let (summary, _, connections) = play(&plan, None, |asked| match asked.before {
+    let (summary, _, connections) = play(&plan, None, |request| match request.before {
         20 => Vec::new(),
-        30 => vec![(asked.now + ms(1), Reply::Bytes(reset(asked.stream, INTERNAL_ERROR)))],
-        _ => page(asked, ms(30), 10),
+        30 => vec![(request.now + ms(1), Reply::Bytes(reset(request.stream, INTERNAL_ERROR)))],
+        _ => page(request, ms(30), 10),
     });
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (98, 2, 1));
@@ -315,7 +315,7 @@ fn a_connection_that_is_silent_is_not_used_again() {
     let mut plan = plan2(3, 1, 10);
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
-        play(&plan, None, |asked| if asked.connection == 0 { Vec::new() } else { page(asked, ms(1), 10) });
+        play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
     // The greeting came after the first request: it alone is no sign of death.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
@@ -327,10 +327,10 @@ fn connections_that_close_between_requests_are_stale() {
     if let LoadModel::Closed { think, .. } = &mut plan.load {
         *think = ms(10);
     }
-    let (summary, _, connections) = play(&plan, None, |asked| match asked.before {
+    let (summary, _, connections) = play(&plan, None, |request| match request.before {
         // The second request meets a connection that is closed without a word.
-        1 => vec![(asked.now + ms(1), Reply::End)],
-        _ => page(asked, ms(1), 10),
+        1 => vec![(request.now + ms(1), Reply::End)],
+        _ => page(request, ms(1), 10),
     });
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.resends, connections), (4, 1, 2));
@@ -341,11 +341,11 @@ fn connections_that_close_between_requests_are_stale() {
 fn connections_are_closed_after_the_requests_that_they_may_carry() {
     let mut plan = plan2(100, 10, 10);
     plan.connections.requests_max = NonZeroU64::new(20);
-    let (summary, _, connections) = play(&plan, None, |asked| page(asked, ms(1), 10));
+    let (summary, _, connections) = play(&plan, None, |request| page(request, ms(1), 10));
     assert_eq!((summary.stats.measured.ok, connections), (100, 5));
     let mut plan = plan2(30, 3, 10);
     plan.http.keep_alive = false;
-    let (summary, _, connections) = play(&plan, None, |asked| page(asked, ms(1), 10));
+    let (summary, _, connections) = play(&plan, None, |request| page(request, ms(1), 10));
     assert_eq!((summary.stats.measured.ok, connections), (30, 30));
 }
 
@@ -382,7 +382,7 @@ fn client_and_server_count_the_same() {
         ("/blackhole/700KiB?chunked", 60, 16, 16),
         ("/blackhole/0", 300, 16, 3),
     ];
-    let mut dated = 0;
+    let mut samples = 0;
     for secure in [false, true] {
         for (path, ops, slots, streams) in cases {
             let (front, authority) = serve(Faults::default(), secure);
@@ -397,16 +397,16 @@ fn client_and_server_count_the_same() {
             assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
             assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
             assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
-            // The kernel takes a while until it dates what comes.
+            // The kernel takes a while to switch timestamps on.
             if let Some(share) = summary.client_share() {
-                dated += share.samples;
-                assert!(share.at_least, "what was read last can be of another stream: {share:?}");
+                samples += share.samples;
+                assert!(share.at_least, "the last read may be of another stream: {share:?}");
             }
             let connections = 2 * (slots / 2).div_ceil(u64::from(streams));
             assert_eq!(ledger.connections_accepted, connections, "{path}: {slots} slots on {streams} streams");
         }
     }
-    assert!(dated > 0, "nothing was dated");
+    assert!(samples > 0, "no read was sampled");
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn a_server_that_chooses_http1_gets_http1() {
 /// One thing that a server may do with a request.
 #[derive(Clone, Debug)]
 enum Deed {
-    Answer { bytes: usize, parts: usize },
+    Respond { bytes: usize, parts: usize },
     Status(u16),
     Reset { code: u32, after_head: bool },
     Goaway { back: u32, code: u32 },
@@ -481,7 +481,7 @@ enum Deed {
 
 fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     let deed = prop_oneof![
-        8 => (0_usize..16_000, 1_usize..4).prop_map(|(bytes, parts)| Deed::Answer { bytes, parts }),
+        8 => (0_usize..16_000, 1_usize..4).prop_map(|(bytes, parts)| Deed::Respond { bytes, parts }),
         1 => prop::sample::select(vec![204_u16, 304, 404, 429, 500, 503]).prop_map(Deed::Status),
         2 => (0_u32..14, any::<bool>()).prop_map(|(code, after_head)| Deed::Reset { code, after_head }),
         2 => (0_u32..8, 0_u32..3).prop_map(|(back, code)| Deed::Goaway { back, code }),
@@ -495,11 +495,11 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 20_u64..300), 1..12)
 }
 
-fn carry_out(deed: &Deed, delay: u64, asked: Asked) -> Vec<(Instant, Reply)> {
-    let (at, stream) = (asked.now + ms(delay), asked.stream);
+fn carry_out(deed: &Deed, delay: u64, request: StreamRequest) -> Vec<(Instant, Reply)> {
+    let (at, stream) = (request.now + ms(delay), request.stream);
     let bytes = |bytes: Vec<u8>| vec![(at, Reply::Bytes(bytes))];
     match deed {
-        Deed::Answer { bytes, parts } => {
+        Deed::Respond { bytes, parts } => {
             let mut replies = vec![(at, Reply::Bytes(head(stream, 200, false)))];
             for part in 1..=*parts {
                 let later = at + ms(20 * part as u64);
@@ -541,9 +541,9 @@ proptest! {
         plan.drain = ms(drain);
         plan.timeouts = Timeouts { head: ms(400), idle: ms(200), connect: ms(300), total: None };
         plan.mix = Mix::one(RequestPlan::new(if idempotent { "GET" } else { "POST" }, OpKind::Request));
-        let (summary, ops, _) = play(&plan, taking, move |asked| {
-            let (deed, delay) = &deeds[asked.before % deeds.len()];
-            carry_out(deed, *delay, asked)
+        let (summary, ops, _) = play(&plan, taking, move |request| {
+            let (deed, delay) = &deeds[request.before % deeds.len()];
+            carry_out(deed, *delay, request)
         });
         let tally = &summary.stats.measured;
         prop_assert_eq!(ops.len() as u64, tally.started);

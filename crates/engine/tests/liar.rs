@@ -39,10 +39,10 @@ fn plan_for(case: &Case, address: std::net::SocketAddr) -> Plan {
     };
     plan.mix.requests_mut()[0].checks.size = client.expect_size;
     if let Some(hash) = client.expect_hash.as_deref() {
-        plan.mix.requests_mut()[0].answers = Answers::Digested(match hash {
-            "etag" => Wanted::Etag,
-            "checksum" => Wanted::Told,
-            given => Wanted::Given(given.parse().unwrap()),
+        plan.mix.requests_mut()[0].response_body = ResponseBody::Hashed(match hash {
+            "etag" => ExpectedChecksum::Etag,
+            "checksum" => ExpectedChecksum::FromResponse,
+            given => ExpectedChecksum::Given(given.parse().unwrap()),
         });
     }
     plan.connections.http2 = client.http2.then_some(Http2Plan { streams: NonZeroU32::MIN });
@@ -66,7 +66,7 @@ fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E>
     counts
 }
 
-/// What is wrong with how the client took a case; nothing when all is well.
+/// Returns the mistakes of the client in a case; none when it handled the case as it should.
 fn play(case: &Case) -> Vec<String> {
     let name = case.name.clone();
     let liar = Liar::start(case.clone()).unwrap();

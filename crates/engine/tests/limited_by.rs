@@ -36,7 +36,7 @@ impl Work {
 struct Target {
     random: Random,
     work: Work,
-    /// When each of its workers is free; none where all requests are worked on at once.
+    /// Time at which each of its workers is free; empty where all requests are processed at once.
     workers: BinaryHeap<Reverse<Instant>>,
     bytes: fn(u64) -> u64,
     count: u64,
@@ -55,7 +55,7 @@ impl SimServer for Target {
         if begins.is_some() {
             self.workers.push(Reverse(ends));
         }
-        answer_at(ends, (self.bytes)(self.count))
+        respond_at(ends, (self.bytes)(self.count))
     }
 }
 
@@ -173,7 +173,7 @@ fn two_sizes_on_one_slot_do_not_queue() {
         let delayed = move |now: Instant, _: &str| {
             count += 1;
             let (delay, bytes) = if count.is_multiple_of(2) { (50 * MS, 1 << 20) } else { (2 * MS, 1_000) };
-            answer_at(now + delay, bytes)
+            respond_at(now + delay, bytes)
         };
         named(&for_seconds(10.0, closed(slots)), delayed)
     };
@@ -240,7 +240,7 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
         let request = &mut plan.mix.requests_mut()[0];
         (request.method, request.kind) = ("PUT".into(), OpKind::Put);
         request.body = Some(BodyPlan::of_bytes(vec![b'x'; 1 << 20].into()));
-        let server = |now: Instant, _: &str| answer_at(now + Duration::from_micros(100), 0);
+        let server = |now: Instant, _: &str| respond_at(now + Duration::from_micros(100), 0);
         let (intervals, _) =
             simulate(&plan, |_| SimNetwork::new(Put(server)).with_send_cost(Duration::from_micros(400)));
         let summary = summary(&plan, &intervals);
@@ -254,7 +254,7 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
     }
 }
 
-/// Answers when a whole body of 1 MiB has come.
+/// Server that responds once a whole body of 1 MiB has come.
 struct Put<F>(F);
 
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
@@ -280,7 +280,7 @@ fn a_dead_endpoint_among_others_is_the_target() {
             if dead { self.0 } else { Accept::After(Duration::ZERO) }
         }
         fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
-            answer_at(now + 5 * MS, 100)
+            respond_at(now + 5 * MS, 100)
         }
     }
     for dead in [Accept::Refuse, Accept::Ignore] {

@@ -61,7 +61,7 @@ fn every_page_of_a_listing_has_the_whole_limit_of_redirects() {
     const PAGES: usize = 15;
     let mut plan = Plan { stop: counted(2), follow: Follow::up_to(1), ..plan() };
     let then = Then::Pages { most: 100 };
-    plan.mix = Mix::one(RequestPlan { answers: Answers::Kept, then, ..RequestPlan::new("GET", OpKind::List) });
+    plan.mix = Mix::one(RequestPlan { response_body: ResponseBody::Kept, then, ..RequestPlan::new("GET", OpKind::List) });
     let server = || {
         let mut page = 0;
         move |now: Instant, request: &str| {
@@ -110,10 +110,10 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// Answers after 1 ms and closes the connection, soon or late, though its head says nothing of it.
+/// Server that responds after 1 ms and then closes the connection, soon or late, without announcing that in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
-        let mut replies = answer_at(now + ms(1), 10);
+        let mut replies = respond_at(now + ms(1), 10);
         replies.extend(after.map(|after| (now + ms(1) + after, Reply::End)));
         replies
     }
@@ -134,7 +134,7 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         let mut requests = 0;
         move |now: Instant, _: &str| {
             requests += 1;
-            if requests % 3 == 0 { vec![(now + ms(1), Reply::End)] } else { answer_at(now + ms(1), 10) }
+            if requests % 3 == 0 { vec![(now + ms(1), Reply::End)] } else { respond_at(now + ms(1), 10) }
         }
     };
     let tally = played(&plan, stale).stats.measured;
@@ -151,7 +151,7 @@ fn the_peak_in_flight_is_seen_within_a_second() {
         stop: StopAfter { time: Some(ms(4950)), ..StopAfter::default() },
         ..plan()
     };
-    let server = || |now: Instant, _: &str| answer_at(now + ms(10), 10);
+    let server = || |now: Instant, _: &str| respond_at(now + ms(10), 10);
     let summary = played(&plan, server);
     assert_eq!((summary.in_flight_peak, summary.in_flight_at_end), (20, 0));
     // Peaks of threads are added.
@@ -166,7 +166,7 @@ fn an_open_run_ends_when_its_bytes_have_arrived() {
     let stop = StopAfter { time: Some(Duration::from_secs(10)), bytes, ..StopAfter::default() };
     let plan = Plan { load: open(100.0, 1000), stop, ..plan() };
     let (intervals, ops) = simulate(&Plan { log_ops: true, ..plan.clone() }, |_| {
-        SimNetwork::new(|now: Instant, _: &str| answer_at(now + ms(500), 1_000_000))
+        SimNetwork::new(|now: Instant, _: &str| respond_at(now + ms(500), 1_000_000))
     });
     let found = summary(&plan, &intervals);
     assert_eq!(audit(&found, true).violations, []);
@@ -195,7 +195,7 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
                 return Vec::new();
             }
             bytes.clear();
-            answer_at(now + ms(100), 0)
+            respond_at(now + ms(100), 0)
         }
     }
     let summary = played(&plan, || Stored);
@@ -217,7 +217,7 @@ impl SimServer for Full {
     }
 
     fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
-        answer_at(now + ms(1), 10)
+        respond_at(now + ms(1), 10)
     }
 }
 

@@ -26,7 +26,7 @@ fn redirected(mut plan: Plan, from: &str, location: &str) -> (Summary, Requests)
             let text = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
             vec![(now, Reply::Bytes(text.into_bytes()))]
         } else {
-            answer_at(now, 100)
+            respond_at(now, 100)
         }
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
@@ -95,7 +95,7 @@ fn redirects_to_hosts_that_the_user_named_are_followed() {
     both.stop = StopAfter { ops: NonZeroU64::new(4), ..StopAfter::default() };
     let server = |now: Instant, request: &str| {
         let moved = b"HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/x\r\nContent-Length: 0\r\n\r\n";
-        if request.contains("/start") { vec![(now, Reply::Bytes(moved.to_vec()))] } else { answer_at(now, 1) }
+        if request.contains("/start") { vec![(now, Reply::Bytes(moved.to_vec()))] } else { respond_at(now, 1) }
     };
     let (intervals, _) = simulate(&both, |_| SimNetwork::new(server));
     let tally = summary(&both, &intervals).stats.measured;
@@ -112,7 +112,7 @@ fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
     plan.stop = StopAfter { ops: NonZeroU64::new(6), ..StopAfter::default() };
     let server = |now: Instant, request: &str| {
         let moved = b"HTTP/1.1 302 Found\r\nLocation: http://10.0.0.2/x\r\nContent-Length: 0\r\n\r\n";
-        if request.contains("/start") { vec![(now, Reply::Bytes(moved.to_vec()))] } else { answer_at(now, 1) }
+        if request.contains("/start") { vec![(now, Reply::Bytes(moved.to_vec()))] } else { respond_at(now, 1) }
     };
     for load in [closed(1), open(100.0, 10)] {
         plan.load = load;

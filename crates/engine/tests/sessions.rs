@@ -38,7 +38,7 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
                 let text = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2/\r\nContent-Length: 0\r\n\r\n";
                 return vec![(now, Reply::Bytes(text.into()))];
             }
-            answer_at(now, 100)
+            respond_at(now, 100)
         };
         let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
         assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);

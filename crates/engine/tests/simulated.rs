@@ -12,13 +12,13 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// What the histograms can be off by.
+/// The largest error of the histograms.
 const FINE: Duration = Duration::from_micros(50);
 
 #[test]
 fn constant_delay() {
     let plan = Plan { load: open(100.0, 1000), ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(20), 1000)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(20), 1000)));
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.scheduled, 1000);
@@ -40,7 +40,7 @@ fn bimodal_delay() {
         let mut count = 0;
         move |now: Instant, _: &str| {
             count += 1;
-            answer_at(now + if count % 10 == 0 { ms(100) } else { ms(5) }, 10)
+            respond_at(now + if count % 10 == 0 { ms(100) } else { ms(5) }, 10)
         }
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server()));
@@ -58,7 +58,7 @@ fn bimodal_delay() {
 fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
     let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
     let at = if now >= from && now < to { to } else { now };
-    answer_at(at + Duration::from_micros(100), 10)
+    respond_at(at + Duration::from_micros(100), 10)
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
 #[test]
 fn operations_that_never_start_are_dropped_and_infinite() {
     // Nothing is answered after 5 s: 10 slots fill up, and all later arrivals are dropped.
-    let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { answer_at(now, 1) } else { Vec::new() };
+    let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { respond_at(now, 1) } else { Vec::new() };
     let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
     let summary = summary(&plan, &intervals);
@@ -109,7 +109,7 @@ fn operations_that_never_start_are_dropped_and_infinite() {
 #[test]
 fn closed_slots_start_when_they_are_free() {
     let plan = Plan { load: closed(4), ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(10), 5)));
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 4000);
@@ -122,7 +122,7 @@ fn closed_slots_start_when_they_are_free() {
 fn think_time_is_no_response_time() {
     let slots = Profile::constant(2.0).unwrap();
     let plan = Plan { load: LoadModel::Closed { slots, think: ms(90) }, ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(10), 5)));
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 200);
@@ -134,7 +134,7 @@ fn threads_share_a_number_of_operations() {
     for threads in [1, 3] {
         let stop = StopAfter { ops: NonZeroU64::new(1001), ..StopAfter::default() };
         let plan = Plan { load: closed(7), stop, threads, log_ops: true, ..plan() };
-        let (intervals, ops) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+        let (intervals, ops) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)));
         let summary = summary(&plan, &intervals);
         assert_eq!(audit(&summary, true).violations, []);
         assert_eq!(summary.stats.measured.ok, 1001);
@@ -149,7 +149,7 @@ fn an_open_run_of_n_operations_offers_exactly_n() {
     let stop = StopAfter { ops: NonZeroU64::new(777), ..StopAfter::default() };
     for threads in [1, 4] {
         let plan = Plan { load: open(500.0, 100), stop, threads, ..plan() };
-        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
+        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(3), 5)));
         let summary = summary(&plan, &intervals);
         assert_eq!(audit(&summary, true).violations, []);
         assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (777, 777));
@@ -160,7 +160,7 @@ fn an_open_run_of_n_operations_offers_exactly_n() {
 fn each_slot_does_its_share() {
     let stop = StopAfter { ops_per_slot: NonZeroU64::new(1), ..StopAfter::default() };
     let plan = Plan { load: closed(100), stop, threads: 2, ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(3), 5)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(3), 5)));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 100));
 }
@@ -177,7 +177,7 @@ fn stages_offer_the_integral_of_their_rate() {
     for spacing in [Spacing::Constant, Spacing::Poisson] {
         let load = LoadModel::Open { rate: rate.clone(), spacing, in_flight_max };
         let plan = Plan { load, threads: 2, ..plan() };
-        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+        let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)));
         let summary = summary(&plan, &intervals);
         assert_eq!(audit(&summary, true).violations, []);
         let offered = summary.stats.measured.scheduled as f64;
@@ -190,7 +190,7 @@ fn stages_offer_the_integral_of_their_rate() {
 fn slots_of_a_ramp_come_one_by_one() {
     let slots = Profile::ramp(10.0, ms(5000)).unwrap();
     let plan = Plan { load: LoadModel::Closed { slots, think: Duration::ZERO }, threads: 2, ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(10), 5)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(10), 5)));
     let at_ends: Vec<u64> = intervals.iter().take(7).map(|interval| interval.in_flight).collect();
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
@@ -205,7 +205,7 @@ fn the_warm_up_is_not_measured() {
     let plan = Plan { load: open(100.0, 100), warmup: ms(3000), ..plan() };
     // Slow for 3 s, fast afterwards.
     let server =
-        |now: Instant, _: &str| answer_at(now + if now < Instant::ZERO + ms(3000) { ms(400) } else { ms(1) }, 100);
+        |now: Instant, _: &str| respond_at(now + if now < Instant::ZERO + ms(3000) { ms(400) } else { ms(1) }, 100);
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
@@ -244,7 +244,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
 fn a_client_that_cannot_keep_up_is_reported() {
     // Each send costs 200 µs: the ceiling is 5,000/s, and 10,000/s are asked for.
     let network =
-        |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
+        |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
     let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
     let (intervals, _) = simulate(&asked_twice, network);
     let twice = summary(&asked_twice, &intervals);
@@ -266,7 +266,7 @@ fn a_stale_connection_is_resent_once_and_flagged() {
     impl SimServer for Stale {
         fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
             self.requests += 1;
-            if self.requests.is_multiple_of(2) { vec![(now, Reply::End)] } else { answer_at(now, 10) }
+            if self.requests.is_multiple_of(2) { vec![(now, Reply::End)] } else { respond_at(now, 10) }
         }
     }
     let stop = StopAfter { ops: NonZeroU64::new(10), ..StopAfter::default() };
@@ -294,7 +294,7 @@ fn every_hop_is_an_attempt() {
             to("/third?x=1", 302)
         } else {
             assert!(request.starts_with("GET /third?x=1 HTTP/1.1\r\nHost: other:81\r\n"), "{request}");
-            answer_at(now + ms(1), 100)
+            respond_at(now + ms(1), 100)
         }
     };
     let stop = StopAfter { ops: NonZeroU64::new(5), ..StopAfter::default() };
@@ -383,7 +383,7 @@ fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {
             free = free.max(now) + ms(10);
-            answer_at(free, 5)
+            respond_at(free, 5)
         }
     };
     let stop = StopAfter { time: Some(ms(6000)), ..StopAfter::default() };
@@ -399,7 +399,7 @@ fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
 fn a_number_of_arrivals_takes_the_time_that_the_rate_gives_it() {
     let stop = StopAfter { ops: NonZeroU64::new(100), ..StopAfter::default() };
     let plan = Plan { load: open(50.0, 100), stop, ..plan() };
-    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(1), 5)));
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)));
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!(summary.stats.measured.ok, 100);
@@ -436,7 +436,7 @@ fn an_endless_unwanted_body_is_not_read_completely() {
     let endless = |status: &'static str| {
         move |now: Instant, request: &str| {
             if request.contains("/end") {
-                return answer_at(now, 5);
+                return respond_at(now, 5);
             }
             let head = format!("HTTP/1.1 {status}\r\nLocation: /end\r\n\r\n").into_bytes();
             vec![(now, Reply::Bytes(head)), (now, Reply::Filler(1 << 40))]
@@ -463,7 +463,7 @@ fn free_connections_make_room_for_new_ones() {
             let to = format!("HTTP/1.1 307 Go\r\nLocation: http://h{}/x\r\nContent-Length: 0\r\n\r\n", number % 50);
             return vec![(now, Reply::Bytes(to.into_bytes()))];
         }
-        answer_at(now + ms(1), 5)
+        respond_at(now + ms(1), 5)
     };
     let mut targets = Targets::default();
     for number in 0..50 {
@@ -487,7 +487,7 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let server = |now: Instant, _: &str| {
         let (from, to) = (Instant::ZERO + ms(1000), Instant::ZERO + ms(1500));
         let at = if now >= from && now < to { to } else { now };
-        answer_at(at + ms(1), 10)
+        respond_at(at + ms(1), 10)
     };
     let stop = StopAfter { time: Some(ms(3000)), ..StopAfter::default() };
     let plan = Plan { load: open(5000.0, 10_000), stop, ..plan() };

@@ -10,12 +10,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use support::*;
 
-/// How one request for an object of 1000 bytes ends that is answered with so many.
+/// Returns the outcome of a request for an object of 1000 bytes whose response has another number of bytes.
 fn outcome(request: RequestPlan, answered: u64) -> AttemptOutcome {
     let mut plan = Plan { log_ops: true, mix: Mix::one(request), ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
     Arc::make_mut(&mut plan.targets).items_mut()[0].size = Some(1000);
-    let network = || SimNetwork::new(move |now: Instant, _: &str| answer_at(now + ms(1), answered));
+    let network = || SimNetwork::new(move |now: Instant, _: &str| respond_at(now + ms(1), answered));
     let (intervals, ops) = simulate(&plan, |_| network());
     assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);
     ops[0].outcome
@@ -29,7 +29,7 @@ fn an_object_is_as_large_as_it_is_known_to_be() {
     assert_eq!(outcome(get(), 1001).cause, Cause::SizeDiffers);
 }
 
-/// What is said about a deletion is a message, of any size.
+/// The response to a deletion is a message of any size.
 #[test]
 fn other_responses_have_any_size() {
     for answered in [0, 17, 5000] {

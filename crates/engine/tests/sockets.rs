@@ -69,10 +69,11 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets cover the object");
 }
 
-/// Whether the percentiles of a run with a stall of 1 s show it, or what they show; and whether the run had its cores.
+/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show it, and whether the run had
+/// its cores.
 ///
 /// 1,000 of 10,000 operations arrive while the server stands still, evenly: the one that arrives at t of the stall waits
-/// 1 − t. Then the server answers them one after the other, which takes it some time D, so that it waits t·D more. D is
+/// 1 − t. Then the server responds to them one after the other, which takes it some time D, so that it waits t·D more. D is
 /// taken from the log of operations: from the first to the last end of those that were in flight.
 fn stall_once() -> (Result<(), String>, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
@@ -112,7 +113,7 @@ fn a_stall_of_one_second_shows_whole() {
         judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // A short theft of a core is not always seen. That every try is wrong, one of them with its cores, is no theft.
+    // A short theft of a core is not always noticed. But if every try fails, one of them with its cores, there was none.
     match judged {
         Some(wrong) => panic!("{wrong}"),
         None => eprintln!("not judged: no run had its cores"),
@@ -164,7 +165,7 @@ fn a_drain_that_is_over_leaves_its_operations_unfinished() {
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.unfinished, tally.ok, tally.failed), (4, 0, 0));
     let throughput = summary.throughput().unwrap();
-    assert!((3.0e6..6.0e6).contains(&throughput), "4 answers at 1 MB/s each: {throughput}");
+    assert!((3.0e6..6.0e6).contains(&throughput), "4 responses at 1 MB/s each: {throughput}");
     assert_eq!(summary.all.response.quantile_of_all(0.5, tally.unfinished, 0), Quantile::Unfinished);
     let ledger = server.stop();
     assert!(ledger.aborted.body_bytes >= summary.stats.traffic.body, "what arrived was sent");

@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// How long a server takes for a request, once it has come to it.
+/// Time that a server takes for a request once it has started on it.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Constant,
@@ -53,7 +53,7 @@ impl SimServer for Queue {
         let Reverse(free) = self.free.pop().expect("there is a server");
         let done = free.max(now) + took;
         self.free.push(Reverse(done));
-        answer_at(done, 10)
+        respond_at(done, 10)
     }
 }
 
@@ -83,7 +83,7 @@ fn millis(nanos: u64) -> f64 {
 /// Lateness below this is no stall.
 const LATE_MIN: f64 = 100e3;
 
-/// Whether the range holds the truth, which is known to that part of it.
+/// Returns whether the range contains the true value, which is known to this relative error.
 fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
     let truth = truth as f64;
     range.low as f64 <= truth * (1.0 + noise) + LATE_MIN && range.high as f64 >= truth * (1.0 - noise)
@@ -168,7 +168,7 @@ fn handing_over_a_request_is_time_inside_the_client() {
     for load in [open(300.0, 1000), closed(1)] {
         let plan = Plan { load, ..plan() };
         let cost = Duration::from_micros(300);
-        let network = |_| SimNetwork::new(|now, _: &str| answer_at(now + ms(2), 5)).with_send_cost(cost);
+        let network = |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(2), 5)).with_send_cost(cost);
         let (intervals, _) = simulate(&plan, network);
         let range = summary(&plan, &intervals).quantile_range(Timed::Response, 0.5).unwrap();
         assert!(range.low.abs_diff(2_000_000) < 20_000 && range.high.abs_diff(2_300_000) < 20_000, "{range:?}");
@@ -183,7 +183,7 @@ fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
     let still = (Instant::ZERO + ms(2000), Instant::ZERO + ms(3000));
     let server = |now: Instant, _: &str| {
         let at = if (still.0..still.1).contains(&now) { still.1 } else { now };
-        answer_at(at + Duration::from_micros(100), 10)
+        respond_at(at + Duration::from_micros(100), 10)
     };
     let plan = Plan { load: open(200.0, 10), stop: seconds(10), ..plan() };
     let network = |_| SimNetwork::new(server).with_stalls(vec![(still.1 - ms(1), still.1 + ms(1))]);
@@ -273,6 +273,6 @@ fn responses_that_wait_unread_show_as_the_clients_share() {
     }
     let large =
         Plan { stop: StopAfter { ops: NonZeroU64::new(10), ..StopAfter::default() }, load: closed(1), ..plan() };
-    let found = measured(&large, || |now: Instant, _: &str| answer_at(now + ms(1), 1_000_000), &[]);
+    let found = measured(&large, || |now: Instant, _: &str| respond_at(now + ms(1), 1_000_000), &[]);
     assert!(found.client_share().unwrap().at_least, "longer than a segment");
 }

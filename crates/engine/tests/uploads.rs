@@ -105,11 +105,11 @@ fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
         plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) });
         let (intervals, ops) = simulate(&plan, |_| {
             let then = then.clone();
-            let server = Frames::new(move |asked: Asked| {
-                let room = [window_update(0, 1 << 30), window_update(asked.stream, 1 << 30)].concat();
-                let mut replies = vec![(asked.now, Reply::Bytes(room))];
-                replies.push((asked.now + ms(2), Reply::Bytes(head(asked.stream, 201, true))));
-                replies.extend(then.iter().map(|reply| (asked.now + ms(2), reply.clone())));
+            let server = Frames::new(move |request: StreamRequest| {
+                let room = [window_update(0, 1 << 30), window_update(request.stream, 1 << 30)].concat();
+                let mut replies = vec![(request.now, Reply::Bytes(room))];
+                replies.push((request.now + ms(2), Reply::Bytes(head(request.stream, 201, true))));
+                replies.extend(then.iter().map(|reply| (request.now + ms(2), reply.clone())));
                 replies
             });
             SimNetwork::new(server).with_send_cost(Duration::from_micros(100))

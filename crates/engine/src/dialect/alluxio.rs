@@ -1,7 +1,7 @@
 //! The S3 API of Alluxio workers: the bucket is in the path, requests are not signed, and a worker that does not have an object redirects
 //! to its owner with a 307.
 
-use super::{Ask, Dialect, Form};
+use super::{Access, Dialect, Form};
 use measure::OpKind;
 
 /// Objects of a bucket. Any worker can be asked for them.
@@ -9,16 +9,16 @@ use measure::OpKind;
 pub struct Alluxio;
 
 impl Dialect for Alluxio {
-    fn form(&self, ask: Ask) -> Option<Form> {
-        match ask {
-            Ask::Read => Some(Form::plain("GET", OpKind::Get)),
-            Ask::Write => Some(Form::plain("PUT", OpKind::Put)),
-            Ask::List => None,
+    fn form(&self, access: Access) -> Option<Form> {
+        match access {
+            Access::Read => Some(Form::plain("GET", OpKind::Get)),
+            Access::Write => Some(Form::plain("PUT", OpKind::Put)),
+            Access::List => None,
         }
     }
 
-    /// The base is the path of the bucket.
-    fn container(&self, _: Ask, base: &str) -> Option<String> {
+    /// Returns the base, which is already the path of the bucket.
+    fn container(&self, _: Access, base: &str) -> Option<String> {
         Some(base.to_owned())
     }
 }

@@ -4,7 +4,7 @@
 //! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as cookies
 //! of at most 3,800 characters each. The response to an upload has `Connection: close`, so each upload costs a connection.
 
-use super::{Ask, BadName, Dialect, Form};
+use super::{Access, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};
 use measure::OpKind;
 use std::fmt;
@@ -69,28 +69,28 @@ impl Filestash {
 }
 
 impl Dialect for Filestash {
-    fn form(&self, ask: Ask) -> Option<Form> {
-        let form = match ask {
-            Ask::Read => Form::plain("GET", OpKind::Get),
-            Ask::List => Form::plain("GET", OpKind::List),
-            Ask::Write => Form::plain("POST", OpKind::Put),
+    fn form(&self, access: Access) -> Option<Form> {
+        let form = match access {
+            Access::Read => Form::plain("GET", OpKind::Get),
+            Access::List => Form::plain("GET", OpKind::List),
+            Access::Write => Form::plain("POST", OpKind::Put),
         };
         Some(Form { headers: CALL, ..form })
     }
 
-    fn target(&self, ask: Ask, base: &str, name: &str) -> Result<String, BadName> {
+    fn target(&self, access: Access, base: &str, name: &str) -> Result<String, BadName> {
         let key = name.strip_prefix('/').unwrap_or(name);
-        if key.is_empty() && ask != Ask::List {
+        if key.is_empty() && access != Access::List {
             return Err(BadName::Empty);
         }
-        let mut target = format!("{base}/api/files/{}?path=/", call(ask));
+        let mut target = format!("{base}/api/files/{}?path=/", call(access));
         wire::percent::push_path(key, &mut target);
         Ok(target)
     }
 
-    /// Ends with a parameter, whose value begins with the slash.
-    fn container(&self, ask: Ask, base: &str) -> Option<String> {
-        Some(format!("{base}/api/files/{}?path=", call(ask)))
+    /// Returns a target that ends with `path=`. The slash that follows is the first character of the parameter's value.
+    fn container(&self, access: Access, base: &str) -> Option<String> {
+        Some(format!("{base}/api/files/{}?path=", call(access)))
     }
 
     fn opening(&self, base: &str) -> Option<Opening> {
@@ -111,18 +111,18 @@ impl Dialect for Filestash {
     }
 }
 
-fn call(ask: Ask) -> &'static str {
-    match ask {
-        Ask::Read => "cat",
-        Ask::List => "ls",
-        Ask::Write => "save",
+fn call(access: Access) -> &'static str {
+    match access {
+        Access::Read => "cat",
+        Access::List => "ls",
+        Access::Write => "save",
     }
 }
 
 /// Returns the cookies of the session in the response to a login.
-fn cookies(answer: &[u8]) -> Option<String> {
-    let answer: serde_json::Value = serde_json::from_slice(answer).ok()?;
-    let token = answer.get("result")?.get("authorization")?.as_str()?;
+fn cookies(response: &[u8]) -> Option<String> {
+    let response: serde_json::Value = serde_json::from_slice(response).ok()?;
+    let token = response.get("result")?.get("authorization")?.as_str()?;
     // Server-supplied values end up in a request header, so only cookie characters are accepted.
     let is_sound = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\');
     if token.is_empty() || token.len() > TOKEN_MAX || !token.bytes().all(is_sound) {
@@ -137,11 +137,11 @@ fn cookies(answer: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Returns the message of a refused login: Filestash responds in JSON, proxies in front of it in plain text.
-fn reason(answer: &[u8]) -> Option<String> {
-    let message = |answer: serde_json::Value| Some(answer.get("message")?.as_str()?.to_owned());
-    let text = || String::from_utf8_lossy(answer).into_owned();
-    let reason = serde_json::from_slice(answer).ok().and_then(message).unwrap_or_else(text);
+/// Returns the message of a refused login. Filestash sends it as JSON, but a proxy in front of it may send plain text.
+fn reason(response: &[u8]) -> Option<String> {
+    let message = |response: serde_json::Value| Some(response.get("message")?.as_str()?.to_owned());
+    let text = || String::from_utf8_lossy(response).into_owned();
+    let reason = serde_json::from_slice(response).ok().and_then(message).unwrap_or_else(text);
     Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty())
 }
 
@@ -174,15 +174,15 @@ mod tests {
 
     #[test]
     fn tokens_are_sent_as_cookies() {
-        let answer =
+        let response =
             |token: &str| cookies(format!(r#"{{"status":"ok","result":{{"authorization":"{token}"}}}}"#).as_bytes());
-        assert_eq!(answer("abc=="), Some("Cookie: auth=abc==".to_owned()));
-        let long = answer(&"x".repeat(2 * COOKIE_MAX + 1)).unwrap();
+        assert_eq!(response("abc=="), Some("Cookie: auth=abc==".to_owned()));
+        let long = response(&"x".repeat(2 * COOKIE_MAX + 1)).unwrap();
         let parts: Vec<&str> = long.strip_prefix("Cookie: ").unwrap().split("; ").collect();
         assert_eq!(parts.len(), 3);
         assert!(parts[1].starts_with("auth1=x") && parts[1].len() == COOKIE_MAX + 6 && parts[2] == "auth2=x");
         for bad in ["", "a;b", "a\\r\\nHost: evil", "a b", &"x".repeat(TOKEN_MAX + 1)] {
-            assert_eq!(answer(bad), None);
+            assert_eq!(response(bad), None);
         }
         assert_eq!(cookies(b"{}"), None);
         assert_eq!(cookies(b"\xff"), None);

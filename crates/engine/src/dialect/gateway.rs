@@ -4,7 +4,7 @@
 //! even when blocks are missing. So CARs are always parsed into blocks (`wire::gateway`), and with `--verify` each block is
 //! checked.
 
-use super::{Ask, BadName, Dialect, Form};
+use super::{Access, BadName, Dialect, Form};
 use measure::OpKind;
 use wire::gateway::{Depth, GatewayRequest, Scope};
 
@@ -28,24 +28,24 @@ pub enum Format {
 }
 
 /// Checks whether the response to a request can be verified block by block.
-fn can_be_verified(asked: &GatewayRequest) -> Result<(), BadName> {
+fn can_be_verified(request: &GatewayRequest) -> Result<(), BadName> {
     use wire::gateway::Format;
-    match asked.format {
-        Format::Raw if !asked.path.is_empty() => Err(BadName::PathOfBlock),
+    match request.format {
+        Format::Raw if !request.path.is_empty() => Err(BadName::PathOfBlock),
         Format::Other => Err(BadName::NotVerifiable),
-        Format::Car if asked.entity_bytes && asked.scope == Scope::Entity => Err(BadName::PartOfFile),
+        Format::Car if request.entity_bytes && request.scope == Scope::Entity => Err(BadName::PartOfFile),
         Format::Raw | Format::Car => Ok(()),
     }
 }
 
 impl Dialect for Gateway {
-    fn form(&self, ask: Ask) -> Option<Form> {
+    fn form(&self, access: Access) -> Option<Form> {
         let ranges = self.format == Format::Raw;
         let blocks = Some(self.depth);
-        (ask == Ask::Read).then(|| Form { ranges, blocks, ..Form::plain("GET", OpKind::Get) })
+        (access == Access::Read).then(|| Form { ranges, blocks, ..Form::plain("GET", OpKind::Get) })
     }
 
-    fn target(&self, _: Ask, base: &str, name: &str) -> Result<String, BadName> {
+    fn target(&self, _: Access, base: &str, name: &str) -> Result<String, BadName> {
         let (path, query) = name.split_once('?').unwrap_or((name, ""));
         let (cid, rest) = path.split_once('/').map_or((path, None), |(cid, rest)| (cid, Some(rest)));
         if cid.is_empty() {
@@ -56,23 +56,23 @@ impl Dialect for Gateway {
             target.push('/');
             wire::percent::push_path(rest, &mut target);
         }
-        let told = query.split('&').any(|pair| pair.starts_with("format="));
+        let has_format = query.split('&').any(|pair| pair.starts_with("format="));
         let format = match self.format {
-            _ if told => "",
+            _ if has_format => "",
             Format::Car => "format=car",
             Format::Raw => "format=raw",
         };
         let parts: Vec<&str> = [query, format].into_iter().filter(|part| !part.is_empty()).collect();
         target.push('?');
         target.push_str(&parts.join("&"));
-        let asked = GatewayRequest::from_target(&target).ok_or(BadName::NotCid)?;
+        let request = GatewayRequest::from_target(&target).ok_or(BadName::NotCid)?;
         if self.depth == Depth::Blocks {
-            can_be_verified(&asked)?;
+            can_be_verified(&request)?;
         }
         Ok(target)
     }
 
-    fn container(&self, _: Ask, _: &str) -> Option<String> {
+    fn container(&self, _: Access, _: &str) -> Option<String> {
         None
     }
 }

@@ -1,6 +1,6 @@
 //! Plain HTTP: a name is a path below the base.
 
-use super::{Ask, Dialect, Form};
+use super::{Access, Dialect, Form};
 use measure::OpKind;
 
 /// Files below a URL.
@@ -8,15 +8,15 @@ use measure::OpKind;
 pub struct Http;
 
 impl Dialect for Http {
-    fn form(&self, ask: Ask) -> Option<Form> {
-        match ask {
-            Ask::Read => Some(Form::plain("GET", OpKind::Get)),
-            Ask::Write => Some(Form::plain("PUT", OpKind::Put)),
-            Ask::List => None,
+    fn form(&self, access: Access) -> Option<Form> {
+        match access {
+            Access::Read => Some(Form::plain("GET", OpKind::Get)),
+            Access::Write => Some(Form::plain("PUT", OpKind::Put)),
+            Access::List => None,
         }
     }
 
-    fn container(&self, _: Ask, base: &str) -> Option<String> {
+    fn container(&self, _: Access, base: &str) -> Option<String> {
         Some(base.to_owned())
     }
 }

@@ -22,7 +22,7 @@ use wire::gateway::Depth;
 
 /// A kind of access to a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Access {
     /// Reads its content.
     Read,
     /// Lists its entries.
@@ -81,26 +81,27 @@ pub enum BadName {
 /// The interface of a system.
 pub trait Dialect: std::fmt::Debug {
     /// Returns the form of a request; `None` when the system does not support it.
-    fn form(&self, ask: Ask) -> Option<Form>;
+    fn form(&self, access: Access) -> Option<Form>;
 
     /// Returns the encoded path and query for a name. `base` is the encoded path under which the server has the system, without
     /// a slash at the end.
     ///
     /// # Errors
     /// When the name is invalid.
-    fn target(&self, ask: Ask, base: &str, name: &str) -> Result<String, BadName> {
+    fn target(&self, access: Access, base: &str, name: &str) -> Result<String, BadName> {
         let key = name.strip_prefix('/').unwrap_or(name);
         if key.is_empty() {
             return Err(BadName::Empty);
         }
-        let mut target = self.container(ask, base).unwrap_or_else(|| base.to_owned());
+        let mut target = self.container(access, base).unwrap_or_else(|| base.to_owned());
         target.push('/');
         wire::percent::push_path(key, &mut target);
         Ok(target)
     }
 
-    /// Returns what precedes a slash and a key, where users choose keys; `None` where names are derived from content.
-    fn container(&self, ask: Ask, base: &str) -> Option<String>;
+    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are derived
+    /// from the content.
+    fn container(&self, access: Access, base: &str) -> Option<String>;
 
     /// Returns the request that opens a session, if the system needs one.
     fn opening(&self, _base: &str) -> Option<Opening> {
@@ -132,23 +133,23 @@ mod tests {
         let car = gateway(Format::Car, Depth::Structure);
         let raw = gateway(Format::Raw, Depth::Structure);
         let filestash = Filestash::new(None);
-        let cases: [(&dyn Dialect, Ask, &str, &str, &str); 12] = [
-            (&Http, Ask::Read, "", "a b/c", "/a%20b/c"),
-            (&Http, Ask::Write, "/files", "/c?d", "/files/c%3Fd"),
-            (&Piece, Ask::Read, "", CID, "/piece/{CID}"),
-            (&Piece, Ask::Read, "/base", CID, "/base/piece/{CID}"),
-            (&car, Ask::Read, "", CID, "/ipfs/{CID}?format=car"),
-            (&raw, Ask::Read, "", CID, "/ipfs/{CID}?format=raw"),
-            (&car, Ask::Read, "", "{CID}/a b?dag-scope=block", "/ipfs/{CID}/a%20b?dag-scope=block&format=car"),
-            (&car, Ask::Read, "", "{CID}?format=raw", "/ipfs/{CID}?format=raw"),
-            (&Alluxio, Ask::Read, "/bucket", "k/1+2", "/bucket/k/1%2B2"),
-            (&filestash, Ask::List, "", "/", "/api/files/ls?path=/"),
-            (&filestash, Ask::Read, "/fs", "/d/1 M.bin", "/fs/api/files/cat?path=/d/1%20M.bin"),
-            (&filestash, Ask::Write, "", "new&a", "/api/files/save?path=/new%26a"),
+        let cases: [(&dyn Dialect, Access, &str, &str, &str); 12] = [
+            (&Http, Access::Read, "", "a b/c", "/a%20b/c"),
+            (&Http, Access::Write, "/files", "/c?d", "/files/c%3Fd"),
+            (&Piece, Access::Read, "", CID, "/piece/{CID}"),
+            (&Piece, Access::Read, "/base", CID, "/base/piece/{CID}"),
+            (&car, Access::Read, "", CID, "/ipfs/{CID}?format=car"),
+            (&raw, Access::Read, "", CID, "/ipfs/{CID}?format=raw"),
+            (&car, Access::Read, "", "{CID}/a b?dag-scope=block", "/ipfs/{CID}/a%20b?dag-scope=block&format=car"),
+            (&car, Access::Read, "", "{CID}?format=raw", "/ipfs/{CID}?format=raw"),
+            (&Alluxio, Access::Read, "/bucket", "k/1+2", "/bucket/k/1%2B2"),
+            (&filestash, Access::List, "", "/", "/api/files/ls?path=/"),
+            (&filestash, Access::Read, "/fs", "/d/1 M.bin", "/fs/api/files/cat?path=/d/1%20M.bin"),
+            (&filestash, Access::Write, "", "new&a", "/api/files/save?path=/new%26a"),
         ];
-        for (dialect, ask, base, name, target) in cases {
+        for (dialect, access, base, name, target) in cases {
             let (name, target) = (name.replace("{CID}", CID), target.replace("{CID}", CID));
-            assert_eq!(dialect.target(ask, base, &name), Ok(target), "{dialect:?} {name}");
+            assert_eq!(dialect.target(access, base, &name), Ok(target), "{dialect:?} {name}");
         }
     }
 
@@ -169,16 +170,20 @@ mod tests {
             (&verified, &named("?dag-scope=entity&entity-bytes=0:9"), BadName::PartOfFile),
             (&Http, "/", BadName::Empty),
         ] {
-            assert_eq!(dialect.target(Ask::Read, "", name), Err(why), "{dialect:?} {name}");
+            assert_eq!(dialect.target(Access::Read, "", name), Err(why), "{dialect:?} {name}");
         }
     }
 
     #[test]
     fn systems_have_their_requests() {
         let car = gateway(Format::Car, Depth::Structure);
-        assert!(Piece.form(Ask::Write).is_none() && car.form(Ask::List).is_none() && Alluxio.form(Ask::List).is_none());
-        assert!(!car.form(Ask::Read).unwrap().ranges, "a CAR has no ranges");
-        assert!(Piece.form(Ask::Read).unwrap().ranges);
-        assert!(Piece.container(Ask::Read, "").is_none());
+        assert!(
+            Piece.form(Access::Write).is_none()
+                && car.form(Access::List).is_none()
+                && Alluxio.form(Access::List).is_none()
+        );
+        assert!(!car.form(Access::Read).unwrap().ranges, "a CAR has no ranges");
+        assert!(Piece.form(Access::Read).unwrap().ranges);
+        assert!(Piece.container(Access::Read, "").is_none());
     }
 }

@@ -3,7 +3,7 @@
 //! Its gzip handler compresses only the requested range of a piece, so `Content-Range` does not describe the bytes of the body.
 //! Requests therefore have `Accept-Encoding: identity`, unless the user sets another.
 
-use super::{Ask, BadName, Dialect, Form, check_cid};
+use super::{Access, BadName, Dialect, Form, check_cid};
 use measure::OpKind;
 
 /// Pieces, named by their CIDs.
@@ -11,18 +11,18 @@ use measure::OpKind;
 pub struct Piece;
 
 impl Dialect for Piece {
-    fn form(&self, ask: Ask) -> Option<Form> {
-        // What comes as something else is a page of a proxy, or of the index.
+    fn form(&self, access: Access) -> Option<Form> {
+        // A response with another type is a page from a proxy, or the index page.
         const EXPECTED: &[(&str, &str)] = &[("Content-Type", "application/piece")];
-        (ask == Ask::Read).then(|| Form { expected: EXPECTED, etag_is_name: true, ..Form::plain("GET", OpKind::Get) })
+        (access == Access::Read).then(|| Form { expected: EXPECTED, etag_is_name: true, ..Form::plain("GET", OpKind::Get) })
     }
 
-    fn target(&self, _: Ask, base: &str, name: &str) -> Result<String, BadName> {
+    fn target(&self, _: Access, base: &str, name: &str) -> Result<String, BadName> {
         check_cid(name)?;
         Ok(format!("{base}/piece/{name}"))
     }
 
-    fn container(&self, _: Ask, _: &str) -> Option<String> {
+    fn container(&self, _: Access, _: &str) -> Option<String> {
         None
     }
 }

@@ -17,8 +17,8 @@ pub enum Auth {
         /// Keys and region.
         signer: Box<Signer>,
         /// The place of the signature.
-        carried: Carried,
-        /// How it covers bodies.
+        place: SignaturePlace,
+        /// The way in which the signature covers bodies.
         payload: S3Payload,
     },
     /// Anonymous requests to S3, whose error messages are read like those of signed requests.
@@ -100,7 +100,7 @@ impl Sessions {
 
 /// The place of a signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Carried {
+pub enum SignaturePlace {
     /// In header fields.
     #[default]
     Header,

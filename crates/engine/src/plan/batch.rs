@@ -1,6 +1,6 @@
 //! Deleting several objects with one request, as S3 can (`DeleteObjects`).
 
-use super::{Answers, BodyPlan, Pick, RequestPlan, Source};
+use super::{ResponseBody, BodyPlan, Pick, RequestPlan, Source};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use wire::s3::MAX_DELETED;
@@ -9,18 +9,18 @@ use wire::s3::MAX_DELETED;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The objects.
-    pub of: Lot,
-    /// The most objects.
-    pub most: BatchSize,
+    pub objects: BatchObjects,
+    /// The most objects in a batch.
+    pub size_max: BatchSize,
 }
 
 /// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lot {
-    /// The oldest that operations of the same thread have written and that still exist, as many as there are. While there is none, the
-    /// operation uses another request of the mix.
-    Spent {
-        /// Index of the request that writes objects.
+pub enum BatchObjects {
+    /// The oldest objects that operations of the same thread have written and that still exist, up to the maximum. If there is
+    /// none, the operation makes another request of the mix instead.
+    Written {
+        /// Index of that request, which writes an object.
         instead: usize,
     },
     /// The run's targets in their order: operation n deletes the n-th batch of them.
@@ -56,7 +56,7 @@ impl RequestPlan {
             pick: Pick::Batch(batch),
             query: Some("delete=".into()),
             body: Some(BodyPlan::of(Source::Own)),
-            answers: Answers::Kept,
+            response_body: ResponseBody::Kept,
             ..Self::new("POST", OpKind::Delete)
         }
     }
@@ -64,6 +64,6 @@ impl RequestPlan {
     /// Returns whether the request either does not delete a batch, or has the body and the kept response that this needs.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
-        !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.answers, Answers::Kept)
+        !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)
     }
 }

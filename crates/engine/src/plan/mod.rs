@@ -9,12 +9,12 @@ mod connections;
 mod request;
 mod targets;
 
-pub use auth::{Auth, Carried, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
-pub use batch::{Batch, BatchSize, Lot};
+pub use auth::{Auth, SignaturePlace, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
+pub use batch::{Batch, BatchSize, BatchObjects};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
-    Answers, BodyPlan, Checks, EXPECTED_HEADERS_MAX, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice,
-    RangeStatus, RequestPlan, Source, Then, Wanted,
+    ResponseBody, BodyPlan, Checks, EXPECTED_HEADERS_MAX, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice,
+    RangeStatus, RequestPlan, Source, Then, ExpectedChecksum,
 };
 pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 

@@ -1,6 +1,6 @@
 //! The requests of a run: their method, object and body, and the checks of their responses.
 
-use super::{Batch, Lot};
+use super::{Batch, BatchObjects};
 use crate::random::{Stream, below};
 use content::Content;
 use measure::OpKind;
@@ -33,10 +33,10 @@ pub enum Pick {
     Target,
     /// A new object that this operation writes. It is not one of the dataset.
     Fresh,
-    /// The oldest one that an operation of the same thread has written so and that still exists. While there is none, the operation uses
-    /// another request of the mix.
-    Spent {
-        /// Index of the request that writes objects.
+    /// The oldest object that an operation of the same thread has written as [`Pick::Fresh`] and that still exists. If there is
+    /// none, the operation makes another request of the mix instead.
+    Written {
+        /// Index of that request, which writes an object.
         instead: usize,
     },
     /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
@@ -141,16 +141,16 @@ impl Checks {
 
 /// The use of the bodies of good responses.
 #[derive(Clone, Debug, Default)]
-pub enum Answers {
-    /// They are discarded, large ones inside the kernel.
+pub enum ResponseBody {
+    /// Bodies are discarded, large ones inside the kernel.
     #[default]
-    Dropped,
-    /// They are compared with the content of the object, byte by byte.
+    Discarded,
+    /// Bodies are compared with the content of the object, byte by byte.
     Compared(Arc<Content>),
-    /// They are hashed, and the checksum must match. For whole objects.
-    Digested(Wanted),
-    /// They are CARs or blocks of an IPFS gateway, and are checked to this depth while they arrive. For the targets of a list, whose
-    /// paths name the content.
+    /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
+    Hashed(ExpectedChecksum),
+    /// Bodies are CARs or blocks from an IPFS gateway, and are checked to this depth while they arrive. Possible only for the
+    /// targets of a list, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -158,13 +158,13 @@ pub enum Answers {
 
 /// The expected checksum of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExpectedChecksum {
     /// A given checksum.
     Given(Checksum),
     /// The MD5 in the ETag of the response, for S3 objects that were uploaded in one piece.
     Etag,
     /// The checksum in a header field of the response, or in a trailer that it announces.
-    Told,
+    FromResponse,
 }
 
 /// The requests that follow a good response within the same operation.
@@ -223,7 +223,7 @@ pub struct RequestPlan {
     /// The checks of responses.
     pub checks: Checks,
     /// The use of the bodies of good responses.
-    pub answers: Answers,
+    pub response_body: ResponseBody,
 }
 
 impl RequestPlan {
@@ -240,7 +240,7 @@ impl RequestPlan {
             query: None,
             then: Then::End,
             checks: Checks::default(),
-            answers: Answers::Dropped,
+            response_body: ResponseBody::Discarded,
         }
     }
 
@@ -294,7 +294,7 @@ impl Mix {
         }
         let requests: Vec<_> = weighted.into_iter().map(|(_, request)| request).collect();
         let stands_in = |request: &RequestPlan| match request.pick {
-            Pick::Spent { instead } | Pick::Batch(Batch { of: Lot::Spent { instead }, .. }) => {
+            Pick::Written { instead } | Pick::Batch(Batch { objects: BatchObjects::Written { instead }, .. }) => {
                 requests.get(instead).is_some_and(|other| other.pick == Pick::Fresh)
             }
             Pick::Target | Pick::Fresh | Pick::Container | Pick::Batch(_) => true,
@@ -364,13 +364,13 @@ mod tests {
 
     #[test]
     fn a_mix_has_something_to_do() {
-        let spent = RequestPlan { pick: Pick::Spent { instead: 1 }, ..RequestPlan::new("DELETE", OpKind::Delete) };
+        let deletes = RequestPlan { pick: Pick::Written { instead: 1 }, ..RequestPlan::new("DELETE", OpKind::Delete) };
         let fresh = RequestPlan { pick: Pick::Fresh, ..RequestPlan::new("PUT", OpKind::Put) };
         assert!(Mix::of(Vec::new()).is_none());
         assert!(Mix::of(vec![(0, fresh.clone())]).is_none());
-        assert!(Mix::of(vec![(1, spent.clone())]).is_none());
-        assert!(Mix::of(vec![(1, spent), (0, fresh.clone())]).is_some());
-        let batch = |instead| RequestPlan::delete_batch(Batch { of: Lot::Spent { instead }, most: BatchSize::MAX });
+        assert!(Mix::of(vec![(1, deletes.clone())]).is_none());
+        assert!(Mix::of(vec![(1, deletes), (0, fresh.clone())]).is_some());
+        let batch = |instead| RequestPlan::delete_batch(Batch { objects: BatchObjects::Written { instead }, size_max: BatchSize::MAX });
         assert!(Mix::of(vec![(1, batch(0)), (0, fresh.clone())]).is_none());
         assert!(Mix::of(vec![(1, batch(1)), (0, fresh.clone())]).is_some());
         let silent = RequestPlan { body: None, ..batch(1) };

@@ -18,6 +18,7 @@ mod buffers;
 mod connections;
 mod http1;
 mod http2;
+mod invariant;
 mod observation;
 mod operation;
 mod pacing;
@@ -57,7 +58,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::sigv4::Timestamp;
 
-/// How often names that are being looked up are asked for again.
+/// Interval between checks of names that are being looked up.
 const NAME_POLL: Duration = Duration::from_millis(1);
 
 /// The result of a step.
@@ -196,7 +197,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if self.end_if_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
     }
 
-    /// Ends the window when a command says so.
+    /// Ends the window when a command requests it.
     fn apply_commands(&mut self, now: Instant) {
         let stop_at = self.control.stop_at();
         if stop_at < self.recorder.timeline().window_end() {
@@ -273,7 +274,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now
     }
 
-    /// Returns whether this thread is done. Ends what is still in flight when the drain is over.
+    /// Returns whether this thread is done. Ends the operations in flight when the drain is over.
     fn end_if_over(&mut self, net: &mut N, now: Instant) -> bool {
         if self.control.is_abandoned() {
             self.recorder.end_window(now);

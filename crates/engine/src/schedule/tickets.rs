@@ -26,8 +26,8 @@ impl Budget {
     }
 
     fn draw(&self) -> std::ops::Range<u64> {
-        let seen = self.taken.load(Ordering::Relaxed).min(self.total);
-        let batch = ((self.total - seen) / (8 * self.threads)).clamp(1, BATCH_MAX);
+        let taken = self.taken.load(Ordering::Relaxed).min(self.total);
+        let batch = ((self.total - taken) / (8 * self.threads)).clamp(1, BATCH_MAX);
         let first = self.taken.fetch_add(batch, Ordering::Relaxed);
         first.min(self.total)..(first + batch).min(self.total)
     }

@@ -90,8 +90,8 @@ struct Pipe {
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
-    /// Number of replies at the front that were reported to the loop.
-    told: usize,
+    /// Number of replies at the front of `arriving` that were already reported to the loop.
+    reported: usize,
 }
 
 impl Pipe {
@@ -99,13 +99,13 @@ impl Pipe {
     fn next_news(&self) -> Option<Instant> {
         match self.establishes {
             Some((at, _)) => Some(at),
-            None => self.arriving.get(self.told).map(|(at, _)| *at),
+            None => self.arriving.get(self.reported).map(|(at, _)| *at),
         }
     }
 
     fn pop(&mut self) {
         self.arriving.pop_front();
-        self.told = self.told.saturating_sub(1);
+        self.reported = self.reported.saturating_sub(1);
     }
 }
 
@@ -199,7 +199,7 @@ impl<S: SimServer> Network for SimNetwork<S> {
             Accept::Ignore => Some((Instant::NEVER, false)),
             Accept::Full => return Err(would_block()),
         };
-        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new(), told: 0 });
+        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new(), reported: 0 });
         Ok((SimSocket { id: self.pipes.len() - 1 }, Connecting::Pending))
     }
 
@@ -293,10 +293,10 @@ impl<S: SimServer> Network for SimNetwork<S> {
         for pipe in self.pipes.iter_mut().filter(|pipe| pipe.open && pipe.next_news().is_some_and(|at| at <= now)) {
             let establishes = pipe.establishes.is_some();
             if !establishes {
-                pipe.told = pipe.arriving.iter().take_while(|(at, _)| *at <= now).count();
+                pipe.reported = pipe.arriving.iter().take_while(|(at, _)| *at <= now).count();
             }
             let ends = |(_, reply): &(Instant, Reply)| matches!(reply, Reply::End | Reply::Reset);
-            let closing = pipe.arriving.iter().take(pipe.told).any(ends);
+            let closing = pipe.arriving.iter().take(pipe.reported).any(ends);
             ready.push(Ready { token: pipe.token, readable: !establishes, writable: establishes, closing });
         }
         Ok(Waited { began: before, now, kept_nanos: 0, at_once: !ready.is_empty() && now == before })

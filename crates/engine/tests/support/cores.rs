@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a run is made again that had to share its cores.
+/// Number of times that a run which had to share its cores is repeated.
 pub const TRIES: usize = 5;
 /// For so long the cores are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ pub fn wait_until_free() {
     }
 }
 
-/// Whether threads that have something to do, one for each core, wait for them for more than 5 % of the time.
+/// Returns whether busy threads, one for each core, wait for their core for more than 5 % of the time.
 pub fn are_taken() -> bool {
     let look = || {
         let (started, before) = (Instant::now(), run_delay());
@@ -33,7 +33,7 @@ pub fn are_taken() -> bool {
     looks.into_iter().any(|look| look.join().expect("it only counts"))
 }
 
-/// How long this thread has waited for a core so far.
+/// Returns the time for which this thread has waited for a core so far.
 fn run_delay() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0))

@@ -12,9 +12,9 @@ const HEADERS: u8 = 1;
 pub const REFUSED_STREAM: u32 = 7;
 pub const INTERNAL_ERROR: u32 = 2;
 
-/// A request, and where it came.
+/// A request on a stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct StreamRequest {
     pub now: Instant,
     /// Connections before its own.
     pub connection: usize,
@@ -24,7 +24,7 @@ pub struct Asked {
     pub before: usize,
 }
 
-/// Answers each request as a function says.
+/// Server that responds to each request with the frames that a function returns.
 pub struct Frames<F> {
     script: F,
     /// Streams that it says it takes at once.
@@ -33,7 +33,7 @@ pub struct Frames<F> {
     greeted: HashSet<usize>,
 }
 
-impl<F: FnMut(Asked) -> Vec<(Instant, Reply)>> Frames<F> {
+impl<F: FnMut(StreamRequest) -> Vec<(Instant, Reply)>> Frames<F> {
     pub fn new(script: F) -> Self {
         Self { script, streams: None, requests: 0, greeted: HashSet::new() }
     }
@@ -44,7 +44,7 @@ impl<F: FnMut(Asked) -> Vec<(Instant, Reply)>> Frames<F> {
     }
 }
 
-impl<F: FnMut(Asked) -> Vec<(Instant, Reply)>> SimServer for Frames<F> {
+impl<F: FnMut(StreamRequest) -> Vec<(Instant, Reply)>> SimServer for Frames<F> {
     fn connect(&mut self, _: Instant) -> Accept {
         Accept::After(Duration::from_micros(50))
     }
@@ -75,7 +75,7 @@ impl<F: FnMut(Asked) -> Vec<(Instant, Reply)>> SimServer for Frames<F> {
             if kind == HEADERS {
                 let before = self.requests;
                 self.requests += 1;
-                replies.extend((self.script)(Asked { now, connection, stream, before }));
+                replies.extend((self.script)(StreamRequest { now, connection, stream, before }));
             }
         }
         replies
@@ -133,7 +133,7 @@ pub fn goaway(last: u32, code: u32) -> Vec<u8> {
 }
 
 /// A complete answer, after some time.
-pub fn page(asked: Asked, after: Duration, bytes: usize) -> Vec<(Instant, Reply)> {
-    let answer = [head(asked.stream, 200, false), data(asked.stream, bytes, true)].concat();
-    vec![(asked.now + after, Reply::Bytes(answer))]
+pub fn page(request: StreamRequest, after: Duration, bytes: usize) -> Vec<(Instant, Reply)> {
+    let answer = [head(request.stream, 200, false), data(request.stream, bytes, true)].concat();
+    vec![(request.now + after, Reply::Bytes(answer))]
 }

@@ -23,7 +23,7 @@ pub fn plan() -> Plan {
 pub fn s3_auth() -> Auth {
     let keys = Keys::new("someone", Secret::new("secret"), None).unwrap();
     let signer = Box::new(Signer::new(keys, "us-east-1", "s3"));
-    Auth::S3 { signer, carried: Carried::Header, payload: S3Payload::Unsigned }
+    Auth::S3 { signer, place: SignaturePlace::Header, payload: S3Payload::Unsigned }
 }
 
 pub fn closed(slots: u64) -> LoadModel {
@@ -76,15 +76,15 @@ pub fn run(plan: &Plan) -> Keep {
     keep
 }
 
-/// A complete answer of `bytes` body bytes.
-pub fn answer(bytes: u64) -> Vec<Reply> {
+/// Returns a complete response of `bytes` body bytes.
+pub fn response(bytes: u64) -> Vec<Reply> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n").into_bytes();
     if bytes == 0 { vec![Reply::Bytes(head)] } else { vec![Reply::Bytes(head), Reply::Filler(bytes)] }
 }
 
-/// A complete answer at an instant.
-pub fn answer_at(at: Instant, bytes: u64) -> Vec<(Instant, Reply)> {
-    answer(bytes).into_iter().map(|reply| (at, reply)).collect()
+/// Returns a complete response that comes at `at`.
+pub fn respond_at(at: Instant, bytes: u64) -> Vec<(Instant, Reply)> {
+    response(bytes).into_iter().map(|reply| (at, reply)).collect()
 }
 
 pub fn summary(plan: &Plan, intervals: &[Interval]) -> Summary {

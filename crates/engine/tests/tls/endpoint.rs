@@ -92,7 +92,7 @@ impl Authority {
     }
 }
 
-/// What an endpoint saw.
+/// Observations of an endpoint.
 #[derive(Default)]
 pub struct Seen {
     pub connections: AtomicU64,
@@ -207,7 +207,7 @@ pub fn goodbye(tls: &mut Tls) -> io::Result<()> {
     tls.flush()
 }
 
-/// Answers every request with so many bytes.
+/// Responds to every request with this many bytes.
 pub fn serve(config: Arc<ServerConfig>, bytes: usize) -> impl Fn(Counted) -> io::Result<()> + Send + Sync {
     move |socket| {
         let mut tls = accept(&config, socket);

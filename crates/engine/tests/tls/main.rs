@@ -43,7 +43,7 @@ fn carry_out(plan: &Plan) -> (Summary, Keep) {
     (summary, kept)
 }
 
-/// How the one operation of a plan ends, with what its example shows.
+/// Returns the outcome of the only operation of a plan, with the detail of its example.
 fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
     let (summary, kept) = carry_out(plan);
     let outcome = kept.ops[0].outcome;
@@ -272,8 +272,8 @@ fn reads_inside_tls_are_timestamped() {
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 1000));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     (plan.load, plan.stop.time, plan.stop.ops) = (closed(4), Some(ms(400)), None);
-    // The kernel takes a while until it dates what comes.
-    let share = (0..10).find_map(|_| carry_out(&plan).0.client_share()).expect("the kernel dates what comes");
+    // The kernel takes a while to switch timestamps on.
+    let share = (0..10).find_map(|_| carry_out(&plan).0.client_share()).expect("the kernel takes timestamps");
     assert!(!share.at_least && share.samples > 0, "a response fits one segment: {share:?}");
 }
 

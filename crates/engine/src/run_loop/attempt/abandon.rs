@@ -22,7 +22,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Ends the reads in flight: as many bytes have come as were requested, and they would only bring more. Writes may
-    /// complete, because a part of an object is of no use.
+    /// complete, because a part of an object is useless.
     pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
         self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
         for origin in &mut self.pool.origins {

@@ -5,6 +5,7 @@ use super::exchange::ExchangeId;
 use super::redirect_chain::RedirectChain;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::next_request::Next;
 use crate::run_loop::operation::op::Op;
 use crate::run_loop::response::body::BodySink;
@@ -17,6 +18,10 @@ use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 
+/// Invariants of a complete response.
+const HAS_EXCHANGE: &str = "a complete response has an exchange";
+const HAS_HEAD: &str = "a complete response has a head";
+
 const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
@@ -24,10 +29,10 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn complete(&mut self, net: &mut N, id: ExchangeId, excess: usize, now: Instant) {
         self.sample_unread(net, id, now);
         let request_sent = self.pool.request_is_sent(id);
-        let Some(exchange) = self.pool.exchange(id) else { return };
+        let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
         let slot = exchange.slot;
         let Some(op) = self.slots.op_mut(slot) else { return };
-        let Some(head) = exchange.reader.head() else { return };
+        let Some(head) = exchange.reader.head().assert_some(HAS_HEAD) else { return };
         let status = head.status;
         // HTTP/2 has no response field for it: GOAWAY announces that the connection takes no more requests.
         let goaway = exchange.closing && matches!(id, ExchangeId::Stream(_));
@@ -85,8 +90,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Keeps what the first good response shows of the server.
     #[cold]
     fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
-        let Some(exchange) = self.pool.exchange(id) else { return };
-        let Some(head) = exchange.reader.head() else { return };
+        let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
+        let Some(head) = exchange.reader.head().assert_some(HAS_HEAD) else { return };
         let host = &self.pool.origins[exchange.origin].origin.host;
         self.first_response.found = Some(FirstResponse {
             software: self.first_response.software.take(),
@@ -164,7 +169,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and releases its connection. Returns what it moved inside the window.
+    /// Records the slot's attempt and releases its connection. Returns the body bytes that it moved inside the window.
     pub(in crate::run_loop) fn record_attempt(
         &mut self,
         net: &mut N,

@@ -5,7 +5,7 @@ use crate::run_loop::request::upload::Upload;
 use crate::run_loop::response::reader::Reader;
 use measure::Instant;
 
-/// Where an attempt runs.
+/// The connection or stream that an attempt runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum ExchangeId {
     /// On a connection that carries one request at a time (HTTP/1, or not known yet).
@@ -44,7 +44,7 @@ pub(in crate::run_loop) struct Exchange {
     /// Bytes of the request that the kernel did not take yet: of its head, and of one piece of its body. Always empty on a
     /// stream, whose connection keeps them.
     pub unsent: Vec<u8>,
-    /// When the current phase times out.
+    /// Time at which the current phase times out.
     pub deadline: Instant,
     /// Position of the request among those of its connection, from 1. Above 1, the connection was used before.
     pub requests: u64,

@@ -25,11 +25,11 @@ pub(in crate::run_loop) struct Attempt {
     /// The exchange that it runs on, once there is one.
     pub exchange: Option<ExchangeId>,
     pub started: Instant,
-    /// When its first byte was handed to the kernel.
+    /// Time at which its first byte was handed to the kernel.
     pub sent: Option<Instant>,
-    /// Since when it has waited for space in the queue of a listening unix socket.
+    /// Time since which it has waited for space in the queue of a listening unix socket.
     pub backlog_since: Option<Instant>,
-    /// Whether a connection was opened for it.
+    /// `true` if a connection was opened for it.
     pub opened: bool,
     pub flags: Flags,
     pub sent_bytes: u64,
@@ -43,21 +43,21 @@ pub(in crate::run_loop) struct Attempt {
     pub addresses_tried: usize,
     /// Its first place in the rotation of the host's addresses.
     pub first_address: usize,
-    /// How it proceeds, once the head of the response is known.
+    /// Its next step, once the head of the response is known.
     pub after_head: AfterHead,
     /// One bit for each required header field that the response has.
     pub headers_matched: u128,
     /// The ETag of the response; kept for the parts of a multipart upload.
     pub etag: Option<Box<str>>,
-    /// How long the end of its response waited before it was read, where that was sampled.
+    /// Time for which the end of its response waited before it was read, where that was sampled.
     pub unread: Option<ReadSample>,
     /// It has ended and is recorded.
     pub over: bool,
-    /// What a refusal said in its head.
+    /// Values from the head of a refusal.
     pub refusal: Refusal,
 }
 
-/// What happens to the connection of an ended attempt.
+/// The further use of the connection of an ended attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum Reuse {
     Keep,

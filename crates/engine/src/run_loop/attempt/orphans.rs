@@ -1,17 +1,19 @@
 //! Operations that a defect of this program has left without a connection.
 //!
 //! A broken invariant panics in debug builds. In release builds the code returns early where it finds one, so an operation
-//! could remain in flight without anything that would ever end it. Once a second such operations are looked for. They end
-//! with the class `internal`, so that they are counted.
+//! could remain in flight without anything that would ever end it. Once a second, operations without a connection or stream
+//! of their own are looked for. They end with the class `internal`, so that they are counted. An operation that still has its
+//! connection ends by its timeout at the latest.
 
 use super::Reuse;
+use super::exchange::State;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
 use crate::run_loop::operation::op::Op;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::time::Duration;
 
-/// How often operations are checked.
+/// Interval between checks of the operations.
 pub(in crate::run_loop) const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
@@ -24,7 +26,7 @@ impl<N: Network> RunLoop<'_, N> {
         let mut waiting = None;
         for slot in 0..self.slots.len() {
             let Some(op) = self.slots.find_op(slot) else { continue };
-            if self.has_exchange(op) || is_in_parts(op) {
+            if self.has_exchange(op, slot) || is_in_parts(op) {
                 continue;
             }
             let waiting = waiting.get_or_insert_with(|| self.waiting_slots());
@@ -36,8 +38,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    fn has_exchange(&self, op: &Op<'_>) -> bool {
-        op.attempt.exchange.is_some_and(|id| self.pool.exchange(id).is_some())
+    /// Returns whether a connection or stream belongs to the attempt of an operation.
+    fn has_exchange(&self, op: &Op<'_>, slot: u32) -> bool {
+        let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
+        exchange.is_some_and(|exchange| {
+            exchange.slot == slot && matches!(exchange.state, State::Opening | State::Handshaking | State::Active)
+        })
     }
 
     /// Returns the slots that wait for a connection, a name or a listener, sorted.

@@ -1,4 +1,4 @@
-//! Where a redirect leads, and which redirects are not followed.
+//! Targets of redirects, and the redirects that are not followed.
 //!
 //! A server can send a client anywhere: in circles, from https to http, or into the client's own network, where the client may
 //! reach what the server cannot. Each of these has a cause of its own. Whether an address is private is decided for the
@@ -12,6 +12,7 @@ use crate::network::{Address, Network};
 use crate::plan::{Follow, ORIGINS_MAX, RedirectRule, RedirectRules, Route};
 use crate::run_loop::RunLoop;
 use crate::run_loop::connections::origin::OriginPool;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -32,11 +33,12 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns where the redirect leads that was just read.
     ///
     /// # Errors
-    /// How the attempt ends when the redirect is not followed.
+    /// The outcome of the attempt, when the redirect is not followed.
     pub(super) fn redirect_target(&mut self, slot: u32) -> Result<RedirectTarget, AttemptOutcome> {
         let op = self.slots.op(slot).ok_or(DEFECT)?;
-        let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id)).ok_or(DEFECT)?;
-        let head = exchange.reader.head().ok_or(DEFECT)?;
+        let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
+        let exchange = exchange.assert_some("a redirect has an exchange").ok_or(DEFECT)?;
+        let head = exchange.reader.head().assert_some("a redirect has a head").ok_or(DEFECT)?;
         // 301, 302 and 303 may turn other methods into GET. Only redirects that keep the method are followed.
         let keeps_method = matches!(self.plan.mix.requests()[op.request].method.as_ref(), "GET" | "HEAD")
             || matches!(head.status, 307 | 308);
@@ -143,7 +145,7 @@ impl<N: Network> RunLoop<'_, N> {
 /// Returns the URL in a `Location`, which may be relative to that of the request.
 ///
 /// # Errors
-/// How a request with such a response ends.
+/// The outcome of a request with such a response, when it has no valid target.
 pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
     let location = match location {
         Location::One(location) => location,

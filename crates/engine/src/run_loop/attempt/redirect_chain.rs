@@ -8,7 +8,7 @@ use wire::url::Url;
 pub(in crate::run_loop) struct RedirectTarget {
     pub url: Url,
     pub origin: usize,
-    /// Whether it must not be followed to an address that is not public.
+    /// `true` if it must not be followed to an address that is not public.
     pub only_public: bool,
     /// A hash of each URL that this request was sent to before, to recognize a loop.
     pub visited: Vec<u64>,
@@ -29,7 +29,7 @@ impl RedirectChain {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }
 
-    /// Adds an attempt at a position. A resend has the position of what it repeats.
+    /// Adds an attempt at a position. A resend has the position of the attempt that it repeats.
     pub fn add(&mut self, position: u16, mut hop: HopSample) {
         match self.hops.get_mut(usize::from(position)) {
             Some(before) => {

@@ -4,6 +4,7 @@ use super::Reuse;
 use super::exchange::{ExchangeId, State};
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
 
@@ -77,7 +78,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns the outcome of an attempt that got no response: indeterminate for a write that was sent completely, since it may
     /// have taken place.
     pub(in crate::run_loop) fn of_no_response(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
-        let Some(exchange) = self.pool.exchange(id) else { return outcome };
+        let exchange = self.pool.exchange(id).assert_some("an attempt without a response has an exchange");
+        let Some(exchange) = exchange else { return outcome };
         let Some(op) = self.slots.op(exchange.slot) else { return outcome };
         let sent = exchange.unsent.is_empty() && exchange.body_is_sent();
         let no_response = exchange.state == State::Active && exchange.reader.head().is_none();

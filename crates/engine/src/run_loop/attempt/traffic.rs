@@ -1,9 +1,10 @@
-//! The bytes of an attempt: its request body is sent, and what is sent and received is counted.
+//! The bytes of an attempt: its request body is sent, and sent and received bytes are counted.
 
 use super::exchange::ExchangeId;
 use crate::control::NOTICE;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::pacing::Pacer;
 use measure::{Instant, Stage};
 use std::io;
@@ -13,8 +14,10 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn append_piece(&mut self, id: ExchangeId) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
-        let Some(body) = &self.plan.mix.requests()[op.request].body else { return Ok(false) };
+        // A request without a body ends with its head.
         let Some(upload) = &mut exchange.upload else { return Ok(false) };
+        let body = self.plan.mix.requests()[op.request].body.as_ref().assert_some("a body that is sent is planned");
+        let Some(body) = body else { return Ok(false) };
         let mut source = op.body_source(self.plan, body, &mut self.requests.key);
         upload.next_piece(&mut source, &mut self.buffers.send)
     }
@@ -35,7 +38,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// be in the middle of being read.
     pub(in crate::run_loop) fn continue_body(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
-        let Some(upload) = &mut exchange.upload else { return };
+        let upload = exchange.upload.as_mut().assert_some("a request that waits for 100 Continue has a body");
+        let Some(upload) = upload else { return };
         upload.release();
         if let Some(op) = self.slots.op_mut(exchange.slot) {
             op.note_continue(now);

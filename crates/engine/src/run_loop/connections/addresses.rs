@@ -1,4 +1,4 @@
-//! Where connections to an origin go: name look-ups, and the rotation of a host's addresses.
+//! Destinations of the connections to an origin: name look-ups, and the rotation of a host's addresses.
 
 use crate::network::{Address, NameError, Network, Resolution};
 use crate::plan::{Plan, Route};
@@ -21,7 +21,7 @@ pub(in crate::run_loop) struct Addresses {
     next: usize,
 }
 
-/// Where connections to an origin go.
+/// The destination of the connections to an origin.
 #[derive(Clone, Debug)]
 enum Endpoint {
     Name { host: String, port: u16 },

@@ -1,4 +1,4 @@
-//! What happens to a connection when its attempt is over: it is kept for the next one, or closed.
+//! The end of an attempt's use of a connection, which is kept for the next attempt or closed.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -73,10 +73,10 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Closes an idle connection if its peer closed it or sent bytes that no request asked for. Nothing may have come at
-    /// all: what made the socket readable may have been read before.
+    /// Closes an idle connection if its peer closed it or sent bytes without a request. Nothing may have come at
+    /// all: the bytes that made the socket readable may have been read before.
     pub(in crate::run_loop) fn check_idle(&mut self, net: &mut N, token: Token) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let unusable = if connection.transport.is_tls() {
             self.is_unusable_tls(net, token)
         } else {

@@ -19,7 +19,7 @@ pub(in crate::run_loop) struct ConnectBudget {
 
 /// Size of the bucket.
 const SIZE: u64 = 64;
-/// How often a token is added.
+/// Interval at which a token is added.
 const REFILL_EVERY: Duration = Duration::from_millis(1);
 
 impl ConnectBudget {

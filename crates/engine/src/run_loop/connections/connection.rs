@@ -15,7 +15,7 @@ pub(in crate::run_loop) struct Connection<S> {
     /// The exchange on it, unless it is multiplexed.
     pub exchange: Exchange,
     pub opened: Instant,
-    /// When it was established, before TLS.
+    /// Time at which it was established, before TLS.
     pub connected: Instant,
     /// The low-water mark of the socket.
     pub low_water: usize,

@@ -1,4 +1,4 @@
-//! How an attempt gets a connection: a free one, one that is expected soon, or a new one.
+//! The choice of a connection for an attempt: a free one, one that is expected soon, or a new one.
 
 use crate::network::Network;
 use crate::run_loop::RunLoop;
@@ -67,20 +67,29 @@ impl<N: Network> RunLoop<'_, N> {
     /// Serves the attempt that has waited for longest. Returns `false` when there is none, or nothing for it.
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
-        let Some(op) = self.slots.op(slot) else { return false };
+        let Some(op) = self.slots.op(slot) else {
+            // The attempts behind it must not wait because of a defect.
+            self.remove_first(origin);
+            return true;
+        };
         let timed_out = now.since(op.attempt.started) >= self.plan.timeouts.connect;
         let idle = self.pool.take_idle(origin);
         if idle.is_none() && !timed_out && !self.may_open(origin, now) {
             return false;
         }
-        self.pool.origins[origin].waiting.pop_front();
-        self.pool.waits.for_connection -= 1;
+        self.remove_first(origin);
         match idle {
             Some(id) => self.use_idle(net, id, slot, now),
             None if timed_out => self.unreached(net, slot, CONNECT_TIMED_OUT, now),
             None => self.open(net, slot, now),
         }
         true
+    }
+
+    /// Removes the attempt that has waited for longest.
+    fn remove_first(&mut self, origin: usize) {
+        self.pool.origins[origin].waiting.pop_front();
+        self.pool.waits.for_connection -= 1;
     }
 
     /// Returns whether a connection may be opened for the first attempt that waits.

@@ -175,7 +175,8 @@ impl<S> Pool<S> {
                 self.connections.get_mut(token).map_or(0, |connection| connection.transport.take_unattributed())
             }
             ExchangeId::Stream(token) => {
-                let Some(connection) = self.streams.get(token).map(|stream| stream.connection) else { return 0 };
+                let stream = self.streams.existing(token);
+                let Some(connection) = stream.map(|stream| stream.connection) else { return 0 };
                 let last = self.multiplexed(connection).filter(|http2| http2.active == 1);
                 last.map_or(0, |http2| http2.unattributed.take_all())
             }
@@ -184,14 +185,14 @@ impl<S> Pool<S> {
 
     /// Counts the streams that a connection that is being opened may take: attempts that come now wait for it.
     pub fn begin_forecast(&mut self, token: Token) {
-        let Some(connection) = self.connections.get_mut(token) else { return };
+        let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {
             connection.forecast = true;
             forecast.begin();
         }
     }
 
-    /// Ends the forecast of a connection. `streams` is how many it takes, if that is known.
+    /// Ends the forecast of a connection, unless it is closed. `streams` is how many it takes, if that is known.
     pub fn end_forecast(&mut self, token: Token, streams: Option<usize>) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let counted = std::mem::take(&mut connection.forecast);
@@ -203,7 +204,7 @@ impl<S> Pool<S> {
     /// Notes that the server of a connection has chosen HTTP/1.1: attempts that wait for a stream get a connection.
     pub fn set_single(&mut self, token: Token) {
         self.end_forecast(token, Some(1));
-        let Some(connection) = self.connections.get(token) else { return };
+        let Some(connection) = self.connections.existing(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {
             forecast.set_single();
         }

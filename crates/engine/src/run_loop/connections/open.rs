@@ -13,7 +13,7 @@ use std::io;
 use std::time::Duration;
 use wire::url::Scheme;
 
-/// How often a listening unix socket whose queue is full is tried again.
+/// Interval between attempts to connect to a listening unix socket whose queue is full.
 const BACKLOG_RETRY_EVERY: Duration = Duration::from_millis(1);
 
 const CONNECT_TIMED_OUT: AttemptOutcome =
@@ -139,7 +139,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn opened(&mut self, net: &mut N, token: Token) -> Instant {
         let now = net.now();
         self.advance_to(net, now);
-        let Some(connection) = self.pool.connections.get_mut(token) else { return now };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return now };
         match connection.transport.connected(net) {
             Ok(()) => self.established(net, token, now),
             Err(error) => {
@@ -153,7 +153,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// A connection is established: TLS or HTTP begins on it.
     fn established(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
         connection.connected = now;
         if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
@@ -167,7 +167,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// A connection is ready for its first request.
     pub(in crate::run_loop) fn reached(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.pool.connections.get(token) else { return };
+        let Some(connection) = self.pool.connections.existing(token) else { return };
         let host = self.pool.origins[connection.exchange.origin].label;
         self.recorder.connected(connection.connected.nanos_since(connection.opened), host);
         if let Some(op) = self.slots.op_mut(connection.exchange.slot) {

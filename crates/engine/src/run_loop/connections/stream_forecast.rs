@@ -1,9 +1,9 @@
-//! How many streams the connections that are being opened to an origin will take.
+//! Expected number of streams on the connections that are being opened to an origin.
 
 use crate::http2::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// What is known of HTTP/2 at an origin. Attempts wait for a connection that is being opened as long as it is expected to
+/// Knowledge about HTTP/2 at an origin. Attempts wait for a connection that is being opened as long as it is expected to
 /// take them, so that N slots open as many connections as they need and no more.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
@@ -17,7 +17,7 @@ pub(in crate::run_loop) struct StreamForecast {
     pub requests_max: u64,
     /// Streams that a new connection is expected to take.
     expected: usize,
-    /// Whether the last connection that was opened is multiplexed, as far as is known.
+    /// `true` if the last connection that was opened is multiplexed, as far as is known.
     multiplexes: bool,
     /// Connections that are being opened.
     opening: usize,

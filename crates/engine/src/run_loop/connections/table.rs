@@ -46,6 +46,24 @@ impl<T> Table<T> {
         self.places.get_mut(token.index as usize).filter(|(generation, _)| *generation == token.generation)?.1.as_mut()
     }
 
+    /// Returns an entry that must exist.
+    #[inline]
+    #[track_caller]
+    pub fn existing(&self, token: Token) -> Option<&T> {
+        let entry = self.get(token);
+        debug_assert!(entry.is_some(), "{token:?} names no entry");
+        entry
+    }
+
+    /// Returns an entry that must exist.
+    #[inline]
+    #[track_caller]
+    pub fn existing_mut(&mut self, token: Token) -> Option<&mut T> {
+        let entry = self.get_mut(token);
+        debug_assert!(entry.is_some(), "{token:?} names no entry");
+        entry
+    }
+
     /// Takes an entry out.
     pub fn remove(&mut self, token: Token) -> Option<T> {
         let (generation, place) = self.places.get_mut(token.index as usize)?;

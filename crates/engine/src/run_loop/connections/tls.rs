@@ -4,6 +4,7 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::State;
 use crate::run_loop::connections::transport::Received;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::response::ReadStep;
 use crate::tls::{Session, outcome};
 use measure::recorder::Handshake;
@@ -11,6 +12,9 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use rustls::ClientConfig;
 use std::io;
 use std::sync::Arc;
+
+/// Invariant of a connection during its handshake.
+const HAS_SESSION: &str = "a connection in its handshake has a TLS session";
 
 impl<N: Network> RunLoop<'_, N> {
     /// Returns this thread's TLS settings, which are made when the first connection needs them.
@@ -23,7 +27,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     pub(in crate::run_loop) fn begin_handshake(&mut self, net: &mut N, token: Token, now: Instant) {
         let config = self.tls_config();
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let name = crate::tls::server_name(&self.pool.origins[connection.exchange.origin].origin);
         let Some(config) = config else {
             return self.handshake_failed(net, token, (AttemptClass::TlsCert, Cause::CertUnknownIssuer), now);
@@ -40,7 +44,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Sends the part of the handshake that is due.
     pub(in crate::run_loop) fn send_handshake(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;
         match connection.transport.flush(net) {
             Ok(sent) => self.count_sent(slot, sent),
@@ -50,7 +54,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Reads the handshake, and what follows it.
     pub(in crate::run_loop) fn receive_handshake(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let received = connection.transport.recv(net, &mut self.buffers.receive);
         if matches!(received, Received::Nothing) {
             return ReadStep::Drained;
@@ -78,9 +82,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn continue_handshake(&mut self, net: &mut N, token: Token, input: &[u8], drained: bool, now: Instant) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let slot = connection.exchange.slot;
-        let Some(session) = connection.transport.tls_mut() else { return ReadStep::Over };
+        let Some(session) = connection.transport.tls_mut().assert_some(HAS_SESSION) else { return ReadStep::Over };
         session.received(input.len());
         let result = session.handshake(input);
         let is_plain_http = session.begin().starts_with(b"HTTP/");
@@ -109,7 +113,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// The handshake is complete. Sending its end may have closed the connection.
     fn handshake_done(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.get(token) else { return };
-        let Some(session) = connection.transport.tls() else { return };
+        let Some(session) = connection.transport.tls().assert_some(HAS_SESSION) else { return };
         let nanos = now.nanos_since(connection.connected);
         self.recorder.tls_handshake(nanos, if session.is_resumed() { Handshake::Resumed } else { Handshake::Full });
         if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
@@ -120,7 +124,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Ends the attempt whose handshake failed.
     fn handshake_failed(&mut self, net: &mut N, token: Token, why: (AttemptClass, Cause), now: Instant) {
-        let Some(connection) = self.pool.connections.get(token) else { return };
+        let Some(connection) = self.pool.connections.existing(token) else { return };
         self.unreached(net, connection.exchange.slot, AttemptOutcome::failed(why.0, why.1, Phase::Tls), now);
     }
 

@@ -46,7 +46,7 @@ impl<S> Transport<S> {
         self.tls = Some(session);
     }
 
-    /// Takes the session out, to be put back with [`Self::set_tls`]: what it decrypts is read while the connection is
+    /// Takes the session out, to be put back with [`Self::set_tls`]: its plaintext is read while the connection is
     /// borrowed.
     #[inline]
     pub fn take_tls(&mut self) -> Option<Box<Session>> {

@@ -7,7 +7,6 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
 use crate::run_loop::connections::transport::Received;
-use crate::run_loop::response::reader::Reader;
 use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep, transport_failures};
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
@@ -26,6 +25,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Reads what has come on a connection. Returns the current instant.
     pub(in crate::run_loop) fn read_connection(&mut self, net: &mut N, token: Token, mut now: Instant) -> Instant {
         for _ in 0..READS_MAX {
+            // The connection may have been closed since it was ready, or by the read before.
             let Some(connection) = self.pool.connections.get(token) else { return now };
             let exchange = &connection.exchange;
             let step = match exchange.state {
@@ -63,6 +63,7 @@ impl<N: Network> RunLoop<'_, N> {
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wanted) = self.plan.connections.receive_low_water else { return };
+        // The end of a response may have closed the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         if connection.transport.is_tls() {
             // The amount of ciphertext that is still to come is unknown.
@@ -78,11 +79,11 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn discard(&mut self, net: &mut N, token: Token, opaque: u64, now: &mut Instant) -> ReadStep {
         let id = ExchangeId::Connection(token);
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let wanted = (opaque - 1).min(DISCARD_MAX) as usize;
         match connection.transport.discard(net, wanted) {
             Received::Bytes(bytes) => {
-                if let Reader::Http1(reader) = &mut connection.exchange.reader {
+                if let Some(reader) = connection.exchange.reader.http1_mut() {
                     reader.skip(bytes as u64);
                 }
                 *now = net.now();
@@ -102,7 +103,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn receive(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let head_alone = connection.exchange.large_bodies && connection.exchange.reader.head().is_none();
         let size = if head_alone { HEAD_BUFFER_BYTES } else { self.buffers.receive.len() };
         match connection.transport.recv(net, &mut self.buffers.receive[..size]) {
@@ -199,7 +200,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// final head is known.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
-        let Reader::Http1(reader) = &self.pool.connections.get(token)?.exchange.reader else { return None };
+        let reader = &self.pool.connections.existing(token)?.exchange.reader;
         reader.head().is_none().then(|| (reader.interim(), reader.is_within_head()))
     }
 
@@ -222,14 +223,14 @@ impl<N: Network> RunLoop<'_, N> {
         let (mut at, mut body) = (0, 0);
         let mut cut = None;
         loop {
-            let connection = self.pool.connections.get_mut(token)?;
+            let connection = self.pool.connections.existing_mut(token)?;
             let exchange = &mut connection.exchange;
             if exchange.reader.is_untouched() {
                 // Values of a head that was cut off do not belong to the next one.
                 self.notes.clear_head();
             }
             let op = self.slots.op_mut(exchange.slot)?;
-            let Reader::Http1(reader) = &mut exchange.reader else { return None };
+            let reader = exchange.reader.http1_mut()?;
             let (read, matched) = if reader.head().is_some() {
                 (reader.read(&input[at..], &mut |_, _| {}), 0)
             } else {

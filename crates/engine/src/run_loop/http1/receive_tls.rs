@@ -8,15 +8,19 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
 use crate::run_loop::connections::transport::Received;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep, transport_failures};
 use crate::tls::outcome;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use wire::message::Reading;
 
+/// Invariant of connections whose ciphertext is read.
+const HAS_SESSION: &str = "a connection with TLS has a session";
+
 impl<N: Network> RunLoop<'_, N> {
     /// Reads what has come of a response inside TLS.
     pub(super) fn receive_tls(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         match connection.transport.recv(net, &mut self.buffers.receive) {
             Received::Bytes(bytes) => {
                 if let Some(session) = connection.transport.tls_mut() {
@@ -52,7 +56,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     fn flag_unclean(&mut self, token: Token) {
-        let Some(connection) = self.pool.connections.get(token) else { return };
+        let Some(connection) = self.pool.connections.existing(token) else { return };
         if connection.transport.tls().is_some_and(|session| !session.peer_closed())
             && let Some(op) = self.slots.op_mut(connection.exchange.slot)
         {
@@ -70,11 +74,12 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) -> ReadStep {
         let id = ExchangeId::Connection(token);
+        // The first request after a handshake may have failed and closed the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
         if connection.http2.is_some() {
             return self.read_frames(net, token, input, drained, now);
         }
-        let Some(mut session) = connection.transport.take_tls() else { return ReadStep::Over };
+        let Some(mut session) = connection.transport.take_tls().assert_some(HAS_SESSION) else { return ReadStep::Over };
         let mut parsed = Parsed::default();
         let result = session.feed(input, |piece| {
             self.parse_piece(token, piece, &mut parsed, now);
@@ -82,7 +87,7 @@ impl<N: Network> RunLoop<'_, N> {
         });
         let counted = session.attribute(parsed.body);
         let (peer_closed, wants_write) = (session.peer_closed(), session.wants_write());
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         connection.transport.set_tls(session);
         let ended = drained && connection.exchange.closing;
         connection.exchange.closing |= peer_closed || result.is_err();
@@ -117,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Reads what came on an idle connection. Returns whether it makes the connection unusable.
     pub(in crate::run_loop) fn is_unusable_tls(&mut self, net: &mut N, token: Token) -> bool {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return false };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return false };
         loop {
             let bytes = match connection.transport.recv(net, &mut self.buffers.receive) {
                 Received::Bytes(bytes) => bytes,
@@ -125,7 +130,7 @@ impl<N: Network> RunLoop<'_, N> {
                 Received::Nothing => return false,
                 Received::End | Received::Broken(_) => return true,
             };
-            let Some(session) = connection.transport.tls_mut() else { return true };
+            let Some(session) = connection.transport.tls_mut().assert_some(HAS_SESSION) else { return true };
             session.received(bytes);
             let mut unexpected = false;
             let result = session.feed(&self.buffers.receive[..bytes], |_| {

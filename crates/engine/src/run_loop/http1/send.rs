@@ -1,9 +1,10 @@
 //! Requests of HTTP/1: the head at once, the body piece by piece as the kernel takes it.
 
 use crate::network::{Network, Token};
-use crate::plan::{Answers, Wanted};
+use crate::plan::{ResponseBody, ExpectedChecksum};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::request::upload::PIECES_MAX;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
@@ -33,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn send_http1_request(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let exchange = &mut connection.exchange;
         let slot = exchange.slot;
         let Some(op) = self.slots.op_mut(slot) else { return };
@@ -46,7 +47,7 @@ impl<N: Network> RunLoop<'_, N> {
         template.http1.write(self.requests.target(), self.requests.fields(), &mut self.buffers.send);
         let plan = &self.plan.mix.requests()[op.request];
         exchange.reader.start(if plan.method.as_ref() == "HEAD" { RequestKind::Head } else { RequestKind::Other });
-        if matches!(plan.answers, Answers::Digested(Wanted::Told)) {
+        if matches!(plan.response_body, ResponseBody::Hashed(ExpectedChecksum::FromResponse)) {
             exchange.reader.keep_trailers();
         }
         exchange.state = State::Active;
@@ -82,7 +83,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Sends the buffer, and keeps what the kernel does not take.
     #[inline]
     fn send_buffer(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
-        let connection = self.pool.connections.get_mut(token)?;
+        let connection = self.pool.connections.existing_mut(token)?;
         let bytes = &self.buffers.send;
         let unsent = &mut connection.exchange.unsent;
         match connection.transport.send(net, bytes) {
@@ -109,7 +110,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Sends what was kept.
     fn send_kept(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
-        let connection = self.pool.connections.get_mut(token)?;
+        let connection = self.pool.connections.existing_mut(token)?;
         let unsent = &mut connection.exchange.unsent;
         match connection.transport.send(net, unsent) {
             Ok(wire) => {
@@ -145,6 +146,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn send_on(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
         for _ in 0..PIECES_MAX {
+            // The connection may have been closed since it was ready, or by the send before.
             let Some(connection) = self.pool.connections.get(token) else { return };
             let exchange = &connection.exchange;
             let body_left = exchange.upload.as_ref().is_some_and(|upload| upload.is_under_way());
@@ -163,8 +165,9 @@ impl<N: Network> RunLoop<'_, N> {
             } else {
                 self.send_kept(net, token, now)
             };
+            // `None`: sending has failed.
             let Some(sent) = sent else { return };
-            let Some(exchange) = self.pool.exchange(id) else { return };
+            let Some(exchange) = self.pool.running(id) else { return };
             if exchange.upload.as_ref().map(|upload| upload.taken()) != before {
                 self.expect_progress(id, now);
             }
@@ -177,7 +180,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Sends what TLS still holds. Then the request is sent.
     fn flush(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         if !connection.transport.is_flushed() {
             let slot = connection.exchange.slot;
             match connection.transport.flush(net) {
@@ -186,7 +189,7 @@ impl<N: Network> RunLoop<'_, N> {
                 Err(error) => return self.send_failed(net, token, &error, now),
             }
         }
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         if connection.transport.is_flushed()
             && let Some(upload) = &mut connection.exchange.upload
             && upload.mark_sent()
@@ -221,7 +224,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns how an attempt ends whose connection was lost, whichever way that was noticed: with the request when not all
     /// of it could be sent and no response came, with the response when its head came.
     pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
-        let Some(exchange) = self.pool.exchange(id) else { return outcome };
+        let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else { return outcome };
         let Some(upload) = &exchange.upload else { return outcome };
         let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
         match exchange.reader.head() {

@@ -1,4 +1,4 @@
-//! What happens on a stream: its response comes, it has space for the request's body, or it ends.
+//! Events of a stream: its response comes, it has space for the request's body, or it ends.
 
 use crate::http2::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
@@ -149,7 +149,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the connection and the key of an open stream.
+    /// Returns the connection and the key of a stream; `None` once it has ended.
     pub(super) fn open_key(&self, stream: Token) -> Option<(Token, Key)> {
         let stream = self.pool.streams.get(stream)?;
         Some((stream.connection, stream.key?))

@@ -25,9 +25,9 @@ pub(in crate::run_loop) struct Multiplexed {
     pub responses: u64,
     /// Streams whose requests the kernel does not have yet.
     pub unsent: Vec<Token>,
-    /// When bytes came last.
+    /// Time at which bytes came last.
     pub last_received: Instant,
-    /// Why the connection was lost, where frames do not tell.
+    /// The reason for which the connection was lost, where frames do not show it.
     pub lost: Option<Lost>,
     /// Waits in `Pool::to_send` for its turn.
     pub queued: bool,

@@ -6,16 +6,20 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
 use crate::run_loop::connections::transport::Received;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::response::ReadStep;
 use crate::tls::outcome;
 use bytes::Bytes;
 use measure::{Flag, Instant, Phase};
 
+/// Invariant of connections that frames come from.
+const MULTIPLEXED: &str = "frames come from a multiplexed connection";
+
 impl<N: Network> RunLoop<'_, N> {
     /// Reads what has come on a multiplexed connection.
     pub(in crate::run_loop) fn receive_frames(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
-        let Some(http2) = &mut connection.http2 else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
+        let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return ReadStep::Over };
         if http2.session.input_waits() {
             // Goes on after what waits to be sent.
             return ReadStep::Drained;
@@ -49,7 +53,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Reads the frames in the first `bytes` bytes of the buffer.
     fn read_frames_of_buffer(&mut self, net: &mut N, token: Token, bytes: usize, now: Instant) -> ReadStep {
         let drained = bytes < self.buffers.receive.len();
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let buffer = std::mem::take(&mut self.buffers.receive);
         match &mut connection.http2 {
             Some(http2) if !connection.transport.is_tls() => {
@@ -77,8 +81,8 @@ impl<N: Network> RunLoop<'_, N> {
         drained: bool,
         now: Instant,
     ) -> ReadStep {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
-        let Some(http2) = &mut connection.http2 else { return ReadStep::Over };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
+        let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return ReadStep::Over };
         let mut result = Ok(());
         let mut closed = false;
         match connection.transport.tls_mut() {
@@ -112,10 +116,11 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// The peer has closed its side.
     fn frames_ended(&mut self, net: &mut N, token: Token, now: Instant) {
+        // The last frames may have ended the last stream, which closes the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
         let unclean = connection.transport.tls().is_some_and(|tls| !tls.peer_closed());
-        let Some(http2) = &mut connection.http2 else { return };
+        let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.session.feed_end();
         for stream in if unclean { http2.streams.clone() } else { Vec::new() } {
             if let Some(slot) = self.active_slot(stream)
@@ -130,9 +135,10 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// The connection is lost.
     fn lose_connection(&mut self, net: &mut N, token: Token, lost: Lost, now: Instant) {
+        // The frames before may have ended the last stream, which closes the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
-        let Some(http2) = &mut connection.http2 else { return };
+        let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.lost.get_or_insert(lost);
         self.abort_streams(net, token, now);
     }
@@ -147,7 +153,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Lets a session proceed, and handles the events of its streams.
     pub(super) fn drive_session(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(http2) = self.pool.multiplexed(token) else { return };
+        let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) else { return };
         let mut events = std::mem::take(&mut self.buffers.events);
         http2.session.drive(&mut events);
         self.handle_events(net, token, events, now);
@@ -160,7 +166,7 @@ impl<N: Network> RunLoop<'_, N> {
         if accepts {
             self.add_streams(token);
         } else {
-            // First of all: what is sent again must not use this connection.
+            // Comes first: requests that are sent again must not use this connection.
             self.retire(net, token);
         }
         for event in events.drain(..) {
@@ -180,7 +186,7 @@ impl<N: Network> RunLoop<'_, N> {
         let receiver = events.iter().find(|event| self.is_current(event)).map(|event| event.owner);
         // Without any active stream, the bytes count with the next attempt.
         let Some(receiver) = receiver.or_else(|| self.any_active_stream(token)) else { return };
-        let Some(http2) = self.pool.multiplexed(token) else { return };
+        let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) else { return };
         let overhead = http2.unattributed.attribute(body) - body;
         if overhead > 0 {
             self.count_received(ExchangeId::Stream(receiver), overhead as usize, 0, now);

@@ -7,12 +7,16 @@ use crate::http2::Key;
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::invariant::Invariant;
 use bytes::Bytes;
 use measure::Instant;
 use std::io;
 
 /// System calls with which one connection sends before others get their turn.
 const SENDS_MAX: usize = 16;
+
+/// Invariant of connections that frames are sent on.
+const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
     /// Sends pieces of a request's body while the stream has space for them. They count as sent once the session has them,
@@ -37,7 +41,7 @@ impl<N: Network> RunLoop<'_, N> {
         let id = ExchangeId::Stream(stream);
         let Some(exchange) = self.pool.running(id) else { return };
         let slot = exchange.slot;
-        let Some(upload) = &mut exchange.upload else { return };
+        let Some(upload) = exchange.upload.as_mut().assert_some("a piece belongs to a body") else { return };
         let last = upload.is_made();
         let data = upload.take(self.buffers.send.len()) as u64;
         let newly_sent = upload.mark_sent();
@@ -78,8 +82,9 @@ impl<N: Network> RunLoop<'_, N> {
     fn send_output(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let mut read_on = false;
         for _ in 0..SENDS_MAX {
+            // Events of its streams may have closed the connection.
             let Some(connection) = self.pool.connections.get_mut(token) else { return false };
-            let Some(http2) = &mut connection.http2 else { return false };
+            let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return false };
             if !http2.session.has_output() && connection.transport.is_flushed() {
                 let input_waits = http2.session.input_waits();
                 if !http2.session.take_blocked() && !input_waits {
@@ -110,9 +115,9 @@ impl<N: Network> RunLoop<'_, N> {
     /// Frames could not be sent. What came before the connection broke is read first, so that it does not matter whether
     /// this or a failed read is noticed first.
     fn send_frames_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         connection.exchange.closing = true;
-        let Some(http2) = &mut connection.http2 else { return };
+        let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.lost.get_or_insert(Lost::broken(error));
         self.read_connection(net, token, now);
         // There may be more to read.

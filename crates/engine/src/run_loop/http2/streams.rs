@@ -9,11 +9,15 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
+use crate::run_loop::invariant::Invariant;
 use crate::tls;
 use crate::unattributed::Unattributed;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use wire::response::RequestKind;
 use wire::url::Scheme;
+
+/// Invariant of connections with streams.
+const MULTIPLEXED: &str = "the connection of a stream is open and multiplexed";
 
 const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
 const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Send);
@@ -21,7 +25,7 @@ const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Inte
 impl<N: Network> RunLoop<'_, N> {
     /// Returns whether a connection that is ready for requests uses HTTP/2: by ALPN with TLS, else because the plan says so.
     pub(in crate::run_loop) fn speaks_http2(&self, token: Token) -> bool {
-        let Some(connection) = self.pool.connections.get(token) else { return false };
+        let Some(connection) = self.pool.connections.existing(token) else { return false };
         let origin = &self.pool.origins[connection.exchange.origin];
         origin.forecast.is_some()
             && match connection.transport.tls() {
@@ -32,7 +36,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Makes a connection multiplexed. The attempt that it was opened for gets the first stream.
     pub(in crate::run_loop) fn multiplex(&mut self, net: &mut N, token: Token, now: Instant) {
-        let Some(connection) = self.pool.connections.get_mut(token) else { return };
+        let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;
         let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref();
         let Some(session) = Session::new(forecast.map_or(1, |forecast| forecast.at_once)) else {
@@ -55,18 +59,20 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Adds a free stream to a connection, without putting it among those of its origin.
     fn add_stream(&mut self, token: Token) -> Option<Token> {
-        let stream = self.pool.connections.get(token)?.idle_stream(token);
+        let stream = self.pool.connections.existing(token)?.idle_stream(token);
         let place = self.pool.streams.reserve();
         self.pool.streams.insert(place, stream);
-        self.pool.multiplexed(token)?.streams.push(place);
+        self.pool.multiplexed(token).assert_some(MULTIPLEXED)?.streams.push(place);
         Some(place)
     }
 
     /// Adds as many streams as the plan and the peer allow: one until the peer has sent its settings.
     pub(in crate::run_loop) fn add_streams(&mut self, token: Token) {
-        let Some(connection) = self.pool.connections.get(token) else { return };
+        let Some(connection) = self.pool.connections.existing(token) else { return };
+        // A connection that takes no more requests gets no streams.
         let Some(http2) = connection.http2.as_ref().filter(|http2| !http2.retiring) else { return };
-        let Some(forecast) = &self.pool.origins[connection.exchange.origin].forecast else { return };
+        let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref();
+        let Some(forecast) = forecast.assert_some("HTTP/2 is only used where it is planned") else { return };
         let usable = forecast.usable(http2.session.streams_allowed());
         let is_forecast_over = connection.forecast && http2.session.has_settings();
         for _ in http2.streams.len()..usable {
@@ -81,7 +87,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Sends the request of a stream's attempt.
     pub(in crate::run_loop) fn open_stream(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Stream(token);
-        let Some(stream) = self.pool.streams.get(token) else { return };
+        let Some(stream) = self.pool.streams.existing(token) else { return };
         let (connection, slot, origin) = (stream.connection, stream.exchange.slot, stream.exchange.origin);
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.exchange = Some(id);
@@ -101,9 +107,10 @@ impl<N: Network> RunLoop<'_, N> {
             return self.cut(net, id, REQUEST_DEFECT, now);
         };
         let has_body = upload.is_some();
-        let opened = self.pool.multiplexed(connection).and_then(|http2| http2.open(token, request, has_body));
+        let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
+        let opened = http2.and_then(|http2| http2.open(token, request, has_body));
         let Some((key, requests)) = opened else {
-            // Nothing was sent: the same attempt goes elsewhere.
+            // The connection takes no more requests. Nothing was sent: the same attempt goes elsewhere.
             if let Some(op) = self.slots.op_mut(slot) {
                 op.attempt.exchange = None;
             }
@@ -131,7 +138,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Releases the stream of an ended attempt. A stream that has not ended is reset; its connection remains usable.
     pub(in crate::run_loop) fn release_stream(&mut self, net: &mut N, token: Token) {
-        let Some(stream) = self.pool.streams.get_mut(token) else { return };
+        let Some(stream) = self.pool.streams.existing_mut(token) else { return };
         let connection = stream.connection;
         let key = stream.key.take();
         let was_active = stream.exchange.state == State::Active;
@@ -140,7 +147,7 @@ impl<N: Network> RunLoop<'_, N> {
         if key.is_some() {
             self.pool.send_later(connection);
         }
-        let Some(http2) = self.pool.multiplexed(connection) else { return };
+        let Some(http2) = self.pool.multiplexed(connection).assert_some(MULTIPLEXED) else { return };
         http2.active -= usize::from(was_active);
         if let Some(key) = key {
             http2.session.cancel(key);
@@ -182,6 +189,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// A stream has timed out. When no byte at all came since its attempt began, its connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
+        // A connection of HTTP/1 is closed by its only attempt.
         let ExchangeId::Stream(token) = id else { return };
         if let Some(connection) = self.pool.streams.get(token).map(|stream| stream.connection)
             && self.pool.multiplexed(connection).is_some_and(|http2| http2.last_received < since)

@@ -42,7 +42,7 @@ pub(in crate::run_loop) struct ClientStalls {
     cpu_nanos: u64,
     /// Start and end of the last wait.
     waited: (Instant, Instant),
-    /// When the events of the last wait may have come, and when they had not come yet.
+    /// The latest and the earliest time at which the events of the last wait may have come.
     ready_since: Instant,
     not_before: Instant,
     /// Time for which this thread waited for a core, when it was last read.
@@ -99,8 +99,8 @@ impl ClientStalls {
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel dates the
-    /// newest byte of a read, and on a multiplexed connection another response may have come before it. The time for which this
+    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel
+    /// has a timestamp of the newest byte of a read, and on a multiplexed connection another response may have come before it. The time for which this
     /// thread waited for a core bounds that.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
@@ -186,6 +186,7 @@ impl<N: Network> RunLoop<'_, N> {
         let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.unread = Some(sample.at_least(longest));
+        // A server may respond to a request of HTTP/2 before the kernel has it.
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
         // On a multiplexed connection, what was read last may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;

@@ -1,4 +1,4 @@
-//! How busy a thread is.
+//! The load of a thread.
 
 use crate::network::{Network, ThreadUse, Waited};
 use crate::run_loop::RunLoop;
@@ -11,7 +11,7 @@ const FROZEN_MIN: Duration = Duration::from_millis(150);
 /// The load of one thread in the current interval.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ThreadLoad {
-    /// When the last step began.
+    /// Start of the last step.
     pub step_began: Instant,
     /// Waits, and those of them that found events already there.
     polls: u64,

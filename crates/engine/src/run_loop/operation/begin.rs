@@ -3,7 +3,7 @@
 use super::delete_batch::DeleteBatch;
 use super::op::{Op, Pages};
 use crate::network::Network;
-use crate::plan::{Choice, Lot, Pick, RangeChoice, Spread, Subject};
+use crate::plan::{Choice, BatchObjects, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Attempt;
@@ -95,12 +95,12 @@ impl<N: Network> RunLoop<'_, N> {
             }
             Pick::Fresh => of(request, Subject::Fresh(number)),
             Pick::Container => of(request, Subject::Container),
-            Pick::Spent { instead } => match self.written.deletable.pop_front() {
+            Pick::Written { instead } => match self.written.deletable.pop_front() {
                 Some(written) => of(request, Subject::Fresh(written)),
                 None => of(instead, Subject::Fresh(number)),
             },
-            Pick::Batch(batch) => match (self.delete_batch(batch, number), batch.of) {
-                (None, Lot::Spent { instead }) => of(instead, Subject::Fresh(number)),
+            Pick::Batch(batch) => match (self.delete_batch(batch, number), batch.objects) {
+                (None, BatchObjects::Written { instead }) => of(instead, Subject::Fresh(number)),
                 (batch, _) => Chosen { request, subject: Subject::Container, batch },
             },
         }

@@ -2,7 +2,7 @@
 
 use super::{BAD_MESSAGE, ERROR_WITHIN_200};
 use crate::network::Network;
-use crate::plan::{Batch, Lot, Subject};
+use crate::plan::{Batch, BatchObjects, Subject};
 use crate::run_loop::RunLoop;
 use crate::run_loop::response::refusal;
 use measure::AttemptOutcome;
@@ -22,14 +22,14 @@ impl<N: Network> RunLoop<'_, N> {
     /// it are not chosen again, however the operation ends.
     pub(super) fn delete_batch(&mut self, batch: Batch, number: u64) -> Option<Box<DeleteBatch>> {
         let targets = &self.plan.targets;
-        let most = batch.most.get();
+        let most = batch.size_max.get();
         let key = |subject| targets.area().and_then(|area| area.key_in_bucket(subject, &mut self.requests.key));
-        let keys: Vec<_> = match batch.of {
-            Lot::Spent { .. } => {
+        let keys: Vec<_> = match batch.objects {
+            BatchObjects::Written { .. } => {
                 let count = self.written.deletable.len().min(most as usize);
                 self.written.deletable.drain(..count).map(Subject::Fresh).filter_map(key).collect()
             }
-            Lot::Targets => {
+            BatchObjects::Targets => {
                 let first = number.saturating_mul(most);
                 let end = first.saturating_add(most).min(targets.count());
                 (first..end).map(Subject::Target).filter_map(key).collect()
@@ -50,7 +50,7 @@ impl DeleteBatch {
 /// Judges the response to such a message. `message` gets the explanation of a failure.
 ///
 /// # Errors
-/// When an object was not deleted, or the response does not tell whether all were.
+/// When an object was not deleted, or the response does not show whether all were.
 pub(super) fn judge(response: &[u8], message: &mut String) -> Result<(), AttemptOutcome> {
     let errors = DeleteResult::parse(response).map_err(|_| BAD_MESSAGE)?.errors;
     let Some(first) = errors.first() else { return Ok(()) };

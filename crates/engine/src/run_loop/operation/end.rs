@@ -97,6 +97,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns the body bytes of the slot's attempt, and its response.
     fn final_response(&self, slot: u32) -> (u64, FinalResponse) {
         let id = self.slots.op(slot).and_then(|op| op.attempt.exchange);
+        // An attempt that got no connection has no exchange.
         let Some(exchange) = id.and_then(|id| self.pool.exchange(id)) else { return (0, FinalResponse::NONE) };
         let body_bytes = exchange.reader.body_bytes();
         let Some(head) = exchange.reader.head() else { return (body_bytes, FinalResponse::NONE) };

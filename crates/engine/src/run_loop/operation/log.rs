@@ -19,15 +19,15 @@ pub struct OpEntry {
     pub subject: Subject,
     /// The range that was requested.
     pub range: Option<ByteRange>,
-    /// When it should have started.
+    /// Time at which it should have started.
     pub intended: Instant,
-    /// When the client started it.
+    /// Time at which the client started it.
     pub started: Instant,
-    /// When its first byte was handed to the kernel.
+    /// Time at which its first byte was handed to the kernel.
     pub sent: Option<Instant>,
-    /// When the first byte of its final response was read.
+    /// Time at which the first byte of its final response was read.
     pub first_byte: Option<Instant>,
-    /// When it ended.
+    /// Time at which it ended.
     pub end: Instant,
     /// Time for opening its connections, in nanoseconds.
     pub connect_nanos: Option<u64>,
@@ -39,11 +39,11 @@ pub struct OpEntry {
     pub hops: u16,
     /// Its requests in order, when it was redirected; empty otherwise.
     pub chain: Vec<HopEntry>,
-    /// How its last attempt ended.
+    /// Outcome of its last attempt.
     pub outcome: AttemptOutcome,
     /// Status of its final response.
     pub status: Option<u16>,
-    /// Where its final response leads, when that is a redirect which was not followed.
+    /// Target of its final response, when that is a redirect which was not followed.
     pub location: Location,
     /// Bytes of the object that it moved: the body of its final response, or of the request of an upload.
     pub body_bytes: u64,
@@ -62,9 +62,9 @@ pub struct OpEntry {
 pub struct HopEntry {
     /// The host that it was sent to.
     pub host: Label,
-    /// When its first byte was handed to the kernel.
+    /// Time at which its first byte was handed to the kernel.
     pub sent: Option<Instant>,
-    /// When its response was complete.
+    /// Time at which its response was complete.
     pub end: Instant,
     /// Status of its response.
     pub status: Option<u16>,

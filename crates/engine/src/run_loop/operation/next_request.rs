@@ -1,4 +1,4 @@
-//! What follows a successful request within its operation: another page of a listing, or the parts of an upload.
+//! The requests that follow a successful one within its operation: another page of a listing, or the parts of an upload.
 
 use super::delete_batch;
 use super::multipart::MultipartUpload;
@@ -10,7 +10,7 @@ use crate::run_loop::response::body::BodySink;
 use measure::AttemptOutcome;
 use wire::s3::{Completed, InitiatedUpload, ListResult};
 
-/// What follows an attempt within its operation.
+/// The requests that follow an attempt within its operation.
 pub(in crate::run_loop) enum Next {
     Nothing,
     /// Another request.
@@ -23,7 +23,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns what follows the slot's attempt, which has just ended with `outcome`.
     ///
     /// # Errors
-    /// How the operation ends when the response does not tell what follows.
+    /// The outcome of the operation, when the response does not show what follows.
     pub(in crate::run_loop) fn next_request(
         &mut self,
         slot: u32,

@@ -1,4 +1,4 @@
-//! An operation in flight, and what is recorded of it.
+//! An operation in flight, and the samples of it that are recorded.
 
 use super::delete_batch::DeleteBatch;
 use super::log::OpEntry;
@@ -19,7 +19,7 @@ use wire::response::Location;
 pub(in crate::run_loop) struct Pages {
     /// Pages read.
     pub read: u32,
-    /// Where the next page begins, as a part of the query.
+    /// The start of the next page, as a part of the query.
     pub next: Option<Box<str>>,
     /// Body bytes of the pages that were read.
     pub body_bytes: u64,
@@ -40,9 +40,9 @@ pub(in crate::run_loop) struct Op<'p> {
     pub intended: Instant,
     pub started: Instant,
     pub sent: Option<Instant>,
-    /// When the last byte of its request was handed to the kernel, for uploads.
+    /// Time at which the last byte of its request was handed to the kernel, for uploads.
     pub sent_all: Option<Instant>,
-    /// How long its bodies have waited for `100 Continue`.
+    /// Time for which its bodies have waited for `100 Continue`.
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
@@ -53,7 +53,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
     pub origin: usize,
-    /// Where its request was redirected to.
+    /// Target of the redirect that it follows.
     pub redirect: Option<Box<RedirectTarget>>,
     /// Redirects followed so far.
     pub redirects: u16,
@@ -66,7 +66,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub group: Option<LabelId>,
     /// The server has refused `Expect: 100-continue` with a 417.
     pub expectation_failed: bool,
-    /// What happens to the body that is being read.
+    /// Consumer of the body that is being read.
     pub body: BodySink<'p>,
     /// The progress of a listing.
     pub pages: Pages,
@@ -226,7 +226,7 @@ impl<'p> Op<'p> {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct FinalResponse {
     pub status: Option<u16>,
-    /// Where it leads, when it is a redirect. Only when every operation is logged.
+    /// Its target, when it is a redirect. Only when every operation is logged.
     pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,

@@ -5,8 +5,12 @@ use crate::network::Network;
 use crate::plan::Then;
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
+use crate::run_loop::invariant::Invariant;
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Instant};
+
+/// Invariant of operations whose parts are sent.
+const HAS_UPLOAD: &str = "the operation of a part has an upload";
 
 impl<N: Network> RunLoop<'_, N> {
     /// Returns whether the slot's operation is a multipart upload, or a part of one.
@@ -30,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
     fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.find_op_mut(slot) else { return };
         let number = op.number;
-        let Some(multipart) = &mut op.multipart else { return };
+        let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         let request = multipart.plan.part;
         let Some((part, query)) = multipart.next_part((slot, number)) else { return };
         let part = op.of_part(part, request, query, now);
@@ -45,13 +49,13 @@ impl<N: Network> RunLoop<'_, N> {
         if outcome != AttemptOutcome::OK {
             self.recorder.wasted(window);
         }
-        let Some(part) = child.part else { return };
+        let Some(part) = child.part.assert_some("the operation in the slot of a part is a part") else { return };
         let (parent, number) = part.of;
         // The end of the run may have ended the operation.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
         op.sent_all = op.sent_all.max(child.sent_all);
-        let Some(multipart) = &mut op.multipart else { return };
+        let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         let sent = PartResult { etag: child.attempt.etag, sent_body: child.attempt.sent_body, window };
         multipart.end_part(part.index, sent, outcome);
         if multipart.has_more() {
@@ -75,7 +79,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Completes the slot's upload, or aborts it when a part has failed.
     pub(in crate::run_loop) fn finish_multipart(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
-        let Some(multipart) = &mut op.multipart else { return };
+        let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         op.pages.next = Some(multipart.query());
         op.request = match multipart.failed {
             Some(_) => multipart.plan.abort,

@@ -7,7 +7,7 @@ use measure::Instant;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slot<'p> {
     pub op: Option<Op<'p>>,
-    /// When its last operation ended.
+    /// End of its last operation.
     pub freed: Instant,
     /// Measured operations that it has started.
     pub taken: u64,
@@ -23,7 +23,7 @@ pub(in crate::run_loop) struct Slots<'p> {
     pub in_flight: usize,
     /// Slots of parts that are free again.
     free_part_slots: Vec<u32>,
-    /// When operations are checked for defects.
+    /// Time of the next check of operations for defects.
     pub next_check: Instant,
 }
 

@@ -33,7 +33,7 @@ pub struct OpenUploads {
     pub unknown: u64,
 }
 
-/// What a run leaves at the server.
+/// Objects and uploads that a run leaves at the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// Multipart uploads.
@@ -106,7 +106,7 @@ impl WrittenObjects {
     }
 }
 
-/// Returns whether the server may have carried out the request without this client knowing.
+/// Returns whether the server may have processed the request without this client knowing.
 fn may_be_done(class: AttemptClass) -> bool {
     use AttemptClass::{
         ClosedEarly, Incomplete, InflightAtEnd, Interrupted, Protocol, Reset, TimeoutHead, TimeoutIdle, TimeoutTotal,

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often parked slots check whether the profile wants them.
+/// Interval between checks whether the profile wants parked slots.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
 /// The slots that wait for their next operation.

@@ -102,9 +102,9 @@ impl<'p> Open<'p> {
         base + turn * u64::from(self.share.threads) + u64::from(self.share.thread)
     }
 
-    /// Calls `tell` with the intended starts that have been offered by `now` and were not told before.
+    /// Calls `note` with the intended starts that have been offered by `now` and were not passed to it before.
     #[inline]
-    pub fn offer(&mut self, now: Instant, timeline: &Timeline, mut tell: impl FnMut(Instant)) {
+    pub fn offer(&mut self, now: Instant, timeline: &Timeline, mut note: impl FnMut(Instant)) {
         while let Some(at) = self.offered.peek().filter(|at| *at <= now && *at < timeline.window_end()) {
             if let Some((_, left)) = &mut self.quota
                 && timeline.measures(at)
@@ -114,7 +114,7 @@ impl<'p> Open<'p> {
                 }
                 *left -= 1;
             }
-            tell(at);
+            note(at);
             self.offered.advance();
         }
     }

@@ -53,6 +53,7 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             now = self.now_in_burst(net, started, now);
+            // Only called for the closed model.
             let Pacer::Closed(closed) = &mut self.pacer else { return now };
             closed.exhausted |= self.control.is_spent();
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
@@ -89,6 +90,7 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             let timeline = *self.recorder.timeline();
+            // Only called for the open model.
             let Pacer::Open(open) = &mut self.pacer else { return now };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
                 open.starved = open.starved.filter(|_| open.free_slots.is_empty());
@@ -162,15 +164,15 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Drops the arrivals that were due and have not started, once, at the end of the window.
     pub(in crate::run_loop) fn drop_rest(&mut self, net: &mut N, now: Instant) {
-        if !matches!(&self.pacer, Pacer::Open(open) if !open.rest_is_dropped()) {
+        let Pacer::Open(open) = &mut self.pacer else { return };
+        if open.rest_is_dropped() {
             return;
         }
-        self.offer(now);
         let timeline = *self.recorder.timeline();
-        let Pacer::Open(open) = &mut self.pacer else { return };
+        let recorder = &mut self.recorder;
+        open.offer(now, &timeline, |at| recorder.scheduled(at, 1));
         let end = timeline.window_end();
         let freed = open.free_slots.iter().filter(|slot| self.slots.get(**slot).freed < end).count();
-        let recorder = &mut self.recorder;
         open.drop_rest(freed, &timeline, |at, could_start| recorder.dropped(at, could_start));
         if self.ends_at_once() {
             self.abandon_reads(net, now);

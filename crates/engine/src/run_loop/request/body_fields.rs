@@ -8,13 +8,13 @@ use crate::plan::{BodyPlan, Framing};
 pub(super) struct BodyFacts<'a> {
     pub plan: &'a BodyPlan,
     pub bytes: u64,
-    /// Whether the server is asked before the body is sent.
+    /// `true` to wait for `100 Continue` before the body is sent.
     pub expect_continue: bool,
     /// The value of `Content-MD5`, where it is sent.
     pub md5: Option<&'a str>,
 }
 
-/// Adds the field that tells where the body ends.
+/// Adds the field that delimits the body.
 pub(super) fn push_framing(body: &BodyFacts<'_>, fields: &mut Fields) -> Frame {
     match body.plan.framing {
         Framing::Length => {

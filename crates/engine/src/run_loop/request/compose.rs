@@ -126,8 +126,8 @@ impl RequestWriter {
             None => digest(|_| Ok(false)),
         };
         let frame = match (&plan.auth, &template.signed, signer) {
-            (Auth::S3 { carried, payload, .. }, Some(covered), Some(signer)) => {
-                let signing = Signing { signer, carried: *carried, payload: *payload, now: time };
+            (Auth::S3 { place, payload, .. }, Some(covered), Some(signer)) => {
+                let signing = Signing { signer, place: *place, payload: *payload, now: time };
                 sign(signing, covered, target, body.as_ref(), &mut digest_body, fields)?
             }
             _ => body.as_ref().map_or(Frame::Length, |body| {

@@ -15,9 +15,9 @@ pub(in crate::run_loop) struct Fields {
 
 #[derive(Clone, Copy, Debug)]
 struct FieldEnd {
-    /// Where the name ends in `lines`.
+    /// End of the name in `lines`.
     name: u32,
-    /// Where the line ends, its line end included.
+    /// End of the line, including `\r\n`.
     line: u32,
 }
 

@@ -4,7 +4,7 @@ use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
 use super::template::SignedFields;
 use super::upload::{Frame, PIECE_BYTES};
-use crate::plan::{Carried, S3Payload};
+use crate::plan::{SignaturePlace, S3Payload};
 use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
@@ -12,10 +12,10 @@ use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
 /// S3's chunks are as long as the pieces of a body.
 const CHUNK: NonZeroU64 = NonZeroU64::new(PIECE_BYTES as u64).expect("a piece has bytes");
 
-/// How a request is signed.
+/// The parameters of a signature.
 pub(super) struct Signing<'a> {
     pub signer: &'a mut Signer,
-    pub carried: Carried,
+    pub place: SignaturePlace,
     pub payload: S3Payload,
     pub now: Timestamp,
 }
@@ -30,9 +30,9 @@ pub(super) fn sign(
     digest: &mut dyn FnMut() -> io::Result<[u8; 32]>,
     fields: &mut Fields,
 ) -> io::Result<Frame> {
-    let Signing { signer, carried, payload, now } = signing;
-    let streaming = match (payload, body, carried) {
-        (S3Payload::Chunks(streaming), Some(body), Carried::Header) if body.plan.source.is_object() => Some(streaming),
+    let Signing { signer, place, payload, now } = signing;
+    let streaming = match (payload, body, place) {
+        (S3Payload::Chunks(streaming), Some(body), SignaturePlace::Header) if body.plan.source.is_object() => Some(streaming),
         _ => None,
     };
     let length = body.map_or(0, |body| body.bytes).to_string();
@@ -54,14 +54,14 @@ pub(super) fn sign(
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let request = sigv4::Request { method: &covered.method, path, query, headers: &headers };
-    match carried {
-        Carried::Query(seconds) => {
+    match place {
+        SignaturePlace::Query(seconds) => {
             let mut query = Vec::new();
             signer.presign(now, seconds, &request, &mut query).map_err(io::Error::other)?;
             let query = String::from_utf8(query).map_err(io::Error::other)?;
             *target = format!("{path}?{query}");
         }
-        Carried::Header => {
+        SignaturePlace::Header => {
             let covered = payload_of(payload, streaming, body.is_some(), digest)?;
             let signed = signer.sign_fields(now, &request, &covered, |name, value| fields.push(name, value));
             let signature = signed.map_err(io::Error::other)?;
@@ -73,7 +73,7 @@ pub(super) fn sign(
     Ok(frame)
 }
 
-/// Returns what the signature says of the body.
+/// Returns how the signature covers the body.
 fn payload_of(
     payload: S3Payload,
     streaming: Option<Streaming>,

@@ -1,4 +1,4 @@
-//! What all requests of one kind to one origin have in common, encoded once for each version of HTTP.
+//! The common part of all requests of one kind to one origin, encoded once for each version of HTTP.
 
 use super::fields::Fields;
 use crate::plan::{Auth, Plan, RequestPlan, Route};
@@ -16,7 +16,7 @@ pub(in crate::run_loop) struct RequestTemplate {
     pub http2: Option<Box<Http2Head>>,
     /// The fixed fields that a signature covers; `None` for origins that get no signature.
     pub signed: Option<Box<SignedFields>>,
-    /// Whether requests show the session of their slot.
+    /// `true` if requests have the header field of their slot's session.
     pub sends_session: bool,
 }
 

@@ -16,7 +16,7 @@ use wire::sigv4::ChunkEncoder;
 pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that one connection sends before other connections get their turn.
 pub(in crate::run_loop) const PIECES_MAX: usize = 16;
-/// How long the client waits for `100 Continue` before it sends the body anyway (curl's default).
+/// Time for which the client waits for `100 Continue` before it sends the body anyway (curl's default).
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// The framing of a body.
@@ -56,7 +56,7 @@ pub(in crate::run_loop) struct Upload {
     framed: u64,
     /// Data bytes that the kernel, or TLS, has taken.
     taken: u64,
-    /// Whether the last piece has been made.
+    /// `true` once the last piece has been made.
     ended: bool,
     /// Of what waits to be sent: the bytes before the data of its piece, and the data.
     before: usize,
@@ -311,18 +311,16 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Arc;
 
+    /// Returns the source of a body that has the same bytes each time.
+    fn source<'a>(body: &'a BodyPlan, targets: &'a Targets, key: &'a mut String) -> BodySource<'a> {
+        BodySource { body, targets, subject: Subject::Target(0), key, own: &[], slice: None }
+    }
+
     /// Sends a body to a kernel that takes as many bytes of each piece as `takes` says.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut source = BodySource {
-            body: &body,
-            targets: &targets,
-            subject: Subject::Target(0),
-            key: &mut key,
-            own: &[],
-            slice: None,
-        };
+        let mut source = source(&body, &targets, &mut key);
         let frame = match framing {
             Framing::Length => Frame::Length,
             Framing::Chunked => Frame::Chunked,
@@ -373,14 +371,7 @@ mod tests {
     fn a_body_waits_for_continue_and_stops_at_the_response() {
         let body = BodyPlan::of_bytes(Arc::from(*b"body"));
         let (targets, mut key) = (Targets::default(), String::new());
-        let mut source = BodySource {
-            body: &body,
-            targets: &targets,
-            subject: Subject::Target(0),
-            key: &mut key,
-            own: &[],
-            slice: None,
-        };
+        let mut source = source(&body, &targets, &mut key);
         let mut upload = Upload::new(4, Frame::Length, Some(Instant::ZERO));
         assert!(upload.is_under_way() && !upload.next_piece(&mut source, &mut Vec::new()).unwrap());
         upload.release();

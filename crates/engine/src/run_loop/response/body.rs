@@ -1,4 +1,4 @@
-//! What happens to the body of a response while it comes.
+//! Consumers of the body of a response while it comes.
 
 use super::digest::BodyDigest;
 use crate::plan::MESSAGE_BYTES_MAX;

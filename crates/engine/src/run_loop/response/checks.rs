@@ -16,7 +16,7 @@ pub(in crate::run_loop) struct Expected {
     pub headers_matched: u128,
 }
 
-/// How an attempt proceeds once the head of its response is known.
+/// The next step of an attempt, once the head of its response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum AfterHead {
     /// Reads the body; the attempt succeeds unless something is wrong with it.
@@ -105,7 +105,7 @@ pub(in crate::run_loop) fn expected_range(wanted: ByteRange, head: &Head) -> Byt
     object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
 
-/// Returns the size that a body must not exceed: what is beyond is not read.
+/// Returns the size that a body must not exceed. Bytes beyond it are not read.
 pub(in crate::run_loop) fn size_max(expected: &Expected, checks: &Checks) -> Option<u64> {
     expected.range.map(ByteRange::len).or(checks.size).or(expected.size)
 }

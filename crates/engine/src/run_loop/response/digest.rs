@@ -1,7 +1,7 @@
 //! Checksums of bodies.
 
 use super::header_values::HeaderValues;
-use crate::plan::Wanted;
+use crate::plan::ExpectedChecksum;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::checksum::{self, Algorithm, Checksum};
 
@@ -21,11 +21,11 @@ impl BodyDigest {
     ///
     /// # Errors
     /// When the response has nothing that its body could be compared with.
-    pub fn begin(wanted: &Wanted, values: &HeaderValues) -> Result<Self, AttemptOutcome> {
+    pub fn begin(wanted: &ExpectedChecksum, values: &HeaderValues) -> Result<Self, AttemptOutcome> {
         let expected = match wanted {
-            Wanted::Given(checksum) => Some(*checksum),
-            Wanted::Etag => Some(md5_of_etag(&values.etag).ok_or(NO_HASH)?),
-            Wanted::Told => values.checksum,
+            ExpectedChecksum::Given(checksum) => Some(*checksum),
+            ExpectedChecksum::Etag => Some(md5_of_etag(&values.etag).ok_or(NO_HASH)?),
+            ExpectedChecksum::FromResponse => values.checksum,
         };
         let algorithm = expected.map(|checksum| checksum.algorithm()).or(values.announced).ok_or(NO_HASH)?;
         Ok(Self { hasher: checksum::Hasher::new(algorithm), expected, algorithm })
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_body_is_compared_with_the_checksum_of_its_response() {
-        let judge = |wanted: Wanted, fields: &[(&str, &str)], trailers: &[(&str, &str)]| {
+        let judge = |wanted: ExpectedChecksum, fields: &[(&str, &str)], trailers: &[(&str, &str)]| {
             let mut digest = match BodyDigest::begin(&wanted, &HeaderValues::of(fields)) {
                 Ok(digest) => digest,
                 Err(outcome) => return outcome.cause,
@@ -78,23 +78,23 @@ mod tests {
         };
         let etag = "\"25f9e794323b453885f5181f1b624d0b\"";
         for (wanted, fields, trailers, cause) in [
-            (Wanted::Etag, &[("ETag", etag)][..], &[][..], Cause::None),
-            (Wanted::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0c\"")], &[], Cause::HashDiffers),
-            (Wanted::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0b-2\"")], &[], Cause::NoHash),
-            (Wanted::Etag, &[], &[], Cause::NoHash),
-            (Wanted::Told, &[("x-amz-checksum-crc32", "y/Q5Jg==")], &[], Cause::None),
-            (Wanted::Told, &[("x-amz-checksum-crc32", "y/Q5Jw==")], &[], Cause::HashDiffers),
-            (Wanted::Told, &[("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw==")], &[], Cause::None),
+            (ExpectedChecksum::Etag, &[("ETag", etag)][..], &[][..], Cause::None),
+            (ExpectedChecksum::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0c\"")], &[], Cause::HashDiffers),
+            (ExpectedChecksum::Etag, &[("ETag", "\"25f9e794323b453885f5181f1b624d0b-2\"")], &[], Cause::NoHash),
+            (ExpectedChecksum::Etag, &[], &[], Cause::NoHash),
+            (ExpectedChecksum::FromResponse, &[("x-amz-checksum-crc32", "y/Q5Jg==")], &[], Cause::None),
+            (ExpectedChecksum::FromResponse, &[("x-amz-checksum-crc32", "y/Q5Jw==")], &[], Cause::HashDiffers),
+            (ExpectedChecksum::FromResponse, &[("Content-MD5", "JfnnlDI7RTiF9RgfG2JNCw==")], &[], Cause::None),
             (
-                Wanted::Told,
+                ExpectedChecksum::FromResponse,
                 &[("Trailer", "x-amz-checksum-crc32")],
                 &[("x-amz-checksum-crc32", "y/Q5Jg==")],
                 Cause::None,
             ),
-            (Wanted::Told, &[("Trailer", "x-amz-checksum-crc32")], &[], Cause::NoHash),
-            (Wanted::Told, &[("ETag", etag)], &[], Cause::NoHash),
-            (Wanted::Given(Algorithm::Sha1.of(b"123456789")), &[], &[], Cause::None),
-            (Wanted::Given(Algorithm::Sha1.of(b"")), &[], &[], Cause::HashDiffers),
+            (ExpectedChecksum::FromResponse, &[("Trailer", "x-amz-checksum-crc32")], &[], Cause::NoHash),
+            (ExpectedChecksum::FromResponse, &[("ETag", etag)], &[], Cause::NoHash),
+            (ExpectedChecksum::Given(Algorithm::Sha1.of(b"123456789")), &[], &[], Cause::None),
+            (ExpectedChecksum::Given(Algorithm::Sha1.of(b"")), &[], &[], Cause::HashDiffers),
         ] {
             assert_eq!(judge(wanted.clone(), fields, trailers), cause, "{wanted:?} {fields:?} {trailers:?}");
         }

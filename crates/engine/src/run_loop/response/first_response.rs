@@ -1,11 +1,12 @@
-//! The first response of a run: what it shows of the server, and whether later bodies are as long, as ab compares them.
+//! The first response of a run: the properties of the server that it shows, and the length that later bodies are compared with,
+//! as ab does.
 
 use crate::control::Control;
 use crate::plan::{Pick, Plan, Then};
 use crate::tls::Negotiated;
 use wire::message::Version;
 
-/// What the first good response showed of the server.
+/// Properties of the server, from the first good response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirstResponse {
     /// The `Server` header.
@@ -18,7 +19,7 @@ pub struct FirstResponse {
     pub body_bytes: u64,
     /// HTTP version of the response.
     pub version: Version,
-    /// What TLS negotiated.
+    /// Parameters that TLS negotiated.
     pub tls: Option<Negotiated>,
 }
 
@@ -99,7 +100,7 @@ fn is_comparable(plan: &Plan) -> bool {
     let same_object = match request.pick {
         Pick::Target => plan.targets.count() == 1,
         Pick::Container => true,
-        Pick::Fresh | Pick::Spent { .. } | Pick::Batch(_) => false,
+        Pick::Fresh | Pick::Written { .. } | Pick::Batch(_) => false,
     };
     same_object && request.then == Then::End && request.method.as_ref() != "HEAD"
 }

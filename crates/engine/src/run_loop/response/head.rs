@@ -7,9 +7,10 @@ use super::header_values::{HeaderValues, speaks_s3};
 use super::refusal::Refusal;
 use super::transport_failures;
 use crate::network::Network;
-use crate::plan::{Answers, Plan, RequestPlan};
+use crate::plan::{ResponseBody, Plan, RequestPlan};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Flags, Instant, Phase};
 use wire::gateway::{Check, Depth, GatewayRequest};
@@ -33,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn judge_head(&mut self, id: ExchangeId, headers_matched: u128) -> Option<AttemptOutcome> {
         let exchange = self.pool.running(id)?;
         let op = self.slots.op_mut(exchange.slot)?;
-        let head = exchange.reader.head()?;
+        let head = exchange.reader.head().assert_some("a head that is judged is complete")?;
         let request = &self.plan.mix.requests()[op.request];
         op.attempt.headers_matched = headers_matched;
         flag_peculiarities(head, exchange.reader.interim(), request, &mut op.attempt.flags);
@@ -71,7 +72,7 @@ impl<N: Network> RunLoop<'_, N> {
             AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. }) => {
                 let sent = op.attempt.sent.or(op.sent).unwrap_or(Instant::ZERO);
                 op.attempt.refusal = Refusal::of(values, self.requests.unix_seconds(sent));
-                if speaks_s3(self.plan) || matches!(request.answers, Answers::Kept) {
+                if speaks_s3(self.plan) || matches!(request.response_body, ResponseBody::Kept) {
                     op.body = BodySink::Error(Vec::new());
                 }
             }
@@ -119,7 +120,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Flags what is unusual about a head without being an error.
+/// Flags properties of a head that are unusual but no error.
 #[inline]
 fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &mut Flags) {
     let peculiarities = [
@@ -139,7 +140,7 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
-            if matches!(head.status, 404 | 410) && matches!(request.answers, Answers::Compared(_)) =>
+            if matches!(head.status, 404 | 410) && matches!(request.response_body, ResponseBody::Compared(_)) =>
         {
             AfterHead::ReadAndFail(ACKED_LOST)
         }
@@ -164,15 +165,15 @@ fn body_sink<'p>(
     key: &mut String,
 ) -> Result<BodySink<'p>, AttemptOutcome> {
     let request = &plan.mix.requests()[op.request];
-    Ok(match &request.answers {
+    Ok(match &request.response_body {
         // S3 may report in the body of a 200 that something has failed.
-        Answers::Dropped if !request.is_safe() && speaks_s3(plan) => BodySink::Error(Vec::new()),
-        Answers::Dropped => BodySink::Discard,
-        Answers::Digested(wanted) => BodySink::Digest(Box::new(BodyDigest::begin(wanted, values)?)),
-        Answers::Gateway(_) if encoded || op.range.is_some() => BodySink::Discard,
-        Answers::Gateway(depth) => gateway_sink(plan, op, *depth)?,
-        Answers::Kept => BodySink::Keep(Vec::new()),
-        Answers::Compared(content) => {
+        ResponseBody::Discarded if !request.is_safe() && speaks_s3(plan) => BodySink::Error(Vec::new()),
+        ResponseBody::Discarded => BodySink::Discard,
+        ResponseBody::Hashed(wanted) => BodySink::Digest(Box::new(BodyDigest::begin(wanted, values)?)),
+        ResponseBody::Gateway(_) if encoded || op.range.is_some() => BodySink::Discard,
+        ResponseBody::Gateway(depth) => gateway_sink(plan, op, *depth)?,
+        ResponseBody::Kept => BodySink::Keep(Vec::new()),
+        ResponseBody::Compared(content) => {
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
             let first = op.range.map_or(0, ByteRange::first);
             known.map_or(BodySink::Discard, |_| BodySink::Compare(content.object(key).verifier(first)))
@@ -184,7 +185,7 @@ fn body_sink<'p>(
 fn gateway_sink<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<BodySink<'p>, AttemptOutcome> {
     const UNVERIFIABLE: AttemptOutcome =
         AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);
-    let asked = plan.targets.target(op.subject).and_then(GatewayRequest::from_target).ok_or(UNVERIFIABLE)?;
-    let check = Check::new(asked, depth).map_err(|fault| transport_failures::of_gateway(&fault))?;
+    let request = plan.targets.target(op.subject).and_then(GatewayRequest::from_target).ok_or(UNVERIFIABLE)?;
+    let check = Check::new(request, depth).map_err(|fault| transport_failures::of_gateway(&fault))?;
     Ok(check.map_or(BodySink::Discard, |check| BodySink::Gateway(Box::new(check))))
 }

@@ -1,6 +1,6 @@
 //! The values of header fields that the outcome of a response depends on.
 
-use crate::plan::{Answers, Auth, Plan, RequestPlan};
+use crate::plan::{ResponseBody, Auth, Plan, RequestPlan};
 use wire::checksum::{self, Algorithm, Checksum};
 
 /// Bytes of a field's value that are kept.
@@ -9,7 +9,7 @@ const VALUE_BYTES_MAX: usize = 256;
 /// The header values of the response that is being read.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct HeaderValues {
-    /// Whether more than `Retry-After` matters to this run.
+    /// `true` if more than `Retry-After` matters to this run.
     all: bool,
     pub date: Vec<u8>,
     pub retry_after: Vec<u8>,
@@ -23,7 +23,7 @@ pub(in crate::run_loop) struct HeaderValues {
 impl HeaderValues {
     /// Returns empty values, for the fields that matter to a plan.
     pub fn new(plan: &Plan) -> Self {
-        let needs = |request: &RequestPlan| request.range.is_some() || matches!(request.answers, Answers::Digested(_));
+        let needs = |request: &RequestPlan| request.range.is_some() || matches!(request.response_body, ResponseBody::Hashed(_));
         Self { all: speaks_s3(plan) || plan.mix.requests().iter().any(needs), ..Self::default() }
     }
 

@@ -18,9 +18,9 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
     values: &'a mut HeaderValues,
-    /// Where the `Server` header goes, as long as it is wanted.
+    /// Place for the `Server` header, as long as it is wanted.
     software: Option<&'a mut Option<String>>,
-    /// Where the ETag goes, when it is wanted.
+    /// Place for the ETag, when it is wanted.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
     /// The object's name, where the ETag has to be it, and whether the ETag may be that of an encoded body.

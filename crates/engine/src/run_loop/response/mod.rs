@@ -1,7 +1,7 @@
 //! Judgement of responses: from status, header fields and body to an outcome. Most of it are pure functions.
 //!
-//! `checks` decides by status, range and size; `header_values`, `refusal`, `digest` and `object_states` by what the response
-//! says of itself; `transport_failures` by how the connection failed; `head` puts it together when a head is complete.
+//! `checks` decides by status, range and size; `header_values`, `refusal`, `digest` and `object_states` by metadata of
+//! the response; `transport_failures` by how the connection failed; `head` puts it together when a head is complete.
 
 pub(in crate::run_loop) mod body;
 pub(in crate::run_loop) mod checks;
@@ -18,7 +18,7 @@ pub(in crate::run_loop) mod transport_failures;
 
 use measure::AttemptOutcome;
 
-/// How reading a connection proceeds.
+/// The result of reading from a connection once.
 pub(in crate::run_loop) enum ReadStep {
     /// There may be more to read at once.
     More,
@@ -36,7 +36,7 @@ pub(in crate::run_loop) struct Parsed {
     pub end: ParsedEnd,
 }
 
-/// Where a piece of a response ended.
+/// The state of a response at the end of a piece.
 #[derive(Clone, Copy, Default)]
 pub(in crate::run_loop) enum ParsedEnd {
     #[default]

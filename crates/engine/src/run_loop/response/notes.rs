@@ -1,4 +1,4 @@
-//! What was learned from the response that is being read, and from the failure that is about to be recorded.
+//! Notes on the response that is being read, and on the failure that is about to be recorded.
 
 use super::body::BodyFault;
 use super::header_values::HeaderValues;
@@ -25,7 +25,7 @@ pub(in crate::run_loop) struct ResponseNotes {
     pub values: HeaderValues,
     /// The value of the header that results are broken down by.
     pub group_value: Vec<u8>,
-    /// Where the last body that differed from its object did so.
+    /// The first difference of the last body that differed from its object.
     pub mismatch: Option<Mismatch>,
     /// The explanation of a failure, for its example.
     pub message: String,

@@ -1,10 +1,11 @@
 //! The response of an exchange as far as it has come, for both versions of HTTP.
 
+use crate::run_loop::invariant::Invariant;
 use http::HeaderMap;
 use wire::message::{Reading, Truncated};
 use wire::response::{Head, RequestKind, ResponseReader};
 
-/// Parses responses of HTTP/1, or keeps what the frames of HTTP/2 held.
+/// Parses responses of HTTP/1, or keeps the contents of the frames of HTTP/2.
 #[derive(Debug)]
 pub(in crate::run_loop) enum Reader {
     Http1(ResponseReader),
@@ -67,12 +68,17 @@ impl Reader {
         Self::Http2(StreamReader::new())
     }
 
-    /// Returns the reader of a stream.
+    /// Returns the reader of a connection of HTTP/1, which it must be.
+    #[inline]
+    pub fn http1_mut(&mut self) -> Option<&mut ResponseReader> {
+        let reader = if let Self::Http1(reader) = self { Some(reader) } else { None };
+        reader.assert_some("a response of HTTP/1 comes on a connection of its own")
+    }
+
+    /// Returns the reader of a stream, which it must be.
     pub fn http2_mut(&mut self) -> Option<&mut StreamReader> {
-        match self {
-            Self::Http1(_) => None,
-            Self::Http2(reader) => Some(reader),
-        }
+        let reader = if let Self::Http2(reader) = self { Some(reader) } else { None };
+        reader.assert_some("frames of a response come on a stream")
     }
 
     /// Starts the response to a request of this kind.
@@ -127,6 +133,15 @@ impl Reader {
         match self {
             Self::Http1(reader) => reader.head_bytes() == 0,
             Self::Http2(reader) => reader.head.is_none(),
+        }
+    }
+
+    /// Returns whether a head has begun without being complete; `false` on a stream, where heads come in one piece.
+    #[inline]
+    pub fn is_within_head(&self) -> bool {
+        match self {
+            Self::Http1(reader) => reader.is_within_head(),
+            Self::Http2(_) => false,
         }
     }
 

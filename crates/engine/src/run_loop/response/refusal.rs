@@ -1,4 +1,4 @@
-//! Error messages of servers: what a refusal says in its head and its body.
+//! Refusals by servers: the values in their heads and the error messages in their bodies.
 //!
 //! Outcomes depend on a closed set of codes and values, never on text, which is only shown.
 
