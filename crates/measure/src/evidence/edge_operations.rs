@@ -1,7 +1,7 @@
 //! The first and the last operations of a run.
 //!
 //! The first operations arrive at an idle target. In a closed run, the last ones end while no new ones start. In between,
-//! the number of operations in flight is constant, so only these edges show how times depend on it.
+//! the number of operations in flight is constant, so only these edges show how times depend on that number.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
@@ -42,7 +42,7 @@ pub struct Edges {
     /// Operations that started before the first operation of their thread had ended.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub opening: Vec<EdgeOp>,
-    /// Operations that succeeded after the last start of an operation.
+    /// Operations that succeeded after the last operation had started.
     #[serde(default, deserialize_with = "bounded::list::<_, _, OF_AN_EDGE>")]
     pub closing: Vec<EdgeOp>,
     /// Instant from which no new operations were started.

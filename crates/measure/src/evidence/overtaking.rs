@@ -2,9 +2,10 @@
 //!
 //! The recorder marks one operation at a time, when it starts. The operations that were in flight at its start and are
 //! still in flight at its end have been overtaken. If service times are independent of each other, the expected share of
-//! overtaken operations depends only on the spread of service times: `E[(R′ − R)⁺] / E[R]`, their Gini coefficient,
-//! whatever their distribution (the remaining time of an operation in flight has the equilibrium distribution of the
-//! renewal process, Cox 1962, §5). Operations that wait in one queue overtake each other less often.
+//! overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two independent service times. This is the Gini
+//! coefficient of the service times. It does not depend on the kind of distribution, because the remaining time of an
+//! operation in flight has the equilibrium distribution of the renewal process (Cox 1962, §5). Operations that wait in
+//! one queue overtake each other less often.
 
 use crate::sample::OpSample;
 use crate::time::Instant;

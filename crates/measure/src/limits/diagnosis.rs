@@ -11,15 +11,15 @@ use crate::summary::{Model, Summary};
 
 /// Share of the run, or of the service time, that the client may take before it is reported as the limit.
 const CLIENT_MAX: f64 = 0.1;
-/// Minimum body bytes per attempt for data that waits in the network to mean that the link is full. Responses below the
-/// initial window of a connection (RFC 6928) arrive together with the acknowledgement of their request, so their
-/// round-trip times show nothing about the link.
+/// Waiting data means that the link is full only if attempts have at least this many body bytes. Smaller responses fit
+/// into the initial window of a connection (RFC 6928) and arrive together with the acknowledgement of their request, so
+/// their round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
 /// Minimum share of the run for which other processes have to keep a slow client from running before they are reported as
 /// the limit.
 const TAKEN_MIN: f64 = 0.05;
-/// Largest ratio of two service times, with all slots in use and of the first operations, at which the target still
-/// counts as equally fast.
+/// The target counts as equally fast if service times with all slots in use are at most this many times as long as those
+/// of the first operations.
 const SLOWER_MAX: f64 = 1.5;
 /// If less than this share of the slots has an operation in flight on average, slots wait for their next operation and
 /// not for the target.
@@ -111,7 +111,7 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
 /// Returns whether body data waited or was lost in the network between client and target.
 fn fills_link(summary: &Summary) -> bool {
     let stats = &summary.stats;
-    // Traffic counts from the start of the run, so attempts outside the measured window count as well.
+    // Traffic is counted from the start of the run, so attempts outside the measured window are counted as well.
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts).max(1);
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }

@@ -17,8 +17,8 @@ const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// How far the mean step must be above zero to count as growth, in standard errors, for very many steps; and how much is
-/// added if there are few steps (divided by their number). This is Student's t at about 0.1 %.
+/// Response times grow if the mean step from group to group exceeds zero by at least [`CERTAIN`] standard errors, plus
+/// [`CERTAIN_BY_FEW`] divided by the number of steps. This corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// A target keeps up if at least this share of the due operations ends, or if the missing ones are no more than this many
@@ -81,7 +81,8 @@ impl Growth {
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
         let (first, last) = (groups.first()?, groups.last()?);
-        // If response times exceed half of the schedule, few ends say nothing yet: the target may be slow but keep up.
+        // If the first response times exceed half of the schedule, few operations can have ended yet, even if the target
+        // keeps up.
         if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
             return None;
         }

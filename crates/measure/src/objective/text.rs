@@ -191,7 +191,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Removes the rounding error of a division by 100 that is then reversed.
+/// Removes the rounding error that remains after dividing by 100 and multiplying again.
 fn tidy(percent: f64) -> f64 {
     (percent * 1e9).round() / 1e9
 }

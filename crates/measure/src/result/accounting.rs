@@ -1,9 +1,9 @@
 //! Accounting: the identities that the counters of a run must satisfy.
 //!
-//! Each identity compares two numbers that were counted independently: operations that the run loop started with
-//! operations that the recorder saw end, bytes counted on arrival with bytes counted by attempt, the integral of the
-//! number of operations in flight with the sum of the times that they were in flight. A violation means that a number of
-//! the run is wrong, which makes the run UNUSABLE.
+//! Each identity compares two numbers that were counted independently. Examples are operations that the run loop started
+//! and operations that the recorder saw end; bytes counted on arrival and bytes counted by attempt; or the integral of
+//! the number of operations in flight and the sum of their times in flight. A violation means that a number of the run is
+//! wrong, which makes the run UNUSABLE.
 
 use crate::enumerated;
 use crate::stats::redirect_chains::{HopStats, RedirectChains};
@@ -67,7 +67,7 @@ const OPERATIONS_MIN: u64 = 20;
 /// Relative difference that reading the clock at the edges of the measured window may cause.
 const LITTLES_LAW_SLACK: f64 = 1e-3;
 
-/// Checks all identities. `whole` is whether the run reached its regular end. The records of a run that was cut off
+/// Checks all identities. `whole` means that the run reached its regular end. The records of a run that was cut off
 /// contain operations without an end, so only identities among finished operations are checked.
 #[must_use]
 pub fn audit(summary: &Summary, whole: bool) -> Accounting {

@@ -23,9 +23,9 @@ pub struct Silence {
     /// Time from the last sign of service to the end of the run.
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. They were in flight at the end, had not
-    /// received a byte of a response, and had waited far longer than every successful operation took. They started after
-    /// the last sign of service: an operation that had waited since before it is stuck for a reason of its own, because
-    /// others succeeded meanwhile.
+    /// received a byte of a response, and had waited far longer than every successful operation took. Operations that
+    /// started before the last sign of service do not count: they are stuck for a reason of their own, because others
+    /// succeeded meanwhile.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,

@@ -64,7 +64,7 @@ pub enum Reason {
         /// All attempts.
         of: u64,
     },
-    /// It depends on how far the client prolonged the times whether an objective is met.
+    /// The outcome of an objective depends on how far the client prolonged the times.
     ClientDecides(ObjectiveResult),
     /// The run was cut off before its end.
     CutOff(CutOff),

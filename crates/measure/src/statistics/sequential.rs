@@ -111,7 +111,8 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first one that does decides. Otherwise the test never decides.
+        // If no operation may exceed the bound, the first one that does so decides the test. Until then, the test is
+        // undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }
@@ -223,8 +224,8 @@ mod tests {
         }
     }
 
-    /// Checks after how many slices clear cases are decided. Slow operations must fill 6 s, or a target at its bound
-    /// would have had 4 s of slowness.
+    /// Checks after how many slices clear cases are decided. "Beyond" needs 6 s full of slow operations. "Within" needs a
+    /// time in which a target at its bound would have had 4 s of them.
     #[test]
     fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {
         let mut random = Random::new(44);

@@ -5,9 +5,9 @@
 //! percentile of the unaffected operations includes none of it ([`super::quantile_range`]).
 //!
 //! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its start,
-//! and the longest stall. The longest stall covers the operations ahead of it: a target that takes requests in order
-//! finishes each of them later by at most the longest delay of any of them. If the operation had to wait for a slot, each
-//! stall since the slots ran out may have kept a slot occupied for that much longer.
+//! and the longest stall. The longest stall accounts for the operations ahead in the target's queue: a target that takes
+//! requests in order finishes each of them later by at most the longest delay of any of them. If the operation had to
+//! wait for a slot, each stall since the slots ran out may have kept a slot occupied for that much longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};

@@ -30,7 +30,7 @@ pub struct QuantileRange {
 /// A range is wide if its width exceeds both this share of its lower end and this many nanoseconds.
 ///
 /// A difference of 10 % and 200 µs would mislead a reader. The thresholds are a fifth lower, because there are also
-/// delays that the client cannot measure, such as the way of a response through a busy kernel.
+/// delays that the client cannot measure, such as the path of a response through a busy kernel.
 const WIDE_SHARE: f64 = 0.08;
 const WIDE_NANOS: u64 = 160_000;
 

@@ -2,8 +2,8 @@
 //!
 //! Each run has its own clock, whose zero is an instant of wall time. Only the time in which all runs were measured
 //! counts. It consists of those whole seconds of each run that lie inside the measured window of every other run, or
-//! reach beyond it by at most a tenth of a second. The tolerance is needed because clocks and starts of machines never
-//! agree exactly.
+//! reach beyond it by at most a tenth of a second. The tolerance is needed because the clocks of machines and the starts
+//! of runs never agree exactly.
 //!
 //! Seconds of different runs start at different instants. Each is assigned to the second of the common time that it
 //! overlaps most. Two machines are therefore shifted by at most half a second plus the difference of their clocks. A

@@ -13,7 +13,7 @@ use crate::values::distribution::RESOLUTION;
 pub const COLUMNS_MAX: usize = 300;
 /// Number of rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
 pub const ROWS: usize = 164;
-/// Number of rows in which a value doubles. Each row is 19 % higher than the previous one.
+/// Number of rows over which values double. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
 /// Minimum length of a column, which is that of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;

@@ -9,8 +9,8 @@ use crate::values::Distribution;
 /// Maximum change of the log-odds by a single operation, because it may have been slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
 /// All of the first operations may have been delayed by the same time, because the target paused or warmed up. Several
-/// such delays are tried. In each step, the remaining time of the fastest first operation shrinks by this factor; the
-/// second constant is the number of steps.
+/// such delays are tried. From one to the next, the remaining time of the fastest first operation shrinks by this factor.
+/// [`DELAYS`] is the number of delays that are tried.
 const LEFT: f64 = 0.8;
 const DELAYS: i32 = 18;
 /// Logarithm of the odds against such a common delay.
@@ -87,7 +87,7 @@ impl Densities {
         }
         ops.sort_by_key(|(op, _)| op.end);
         let all = ops.len() as f64;
-        // `shared` is the time that the same work would have taken at the speed with all operations still in flight.
+        // `shared` is how long the same work would have taken with all operations still in flight.
         let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
         while let Some((first, density)) = left.first() {
             shared += nanos(before, first.end) * all / left.len() as f64;
