@@ -1,4 +1,4 @@
-//! Output to standard output and standard error. A closed pipe is neither a failure nor a panic.
+//! Standard output and standard error. If the reader of the output has gone away, it is neither a failure nor a panic.
 
 use std::io::{self, Write};
 

@@ -24,7 +24,7 @@ pub fn failure(message: impl Display) -> Failure {
 
 /// Context for errors of the system.
 pub trait Context<T> {
-    /// Prefixes the error with "cannot …".
+    /// Adds "cannot …" in front of the error.
     fn cannot(self, action: impl Display) -> Result<T>;
 }
 

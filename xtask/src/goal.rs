@@ -9,9 +9,10 @@ pub enum GoalResult {
     Met,
     /// The goal is not met.
     NotMet,
-    /// The goal is not met, and no program could meet it on this machine: it pauses even a spinning thread for longer.
+    /// The goal is not met, but no program could meet it on this machine, which pauses even a spinning thread for
+    /// longer.
     NotPossible,
-    /// There is not enough data.
+    /// There is too little data.
     NotJudged,
 }
 

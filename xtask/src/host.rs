@@ -17,7 +17,7 @@ pub fn print_machine() {
     ));
 }
 
-/// Prints the machine, nginx, and the limits of measurements over loopback.
+/// Prints the machine, the version of nginx, and the limits of measurements over loopback.
 pub fn print() -> Result<()> {
     print_machine();
     console::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));
@@ -38,7 +38,7 @@ fn processor() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// Returns the bytes that the loopback interface has received, protocol headers included.
+/// Returns the bytes that the loopback interface has received, including protocol headers.
 pub fn loopback_bytes() -> Result<u64> {
     let text = fs::read_to_string("/proc/net/dev").cannot("read /proc/net/dev")?;
     received_bytes(&text, "lo").ok_or_else(|| failure("/proc/net/dev has no line for lo"))

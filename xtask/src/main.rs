@@ -1,7 +1,8 @@
-//! Maintainer tasks: `cargo xtask bench …` measures Plimsoll, against other load testers and against its goals.
+//! Maintainer tasks. `cargo xtask bench …` measures Plimsoll, and compares it with other load testers and with its
+//! goals.
 //!
-//! All load stays on this machine and is bounded in time. Every task ends the processes that it starts and removes the files that it
-//! writes, also after Ctrl-C.
+//! All load stays on this machine and is limited in time. Every task ends the processes that it started, and removes
+//! the files that it wrote, even after Ctrl-C.
 
 mod bench;
 mod console;
@@ -45,8 +46,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Catches Ctrl-C, so that an interrupted task cleans up, and raises the limit on open files, which clients with a thousand connections
-/// inherit.
+/// Catches Ctrl-C, so that an interrupted task cleans up. Raises the limit on open files, which is inherited by clients
+/// with a thousand connections.
 fn prepare() -> Result<()> {
     sys::signals::catch_interrupts().cannot("catch Ctrl-C")?;
     sys::limits::raise_descriptor_limit().cannot("raise the limit on open files")?;

@@ -1,10 +1,11 @@
-//! The median of a few values and its confidence interval from order statistics. The only assumption is that the values are independent
-//! draws from one distribution (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed. 2003, §7.1).
+//! The median of a few values, and its confidence interval from order statistics. The only assumption is that the
+//! values are independent draws from one distribution (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed.
+//! 2003, §7.1).
 
-/// Fewest values with an interval (docs/measurement.md).
+/// Minimum number of values for an interval (docs/measurement.md).
 pub const PAIRS_MIN: usize = 12;
 
-/// Lowest probability that an interval contains the true median.
+/// Minimum probability that the interval contains the true median.
 const CONFIDENCE: f64 = 0.95;
 
 /// Confidence interval of a median. Both ends are observed values.
@@ -16,7 +17,8 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Returns the middle value, or the mean of the two in the middle; `None` without values. Values are finite.
+/// Returns the middle value, or the mean of the two middle values; `None` if there are no values. All values must be
+/// finite.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let half = sorted.len() / 2;
@@ -27,7 +29,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Returns an interval that contains the true median with a probability of at least 95 %; `None` below [`PAIRS_MIN`] values.
+/// Returns an interval that contains the true median with a probability of at least 95 %. `None` if there are fewer
+/// than [`PAIRS_MIN`] values.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     if values.len() < PAIRS_MIN {
         return None;
@@ -37,8 +40,9 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { low: sorted[rank - 1], high: sorted[sorted.len() - rank] })
 }
 
-/// Returns the largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median with enough
-/// confidence: 1 − 2·P(B < k) ≥ 0.95, where the number B of values below the median is binomial(count, ½). `None` below 6 values.
+/// Returns the largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median
+/// with sufficient confidence. The number B of values below the median has the distribution binomial(count, ½), so the
+/// condition is 1 − 2·P(B < k) ≥ 0.95. `None` if there are fewer than 6 values.
 fn interval_rank(count: usize) -> Option<usize> {
     let mut probability = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
@@ -65,7 +69,7 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Returns P(at most `most` of `count` values lie below the true median), by counting all cases.
+    /// Returns the probability that at most `most` of `count` values lie below the true median. It counts all cases.
     fn below_at_most(count: u32, most: u32) -> f64 {
         let cases = (0..1_u32 << count).filter(|below| below.count_ones() <= most).count();
         cases as f64 / 2_f64.powi(count as i32)
@@ -82,13 +86,14 @@ mod tests {
 
     #[test]
     fn ranks_agree_with_published_tables() {
-        // Any table of the 95 % interval of the sign test has these ranks.
+        // These ranks are in any table of the 95 % interval of the sign test.
         for (count, rank) in [(5, None), (6, Some(1)), (12, Some(3)), (15, Some(4)), (20, Some(6)), (25, Some(8))] {
             assert_eq!(interval_rank(count), rank, "{count} values");
         }
     }
 
-    /// A value lies strictly inside the interval exactly if the two-sided sign test at 5 % does not reject it as the median.
+    /// A value lies strictly inside the interval if and only if the two-sided sign test at 5 % does not reject it as
+    /// the median.
     #[test]
     fn the_interval_agrees_with_the_sign_test() {
         let mut shuffler = Shuffler::new(7);
@@ -111,12 +116,12 @@ mod tests {
         let mut shuffler = Shuffler::new(11);
         let mut covered = 0;
         for _ in 0..4_000 {
-            // An exponential distribution: skewed, with its median at ln 2.
+            // The exponential distribution is skewed, and its median is ln 2.
             let values: Vec<f64> = (0..PAIRS_MIN).map(|_| -(1.0 - shuffler.unit()).ln()).collect();
             let interval = median_interval(&values).unwrap();
             covered += i32::from(interval.low <= std::f64::consts::LN_2 && std::f64::consts::LN_2 <= interval.high);
         }
-        // Exactly 96.14 % with 12 values; the tolerance is four standard errors.
+        // With 12 values, the exact share is 96.14 %. The tolerance is four standard errors.
         let share = f64::from(covered) / 4_000.0;
         assert!((share - 0.9614).abs() < 0.0125, "{share}, seed 11");
     }

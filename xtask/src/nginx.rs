@@ -1,6 +1,7 @@
-//! The server of the benchmarks: nginx with one worker process on its own core, with files in memory.
+//! The server of the benchmarks: nginx with one worker process on its own core, and with its files in memory.
 //!
-//! The goals were set with this configuration. nginx counts the requests, so that a benchmark does not rely on the counts of clients.
+//! The goals were set with this configuration. nginx counts the requests, so a benchmark need not rely on the counts of
+//! clients.
 
 use crate::failure::{Context, Result, failure};
 use crate::process::{Running, SERVER_CORE, children_cpu, start};
@@ -14,17 +15,17 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Possible paths of nginx, which is not in the PATH of ordinary users.
+/// Paths of nginx, which is not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
-/// Directory in memory.
+/// A directory that is in memory.
 const MEMORY: &str = "/dev/shm";
-/// Seed of the bytes of [`Served::Object`], the default of the program.
+/// Seed of the bytes of [`Served::Object`]. It is the default of the program.
 const DATASET: Seed = Seed(1);
-/// Time allowed for a start, an end or a response.
+/// Time limit for a start, an end or a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
-/// A file of the server.
+/// A file that the server can serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// `/1k`, 1 KiB.
@@ -57,8 +58,8 @@ impl Served {
     }
 }
 
-/// A running server with its directory in memory, which is also the working directory of clients. Drop ends the server and removes the
-/// directory.
+/// A running server. Its directory is in memory, and is also the working directory of the clients. On drop, the server
+/// is ended and the directory removed.
 pub struct Nginx {
     running: Running,
     directory: TempDir,
@@ -67,7 +68,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts a server with these files. A file may be listed more than once.
+    /// Starts a server with these files, which may be listed more than once.
     pub fn start(files: &[Served]) -> Result<Self> {
         Self::start_with(files, "")
     }
@@ -77,7 +78,7 @@ impl Nginx {
         Self::start_with(files, " http2")
     }
 
-    /// Starts a server with additional options for its TLS listener.
+    /// Starts a server with these further options for its TLS listener.
     fn start_with(files: &[Served], tls_options: &str) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
@@ -92,7 +93,7 @@ impl Nginx {
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // `NGINX` lists listening sockets that nginx inherits, so that no port is guessed and none is lost.
+        // `NGINX` lists listening sockets that nginx inherits. So no port must be guessed, and none can be lost.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER_CORE)?;
@@ -130,10 +131,10 @@ impl Nginx {
         self.directory.path()
     }
 
-    /// Returns the number of requests so far, including the request for this number.
+    /// Returns the number of requests so far. It includes the request that reads the number.
     pub fn requests(&self) -> Result<u64> {
         let page = self.status_page().cannot("ask nginx for its counters")?;
-        // The third line: connections accepted, connections handled, requests.
+        // The third line has the numbers of connections accepted, connections handled, and requests.
         let (_, body) = page.split_once("\r\n\r\n").unwrap_or_default();
         let line = body.lines().nth(2).unwrap_or_default();
         let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
@@ -164,7 +165,7 @@ impl Drop for Nginx {
 
 fn listen() -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
-    // nginx uses an inherited socket as it is, and would block in `accept`.
+    // nginx does not change a socket that it inherits. With a blocking one, it would block in `accept`.
     listener.set_nonblocking(true).cannot("make a socket nonblocking")?;
     let address = listener.local_addr().cannot("read the port of a socket")?;
     Ok((listener, address))
@@ -189,7 +190,7 @@ pub fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
 }
 
-/// Writes the files with random bytes. Files with holes would be a single page in the processor's cache.
+/// Writes the files with random bytes. If they were sparse, all their pages would be one page in the processor's cache.
 fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     let mut block = vec![0; MIB];
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;

@@ -1,4 +1,4 @@
-//! Plimsoll itself: builds the program and reads its report.
+//! Plimsoll itself: builds the program, runs it, and reads its report.
 
 use crate::console;
 use crate::failure::{Context, Result, failure};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time allowed beyond the duration of a run, to drain and to write the report.
+/// Time limit beyond the duration of a run, for the drain and for writing the report.
 pub const EXTRA: Duration = Duration::from_secs(60);
 
 /// The program to measure.
@@ -23,7 +23,7 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// Returns the path of the program. Builds it unless a path is given.
+    /// Returns the path of the program. Builds the program, unless the user gave a path.
     pub fn path(&self) -> Result<PathBuf> {
         match &self.plimsoll {
             Some(path) => path.canonicalize().cannot(format_args!("find {}", path.display())),
@@ -32,7 +32,7 @@ impl ProgramArgs {
     }
 }
 
-/// Builds the program into the target directory of this program. Returns its path.
+/// Builds the program in the target directory of this program, and returns its path.
 fn build() -> Result<PathBuf> {
     let own = std::env::current_exe().cannot("find the path of this program")?;
     let profile = own.parent().ok_or_else(|| failure("cannot find the directory of this program"))?;
@@ -50,7 +50,7 @@ fn build() -> Result<PathBuf> {
     Ok(target.join("dist").join("plimsoll"))
 }
 
-/// Runs `plimsoll get --json` in a directory. Returns its cost and its report.
+/// Runs `plimsoll get --json` in a directory. Returns the cost of the run and its report.
 pub fn get(
     program: &Path,
     words: &[&str],
@@ -72,7 +72,7 @@ pub fn get(
     Ok((run, report))
 }
 
-/// Returns the quantile `q` in microseconds; `None` if the report does not have it.
+/// Returns the quantile `q` in microseconds, or `None` if the report does not have it.
 pub fn quantile_micros(spread: &Spread, q: f64) -> Option<f64> {
     let is_wanted = |quantile: &&QuantileNanos| (quantile.q - q).abs() < 1e-9;
     let nanos = spread.quantiles.iter().find(is_wanted)?.nanos?;

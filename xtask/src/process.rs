@@ -1,4 +1,4 @@
-//! Processes on chosen cores, for a bounded time, with their cost.
+//! Processes on chosen cores, with a time limit and a measured cost.
 
 use crate::failure::{Context, Result, check_interrupt, failure};
 use std::fmt;
@@ -12,7 +12,7 @@ pub const SERVER_CORE: Affinity = Affinity::Core(0);
 /// Core of the client.
 pub const CLIENT_CORE: Affinity = Affinity::Core(1);
 
-/// Interval at which a waiting task checks for Ctrl-C.
+/// Interval at which a task that waits checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Cores on which a process may run.
@@ -24,13 +24,13 @@ pub enum Affinity {
     AllCores,
 }
 
-/// A running process, killed when dropped.
+/// A running process. It is killed on drop.
 pub struct Running {
     process: Process,
     started: Instant,
 }
 
-/// Cost and end of a process.
+/// Cost of a process, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Time from start to end.
@@ -43,30 +43,31 @@ pub struct Run {
     pub end: ProcessEnd,
 }
 
-/// Largest resident memory of a process. The kernel's number includes the peak of its parent at the time of the fork.
+/// Largest resident memory of a process. The kernel's number includes the peak that the parent had when it started the
+/// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeakMemory {
-    /// Exact number of bytes.
+    /// The exact number of bytes.
     Bytes(u64),
-    /// Upper bound in bytes: this program itself had this peak.
+    /// An upper bound in bytes. It is the peak of this program itself, which hides that of the process.
     AtMost(u64),
 }
 
 /// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// Exit code.
+    /// It ended with this exit code.
     Code(i32),
-    /// Signal.
+    /// A signal with this number ended it.
     Signal(i32),
-    /// Killed at its time limit.
+    /// It was killed at its time limit.
     TimeLimit,
 }
 
 /// Starts a program.
 pub fn start(command: &mut Command, place: Affinity) -> Result<Running> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A process inherits the cores of the thread that starts it.
+    // A process inherits the cores of the thread that starts it, so start it from a new thread.
     let spawned = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             if let Affinity::Core(core) = place {
@@ -87,12 +88,12 @@ impl Running {
         self.process.id()
     }
 
-    /// Returns the time since its start.
+    /// Returns the time since the process was started.
     pub fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Waits until it has ended or has this age. Returns `None` if it still runs.
+    /// Waits until the process has ended or has reached this age. Returns `None` if it is still running.
     pub fn wait_until(&mut self, age: Duration) -> Result<Option<Run>> {
         loop {
             check_interrupt()?;
@@ -107,7 +108,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end, and kills it at this age.
+    /// Waits for the process to end, and kills it when it reaches this age.
     pub fn finish(mut self, limit: Duration) -> Result<Run> {
         if let Some(run) = self.wait_until(limit)? {
             return Ok(run);
@@ -116,7 +117,7 @@ impl Running {
         Ok(self.account(&ended, ProcessEnd::TimeLimit))
     }
 
-    /// Sends SIGTERM, and kills the process if it still runs after `patience`.
+    /// Sends SIGTERM. If the process is still running after `patience`, kills it.
     pub fn stop(&mut self, patience: Duration) {
         let _ = self.process.ask_to_end(sys::signals::Signal::Terminate);
         let deadline = Instant::now() + patience;
@@ -168,11 +169,12 @@ impl fmt::Display for ProcessEnd {
 pub struct Resident {
     /// Resident memory (`VmRSS`).
     pub all: u64,
-    /// Allocated part, without pages of the program file, which the kernel may drop (`RssAnon`).
+    /// The part that the process allocated (`RssAnon`). It leaves out pages of the program file, which the kernel may
+    /// drop.
     pub anonymous: u64,
 }
 
-/// Returns the memory of a process; `None` if it has ended.
+/// Returns the memory of a process, or `None` if it has ended.
 pub fn resident(id: u32) -> Option<Resident> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let bytes = |name: &str| {
@@ -183,12 +185,13 @@ pub fn resident(id: u32) -> Option<Resident> {
     Some(Resident { all: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
 }
 
-/// Returns the CPU time that the children of a running process have used so far, to a hundredth of a second.
+/// Returns the CPU time that the children of a running process have used so far. It is exact to a hundredth of a
+/// second.
 pub fn children_cpu(id: u32) -> Option<Duration> {
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
     let ticks = children.split_whitespace().map(|child| {
         let text = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        // The name, in parentheses, may hold spaces; user and kernel time are the 12th and 13th field after it.
+        // The name is in parentheses and may contain spaces. User and kernel time are the 12th and 13th field after it.
         let (_, fields) = text.rsplit_once(')')?;
         let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
         Some(times.next()?.ok()? + times.next()?.ok()?)
@@ -212,7 +215,7 @@ mod tests {
         let running = start(&mut shell("test $(nproc) = 1"), SERVER_CORE).unwrap();
         assert_eq!(running.finish(Duration::from_secs(20)).unwrap().end, ProcessEnd::Code(0));
         assert!(start(&mut shell("true"), Affinity::Core(1_000_000)).is_err());
-        // The cores of this thread have not changed.
+        // The cores of this thread must not have changed.
         assert_eq!(sys::limits::available_cores(), std::thread::available_parallelism().unwrap().get());
     }
 

@@ -1,4 +1,5 @@
-//! Random orders from a seed. Clients run in a new order in each round, so that none always follows the same other one.
+//! Random orders from a seed. Each round runs the clients in a new order, so that no client always runs after the same
+//! other one.
 
 /// Generator of random orders and numbers (SplitMix64).
 pub struct Shuffler(u64);
@@ -47,7 +48,7 @@ mod tests {
             *seen.entry(order).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
-        // 1000 each; five standard deviations are 155.
+        // Each order is expected 1000 times. Five standard deviations are 155.
         assert!(seen.values().all(|count| count.abs_diff(1000) < 155), "{seen:?}, seed 3");
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench content`: speed at which one core generates and verifies object content.
+//! `cargo xtask bench content`: how fast one core generates and verifies object content.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -10,11 +10,11 @@ use std::hint::black_box;
 use std::time::Duration;
 use sys::clock::thread_cpu_time;
 
-/// Goal for generating, in GB per second of CPU time.
+/// Goal for generating content, in GB per second of CPU time.
 const FILL_MIN: f64 = 6.0;
-/// Goal for verifying, in GB per second of CPU time.
+/// Goal for verifying content, in GB per second of CPU time.
 const VERIFY_MIN: f64 = 4.0;
-/// Size of a buffer in bytes, a typical use of that size, and whether the goals apply.
+/// Buffers: size in bytes, a typical use of that size, and whether the goals apply to it.
 const BUFFERS: [(usize, &str, bool); 5] = [
     (64, "a very small object", false),
     (1 << 10, "a small object", false),
@@ -28,7 +28,7 @@ const ROUND: Duration = Duration::from_millis(100);
 /// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Rounds of 0.1 s for each result.
+    /// Number of rounds of 0.1 s for each result.
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
@@ -56,12 +56,12 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn verify(object: ObjectContent, bytes: &[u8]) {
     let checked = object.verifier(0).check(black_box(bytes));
-    assert!(black_box(checked).is_ok(), "generated content does not verify");
+    assert!(black_box(checked).is_ok(), "the generated content is reported as wrong");
 }
 
 /// Returns the GB per CPU second of each round.
 fn rates(rounds: u32, bytes: usize, mut work: impl FnMut()) -> Result<Vec<f64>> {
-    // Reading the clock is a system call, so small buffers share one.
+    // Reading the clock is a system call, so several small buffers share one reading.
     let batch = ((1 << 20) / bytes).max(1);
     let mut rates = Vec::new();
     for _ in 0..rounds {

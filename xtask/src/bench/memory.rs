@@ -1,4 +1,4 @@
-//! `cargo xtask bench memory`: memory of a client with 1000 connections over minutes.
+//! `cargo xtask bench memory`: the memory of a client with 1000 connections, over minutes.
 
 use super::small_get::SmallGet;
 use crate::console;
@@ -8,9 +8,9 @@ use crate::plimsoll::{EXTRA, ProgramArgs};
 use crate::process::{Affinity, Run, Running, resident, start};
 use std::time::Duration;
 
-/// Goal for the peak, in MiB.
+/// Goal for the peak memory, in MiB.
 const PEAK_MAX_MIB: f64 = 40.0;
-/// Goal for the largest difference of a later sample from the first, as a share of the first.
+/// Goal for the largest difference between the first sample and a later one, as a share of the first.
 const DRIFT_MAX: f64 = 0.05;
 /// Time of the first sample.
 const FIRST: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
 fn watch(running: &mut Running, length: Duration) -> Result<Vec<f64>> {
     let mut samples = Vec::new();
     let mut at = FIRST;
-    // In the last second the program may be ending.
+    // Stop one second early, because the program may already be ending then.
     while at + Duration::from_secs(1) <= length {
         let over = running.wait_until(at)?.is_some();
         let now = resident(running.id()).filter(|_| !over);

@@ -19,7 +19,7 @@ use clap::Subcommand;
 pub enum Bench {
     /// Client CPU per request or per GB, compared with other load testers in interleaved pairs.
     Peers(peers::Args),
-    /// Open model: punctuality at half of the client's highest rate, and its report at twice that rate.
+    /// Open model: punctuality at half of the client's highest rate, and the report at twice that rate.
     Pacing(pacing::Args),
     /// Resident memory at 1000 connections, over minutes at full speed.
     Memory(memory::Args),
@@ -29,9 +29,9 @@ pub enum Bench {
     Content(content::Args),
     /// CPU time of signing an S3 request.
     Sign(sign::Args),
-    /// Load line on a rate: does the search find lines planted in an independent server?
+    /// Load lines on a rate: does the search find lines that are planted in an independent server?
     Line(line::Args),
-    /// Early stops of a search, on simulated time: how often are they wrong under bursts?
+    /// Early stops of a search, on simulated time: how often are they wrong if slow operations come in bursts?
     Sequential(sequential::Args),
     /// Planted causes compared with the results and limits that Plimsoll reports.
     #[command(visible_alias = "verdict")]

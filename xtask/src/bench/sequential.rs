@@ -1,4 +1,5 @@
-//! `cargo xtask bench sequential`: error rates of the sequential test that stops levels early, when slow operations come in bursts.
+//! `cargo xtask bench sequential`: how often the sequential test that stops levels early is wrong if slow operations
+//! come in bursts.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -9,15 +10,15 @@ mod slowness;
 
 use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 
-/// Goal for the share of levels that pass at twice the tolerated share of slow operations.
+/// Goal for the share of wrong decisions: levels that pass although twice the tolerated share of operations is slow.
 const WRONG_MAX: f64 = 0.05;
-/// Goal for the share of levels that are decided at half and at twice the tolerated share.
+/// Goal for the share of levels that are decided, at half and at twice the tolerated share.
 const DECIDED_MIN: f64 = 0.8;
 
 /// Number of levels, and the seed.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Number of levels of each process and share.
+    /// Number of simulated levels for each random process and each share of slow operations.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(20..=100_000))]
     levels: u32,
     /// Seed of the random numbers.
@@ -25,7 +26,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// Runs the benchmark on simulated time, without load.
+/// Runs the benchmark on simulated time. It makes no load.
 pub fn run(args: &Args) -> Result<()> {
     let levels = args.levels as usize;
     console::line(format_args!(
@@ -49,7 +50,7 @@ pub fn run(args: &Args) -> Result<()> {
                 share(found.beyond) * 100.0,
                 share(found.open) * 100.0
             ));
-            // At the bound itself, neither decision is wrong.
+            // At exactly the tolerated share, neither decision is wrong.
             if times > 1.0 {
                 wrong = wrong.max(share(found.within));
             }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench sign`: CPU time of signing an S3 request.
+//! `cargo xtask bench sign`: the CPU time to sign an S3 request.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt, failure};
@@ -10,15 +10,15 @@ use wire::sigv4::{Keys, Payload, Request, Secret, SignError, Signer, Timestamp, 
 
 /// Goal, in µs of CPU time.
 const GOAL_US: f64 = 10.0;
-/// Requests of one round, which takes tens of milliseconds.
+/// Number of requests in a round, which takes tens of milliseconds.
 const REQUESTS: u32 = 10_000;
-/// Time of the first signature: 20130524T000000Z, as in Amazon's examples. It advances by a second with each request.
+/// Time of the first signature: 20130524T000000Z, as in Amazon's examples. Each request is one second later.
 const FIRST_SECOND: u64 = 1_369_353_600;
 
 /// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Rounds of 10,000 requests; the benchmark prints the median.
+    /// Number of rounds of 10,000 requests. The benchmark prints their median.
     #[arg(long, value_name = "N", default_value = "21", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
@@ -73,7 +73,7 @@ fn time(second: u64) -> Timestamp {
     Timestamp::from_unix_seconds(FIRST_SECOND + second)
 }
 
-/// Measures and prints the CPU time of one call of `work`, which returns whether it succeeded.
+/// Measures and prints the CPU time of one call of `work`. `work` returns whether it succeeded.
 fn print(name: &str, args: &Args, goal: Option<f64>, mut work: impl FnMut(u64) -> bool) -> Result<()> {
     let mut times_us = Vec::new();
     for _ in 0..args.rounds {

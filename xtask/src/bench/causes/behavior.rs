@@ -9,9 +9,9 @@ pub struct Behavior {
     pub servers: u32,
     /// Service time of a request, or its mean.
     pub service: Duration,
-    /// `true` if service times are exponentially distributed.
+    /// `true` if service times are exponentially distributed. Otherwise they are all the same.
     pub exponential: bool,
-    /// Bytes per second, shared by all requests; 0 for no limit.
+    /// Bytes per second that all requests share; 0 for no limit.
     pub rate: u64,
     /// Size of a body in bytes.
     pub size: u64,
@@ -22,11 +22,11 @@ pub struct Behavior {
 /// Pauses of a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stall {
-    /// Start of the first one after the first request.
+    /// Time from the first request to the start of the first pause.
     pub at: Duration,
-    /// Duration of each.
+    /// Duration of each pause.
     pub length: Duration,
-    /// Time from the start of one to the start of the next; `None` if there is only one.
+    /// Time from the start of a pause to the start of the next; `None` if there is only one.
     pub every: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The planted causes: their variants, and the limits that are right for them.
+//! The planted causes, their variants, and the limits that are right to report for them.
 
 use super::behavior::{Amount, Behavior, Stall};
 use super::limit::Limit;
@@ -11,13 +11,13 @@ use std::time::Duration;
 pub enum Cause {
     /// The target needs the same time for each request at any load.
     TargetDelay,
-    /// As target-delay, with exponential service times.
+    /// Like target-delay, with exponential service times.
     TargetExponential,
     /// The target pauses once.
     TargetStall,
-    /// The target serves few requests at a time and is overloaded.
+    /// The target serves only a few requests at a time, and is overloaded.
     TargetQueue,
-    /// As target-queue, with exponential service times.
+    /// Like target-queue, with exponential service times.
     TargetQueueExponential,
     /// The target sends a fixed number of bytes per second.
     TargetRateCap,
@@ -31,13 +31,14 @@ pub enum Cause {
     ClientStopped,
     /// One thread of the client is stopped for a second.
     ClientThreadStopped,
-    /// The client is stopped for 50 ms again and again, each followed by a burst at a nearly saturated target.
+    /// The client is stopped for 50 ms again and again. A burst follows each stop, and the target is nearly saturated.
     ClientBursts,
-    /// Uploads as fast as possible, with a hash over each byte.
+    /// Uploads are sent as fast as possible, with a hash over every byte.
     ClientSignedUpload,
     /// Signed uploads while two processes spin on the cores of client and target.
     SharedHost,
-    /// Two spinning processes and a low rate for 10 s; the result must not contradict itself.
+    /// Two processes spin on the cores of client and target, and the rate is low, for 10 s. The report must not
+    /// contradict itself.
     SharedHostLowRate,
     /// A link of 40 Mbit/s.
     LinkFull,
@@ -45,17 +46,17 @@ pub enum Cause {
     Descriptors,
     /// More connections than local ports.
     Ports,
-    /// Few slots at a target with spare capacity.
+    /// There are few slots, and the target has capacity left.
     Concurrency,
-    /// Few slots at nginx.
+    /// There are few slots, and the target is nginx.
     ConcurrencyNginx,
-    /// Slots at a target with spare capacity that pauses for 200 ms of each second, without probes.
+    /// There are few slots, the target has capacity left but pauses for 200 ms of each second, and no probes are made.
     ConcurrencyPauses,
-    /// A low rate at a target with spare capacity.
+    /// The rate is low, and the target has capacity left.
     Rate,
-    /// A low rate at nginx.
+    /// The rate is low, and the target is nginx.
     RateNginx,
-    /// Few slots at a target with spare capacity, without probes of other numbers of slots.
+    /// There are few slots, the target has capacity left, and no probes with other numbers of slots are made.
     OneLevel,
 }
 
@@ -71,7 +72,7 @@ const FAST: Behavior =
     Behavior { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
 
 impl Cause {
-    /// Returns the variant of a repeat. Twelve repeats cover all variants of a cause that has all of them.
+    /// Returns the variant of a repeat. Twelve repeats cover all variants of a cause for which all of them make sense.
     pub fn variant(self, repeat: u32) -> Variant {
         use Direction::{Get, Put};
         use Model::{Closed, Open};
@@ -97,8 +98,8 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // 14 % of 5 s and 17.5 % of 4 s. At a share that is a printed percentile, a single operation would decide its value.
-            // The pause begins after the warm-up.
+            // The pause is 14 % of 5 s and 17.5 % of 4 s. If the share were that of a printed percentile, a single
+            // operation would decide its value. The pause begins after the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
@@ -129,9 +130,9 @@ impl Cause {
         match self {
             Self::TargetDelay | Self::TargetExponential | Self::TargetStall => of(300, 8),
             Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
-            // These targets sustain 200/s.
+            // These targets sustain 200 requests per second.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
-            // More than a quota of a few percent of a core allows.
+            // This is more than a quota of a few percent of a core allows.
             Self::ClientQuota => of(8_000, 64),
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped => of(500, 16),
             Self::ClientBursts => of(600, 16),
@@ -152,25 +153,26 @@ impl Cause {
         };
         let open = variant.model == Model::Open;
         match self {
-            // The target would serve more requests in the same time, so the number of requests is the limit.
+            // The target could serve more requests in the same time, so the limit is the number of requests.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
-            // One number of slots does not always tell slots and target apart.
+            // A single number of slots does not always show whether the slots or the target are the limit.
             Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
-            // Open: all requests are served, some of them late. Closed: the slots idle during the pause.
+            // Open model: all requests are served, although some of them late. Closed model: the slots wait during the
+            // pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => &[Target],
             Self::ClientQuota | Self::ClientSignedUpload => &[ClientCpu],
             Self::ClientNeighbor | Self::SharedHost => &[SharedHost],
-            // A process cannot see who stopped it.
+            // A process cannot know who stopped it.
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped | Self::ClientBursts => {
                 &[ClientCpu, SharedHost]
             }
-            // At such a low load the spinning processes may not matter.
+            // At such a low load, the spinning processes may make no difference.
             Self::SharedHostLowRate => &[Rate, SharedHost],
             Self::LinkFull => &[Link, ClientNic],
-            // With too few descriptors the program may refuse to start.
+            // With too few descriptors, the program may also refuse to start.
             Self::Descriptors => &[ClientResources, NotDetermined],
             Self::Ports => &[ClientResources],
             Self::Rate | Self::RateNginx => &[Rate],
@@ -207,24 +209,25 @@ impl Cause {
         }
     }
 
-    /// Returns whether nginx is the target. Its log is too coarse to compute the true response times.
+    /// Returns whether nginx is the target. The times in its log are too coarse to compute the true response times.
     pub fn is_nginx(self) -> bool {
         matches!(self, Self::ConcurrencyNginx | Self::RateNginx)
     }
 
-    /// Returns whether it uploads to S3 with a hash over every byte. The client then needs far more CPU time than the target, so that a
-    /// lack of CPU time at the client limits the run.
+    /// Returns whether the cause uploads to S3 with a hash over every byte. The client then needs far more CPU time
+    /// than the target, so its CPU is the limit if there is too little.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost)
     }
 
-    /// Returns the duration of the warm-up, which covers the handshakes that the target's log does not show. Causes that concern the
-    /// connections themselves have none.
+    /// Returns the duration of the warm-up, in which the handshakes are made. The target's log does not show them.
+    /// Causes that concern the connections themselves have no warm-up.
     pub fn warmup(self) -> Duration {
         if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
     }
 
-    /// Returns whether the program probes other numbers of slots, since a single one does not always tell target and slots apart.
+    /// Returns whether the program probes other numbers of slots. A single number does not always show whether the
+    /// target or the slots are the limit.
     pub fn is_probed(self, variant: Variant) -> bool {
         let asks = matches!(
             self,
@@ -240,13 +243,13 @@ impl Cause {
         asks && variant.model == Model::Closed
     }
 
-    /// Returns the duration of its runs in seconds, if it is fixed.
+    /// Returns the duration of the runs in seconds, if the cause fixes it.
     pub fn seconds(self) -> Option<u64> {
         (self == Self::SharedHostLowRate).then_some(10)
     }
 
-    /// Returns whether the true response times can be computed. The target's log does not show the effects of a link, or of full cores
-    /// on closed loops at a fast target.
+    /// Returns whether the true response times can be computed. The target's log does not show the effects of a link.
+    /// Nor does it show those of busy cores on closed runs with a fast target.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
         let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);

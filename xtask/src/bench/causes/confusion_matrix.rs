@@ -1,4 +1,4 @@
-//! The confusion matrix: planted causes and reported limits.
+//! The confusion matrix: how often each limit was reported for each planted cause.
 
 use super::limit::Limit;
 use super::report::ResultWord;
@@ -6,7 +6,7 @@ use super::variant::Model;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A judged run.
+/// A run with its assessment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun {
     /// Name of the cause.
@@ -15,11 +15,11 @@ pub struct JudgedRun {
     pub model: Model,
     /// Limit that the program reported.
     pub named: Limit,
-    /// `true` if that limit is right.
+    /// `true` if the reported limit is right.
     pub named_right: bool,
     /// Result that the program reported.
     pub word: ResultWord,
-    /// `true` if a printed percentile is wrong or the schedule was not kept; `None` if the true response times are not known.
+    /// `true` if a printed percentile is wrong or the schedule was not kept; `None` if this cannot be known.
     pub spoiled: Option<bool>,
     /// Number of contradictions in the report.
     pub contradictions: usize,
@@ -30,15 +30,15 @@ pub struct JudgedRun {
 pub struct Row {
     /// Runs.
     pub runs: u32,
-    /// Runs with the right limit.
+    /// Runs for which the right limit was reported.
     pub right: u32,
     /// Runs by reported limit.
     pub named: BTreeMap<Limit, u32>,
     /// Runs by result.
     pub words: BTreeMap<ResultWord, u32>,
-    /// Runs with a wrong percentile, or whose schedule was not kept.
+    /// Runs with a wrong percentile, or with a schedule that was not kept.
     pub spoiled: u32,
-    /// Runs with right percentiles whose schedule was kept.
+    /// Runs whose percentiles are right and whose schedule was kept.
     pub sound: u32,
     /// Spoiled runs that passed.
     pub pass_on_spoiled: u32,
@@ -85,7 +85,7 @@ impl Row {
     }
 }
 
-/// Returns the counts of each cause in the order of the runs, and those of all runs.
+/// Returns the counts of each cause, in the order of the runs, and the counts over all runs.
 pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     let (mut rows, mut all) = (Vec::<(&str, Row)>::new(), Row::default());
     for run in runs {
@@ -99,7 +99,7 @@ pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     (rows, all)
 }
 
-/// Returns the counts of open and of closed runs.
+/// Returns the counts of open runs and those of closed runs.
 pub fn by_model(runs: &[JudgedRun]) -> Value {
     let of = |model| {
         let runs: Vec<JudgedRun> = runs.iter().filter(|run| run.model == model).cloned().collect();

@@ -1,4 +1,4 @@
-//! Disturbances of the client: CPU quotas, stops, spinning neighbors, and networks with limits. Drop removes them.
+//! Disturbances of the client: CPU quotas, stops, spinning neighbors, and limited networks. They are removed on drop.
 
 use super::cause::Cause;
 use crate::failure::{Context, Result, failure};
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 const CPU: &str = "/sys/fs/cgroup/cpu";
 /// Control groups that can be frozen.
 const FREEZER: &str = "/sys/fs/cgroup/freezer";
-/// CPU time of the client's group in each period of 100 ms.
+/// CPU time, in µs, that the client's group gets in each period of 100 ms.
 const QUOTA_US: u32 = 4_000;
-/// Number of file descriptors of a client with too few.
+/// Number of file descriptors, for a client that has too few.
 const DESCRIPTORS: &str = "100";
-/// Range of local ports of a client with too few.
+/// Range of local ports, for a client that has too few.
 const PORTS: &str = "40000 40063";
 /// Queue discipline of the slow link.
 const LINK: &str = "tbf rate 40mbit burst 64kb latency 100ms";
@@ -39,7 +39,7 @@ pub struct Disturbances {
     helpers: Vec<Running>,
 }
 
-/// A control group of this benchmark, removed when dropped.
+/// A control group that this benchmark created. It is removed on drop.
 struct Group(PathBuf);
 
 impl Group {
@@ -60,7 +60,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = fs::write(self.0.join("freezer.state"), "THAWED");
-        // The kernel removes members some time after they have ended.
+        // The kernel removes the members of a group some time after they have ended, so try repeatedly.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -71,7 +71,7 @@ impl Drop for Group {
 }
 
 impl Disturbances {
-    /// Sets up what a cause needs before target and client start.
+    /// Sets up what a cause needs before the target and the client start.
     pub fn set_up(cause: Cause) -> Result<Self> {
         let mut all = Self::default();
         match cause {
@@ -97,7 +97,7 @@ impl Disturbances {
         Ok(all)
     }
 
-    /// Puts client and target into a network namespace with few local ports, without their early reuse.
+    /// Puts client and target into a network namespace that has few local ports and does not reuse them early.
     fn few_ports(&mut self) -> Result<()> {
         let network = network()?;
         let inside = enter(network.id());
@@ -110,7 +110,7 @@ impl Disturbances {
         Ok(())
     }
 
-    /// Puts client and target into two network namespaces with a slow link in between.
+    /// Puts client and target into two network namespaces, with a slow link between them.
     fn slow_link(&mut self) -> Result<()> {
         let (server, client) = (network()?, network()?);
         let (at_server, at_client) = (enter(server.id()), enter(client.id()));
@@ -126,8 +126,8 @@ impl Disturbances {
         Ok(())
     }
 
-    /// Disturbs the running client until it ends. Single stops fall into the measured time, which has this length and begins after the
-    /// warm-up.
+    /// Disturbs the running client until it ends. If a cause stops the client only once, the stop falls into the
+    /// measured time, which begins after the warm-up and has this length.
     pub fn disturb(&mut self, cause: Cause, client: u32, length: Duration) -> Result<()> {
         let measured = |seconds: f64| format!("{:.3}", cause.warmup().as_secs_f64() + seconds);
         match cause {
@@ -165,12 +165,12 @@ fn quiet(program: &str) -> Command {
     command
 }
 
-/// Starts a process that spins.
+/// Starts a process that uses all CPU time it can get.
 fn spin(place: Affinity) -> Result<Running> {
     start(quiet("sh").args(["-c", "while :; do :; done"]), place)
 }
 
-/// Starts a process that stops and continues another one repeatedly. All times are in seconds.
+/// Starts a process that repeatedly stops another one and lets it continue. All times are in seconds.
 fn stops(process: u32, first: &str, stopped: &str, running: &str) -> Result<Running> {
     let script = format!(
         "sleep {first}; while kill -STOP {process}; do sleep {stopped}; kill -CONT {process} || exit; sleep {running}; done"
@@ -178,7 +178,7 @@ fn stops(process: u32, first: &str, stopped: &str, running: &str) -> Result<Runn
     start(quiet("sh").args(["-c", &script]), Affinity::AllCores)
 }
 
-/// Starts a process in a new network namespace, which exists as long as the process.
+/// Starts a process in a new network namespace. The namespace exists as long as the process does.
 fn network() -> Result<Running> {
     let running = start(quiet("unshare").args(["--net", "sleep", "3600"]), Affinity::AllCores)?;
     let own = fs::read_link("/proc/self/ns/net").cannot("read the name of this network namespace")?;
@@ -192,7 +192,7 @@ fn network() -> Result<Running> {
     Ok(running)
 }
 
-/// Returns the command prefix that enters the network namespace of a process.
+/// Returns a command prefix that runs a command in the network namespace of a process.
 fn enter(process: u32) -> Vec<String> {
     owned(&["nsenter", "--net", "--target", &process.to_string(), "--"])
 }
@@ -209,7 +209,7 @@ fn shell(prefix: &[String], script: &str) -> Result<()> {
     Err(failure(format_args!("not run: cannot set up the network: {}", reason.trim())))
 }
 
-/// Returns the thread of a process with the most CPU time.
+/// Returns the thread of a process that has used the most CPU time.
 fn busiest_thread(process: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let used = threads.filter_map(|thread| {

@@ -28,7 +28,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the heading of its column.
+    /// Returns a short name, for the heading of a column.
     pub fn short(self) -> &'static str {
         match self {
             Self::Target => "target",

@@ -1,11 +1,12 @@
-//! `cargo xtask bench causes`: are the reported results and limits right? It plants causes and compares them with the reports.
+//! `cargo xtask bench causes`: are the reported results and limits right? It plants causes, and compares them with the
+//! reports.
 //!
-//! The targets are nginx and a small Go server (`target.go`) that logs each request. The true response times are computed from the
-//! schedule and that log.
+//! The targets are nginx and a small Go server (`target.go`) that logs each request. The true response times are
+//! computed from the schedule and from that log.
 //!
-//! A run is *sound* if no printed percentile is wrong and, with a schedule, at least 99 % of the offered operations ended: they succeeded,
-//! or failed at the target. Any other run is *spoiled*. A spoiled run must not pass, and a sound one must not be unusable. If the client
-//! could not start the load, unusable is right.
+//! A run is *sound* if no printed percentile is wrong. With a schedule, at least 99 % of the offered operations must
+//! also have ended: they succeeded, or failed at the target. Any other run is *spoiled*. A spoiled run must not pass,
+//! and a sound run must not be unusable, unless the client could not start the load.
 //!
 //! Runs begin with a warm-up of one second that does not count, unless the cause concerns the opening of connections.
 
@@ -40,7 +41,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use test_bed::TestBed;
 use trial::Trial;
 
-/// Goal for the share of runs of each cause with the right limit.
+/// Goal for each cause: share of runs with the right limit.
 const RIGHT_MIN: f64 = 0.95;
 /// Goal for the share of sound runs that are reported as unusable.
 const UNUSABLE_MAX: f64 = 0.01;
@@ -51,7 +52,8 @@ pub struct Args {
     /// Plant only these causes.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CAUSE")]
     only: Vec<Cause>,
-    /// Runs of each cause, in turn for its variants: open and closed, downloads and uploads, HTTP/1.1, TLS and HTTP/2.
+    /// Number of runs of each cause. They go through its variants: open and closed, downloads and uploads, HTTP/1.1,
+    /// TLS and HTTP/2.
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=500))]
     repeats: u32,
     /// Duration of each run, unless the cause fixes it.
@@ -60,7 +62,7 @@ pub struct Args {
     /// Seed of the service times [default: from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write all runs to this file as JSON, with separate counts of open and closed ones.
+    /// Write all runs to this file as JSON, with separate counts for open and closed runs.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -92,7 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
                     runs.push(finished.judge());
                 }
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                // This machine may be able to run other causes.
+                // Go on, because this machine may be able to run other causes.
                 Err(failure) => {
                     let variant = trial.variant.text();
                     console::line(format_args!("  {:<26}{variant:<22}{failure}", cause.label()));
@@ -111,7 +113,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Prints the number of runs and the expected time.
 fn print_plan(causes: &[Cause], args: &Args) {
-    // Warm-up, start and end of target and client, and the time to drain a backlog.
+    // This covers the warm-up, the start and end of target and client, and the time to drain a backlog.
     const OVERHEAD_SECONDS: u64 = 3;
     let each = causes.iter().map(|cause| cause.seconds().unwrap_or(args.seconds) + OVERHEAD_SECONDS);
     let minutes = (each.sum::<u64>() * u64::from(args.repeats)).div_ceil(60);
@@ -161,7 +163,7 @@ fn print_summary(runs: &[JudgedRun]) {
     ));
 }
 
-/// Returns the seed of one run. It fits the target's signed flag.
+/// Returns the seed of one run. It is small enough for the target's flag, which is a signed number.
 fn seed_of(series: u64, cause: Cause, repeat: u32) -> u64 {
     Shuffler::new(series ^ (u64::from(repeat) << 32) ^ ((cause as u64) << 24)).number() >> 1
 }

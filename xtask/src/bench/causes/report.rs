@@ -5,7 +5,7 @@ use crate::process::ProcessEnd;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Smallest share of the offered operations that ended, if the schedule was kept.
+/// Minimum share of the offered operations that must have ended if the schedule was kept.
 const ENDED_MIN: f64 = 0.99;
 
 /// Result of a run.
@@ -46,7 +46,7 @@ impl ResultWord {
     }
 }
 
-/// A printed percentile of response times, in seconds.
+/// A printed percentile of response times. Its values are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// Quantile, from 0 to 1.
@@ -57,7 +57,7 @@ pub struct Printed {
     pub high: f64,
 }
 
-/// Contents of a report.
+/// The parts of a report that are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Result.
@@ -77,7 +77,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Parses a report, given the end of the program. Returns the reason if it cannot be parsed.
+    /// Parses a report. `end` says how the program ended. If the report cannot be parsed, the error says why.
     pub fn parse(text: &str, end: ProcessEnd) -> Result<Self, String> {
         let ProcessEnd::Code(code) = end else { return Err(format!("the program ended with {end}")) };
         let by_code = ResultWord::of_code(code.into()).ok_or_else(|| format!("unexpected exit code {code}"))?;
@@ -150,14 +150,14 @@ fn limit(report: &Value) -> Result<Limit, String> {
 fn printed(report: &Value) -> Vec<Printed> {
     let quantiles = report.pointer("/times/response/quantiles").and_then(Value::as_array);
     let quantiles: Vec<&Value> = quantiles.into_iter().flatten().collect();
-    // Older programs print no intervals.
+    // Older programs do not print intervals.
     let has_ranges = quantiles.iter().any(|quantile| quantile.get("low_nanos").is_some());
     let each = quantiles.into_iter().filter_map(|quantile| percentile(quantile, has_ranges));
     // The maximum is a single operation, not a percentile.
     each.filter(|printed| printed.q < 1.0).collect()
 }
 
-/// Returns a percentile if it has a value. An end of its interval that is not stated is unknown.
+/// Returns a percentile, if it has a value. If the report does not state an end of its interval, this end is unknown.
 fn percentile(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
     let q = quantile.get("q")?.as_f64()?;

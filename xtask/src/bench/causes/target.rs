@@ -1,4 +1,4 @@
-//! The target: a small Go program with net/http that is slow as planned and logs the times of each request.
+//! The target: a small Go program, based on net/http, that is as slow as planned and logs the times of each request.
 
 use super::behavior::{Behavior, Stall};
 use super::ground_truth::LogEntry;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Source of the program.
 const SOURCE: &str = include_str!("target.go");
-/// Time allowed for a start or an end.
+/// Time limit for a start or an end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The program, built once for all runs.
@@ -20,7 +20,7 @@ pub struct TargetProgram {
     path: PathBuf,
 }
 
-/// A running target, ended when dropped.
+/// A running target. It is ended on drop.
 pub struct Target {
     running: Running,
     log: PathBuf,
@@ -34,7 +34,7 @@ impl TargetProgram {
         let (source, path) = (directory.join("target.go"), directory.join("target"));
         fs::write(&source, SOURCE).cannot("write the source of the target")?;
         let mut command = Command::new("go");
-        // The program needs the standard library only, so no modules.
+        // The program needs only the standard library, so no modules.
         command.arg("build").arg("-o").arg(&path).arg(&source).current_dir(directory).env("GO111MODULE", "off");
         let output = command.output().cannot("start go, which builds the target (try: apt install golang-go)")?;
         if !output.status.success() {
@@ -47,7 +47,7 @@ impl TargetProgram {
         Ok(Self { path })
     }
 
-    /// Starts a target. `prefix` is a command that starts it elsewhere, for example in another network namespace.
+    /// Starts a target. `prefix` is a command that runs it elsewhere, for example in another network namespace.
     pub fn start(
         &self,
         behavior: Behavior,
@@ -85,7 +85,7 @@ impl TargetProgram {
     }
 }
 
-/// Returns the arguments for a behavior.
+/// Returns the command line arguments for a behavior.
 fn arguments(behavior: Behavior) -> Vec<String> {
     let zero = Stall { at: Duration::ZERO, length: Duration::ZERO, every: None };
     let stall = behavior.stall.unwrap_or(zero);
@@ -102,7 +102,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     ]
 }
 
-/// Returns the two addresses once their line is complete.
+/// Returns the two addresses, as soon as the line with them is complete.
 fn addresses(text: &str) -> Option<(String, String)> {
     let (plain, secure) = text.strip_suffix('\n')?.strip_prefix("ready ")?.split_once(' ')?;
     Some((plain.to_owned(), secure.to_owned()))
@@ -117,7 +117,7 @@ impl Target {
         }
     }
 
-    /// Returns the address without TLS.
+    /// Returns the address for requests without TLS.
     pub fn plain(&self) -> &str {
         &self.plain
     }

@@ -17,12 +17,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Duration of the probe of each further number of slots, in seconds.
+/// Duration of each probe with another number of slots, in seconds.
 const PROBE_SECONDS: u64 = 1;
 /// Number of probes of a run.
 const PROBES: u64 = 2;
 
-/// Shared parts of all runs: the programs and a directory.
+/// What all runs share: the programs and a directory.
 pub struct TestBed {
     program: PathBuf,
     target: TargetProgram,
@@ -54,7 +54,7 @@ impl TestBed {
         let address = disturbances.address.unwrap_or("127.0.0.1");
         let prefix: Vec<String> =
             disturbances.server_prefix.iter().cloned().chain(priority_prefix(trial.cause)).collect();
-        // A new target for each run, so that the log has this run only.
+        // Start a new target for each run, so that the log has only this run.
         let affinity = affinity(trial.cause, SERVER_CORE);
         let target = self.target.start(trial.cause.behavior(), address, trial.seed, &prefix, affinity)?;
         let url = if trial.cause.is_signed() { endpoint(&target) } else { target.url(trial.variant.protocol) };
@@ -87,13 +87,14 @@ impl TestBed {
     }
 }
 
-/// Returns the cores of server or client: one each, unless other processes compete with both.
+/// Returns the cores of server or client. Each has its own core, unless other processes compete with both.
 fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }
 
-/// Returns a command prefix that raises the target's priority, unless competition for its core is planned: the log does not show all of
-/// its cost with HTTP/2. It has no effect without the permission.
+/// Returns a command prefix that raises the target's priority, because the log does not show all of the target's cost
+/// with HTTP/2. There is no prefix if competition for the target's core is planned. Without the necessary permission,
+/// the prefix has no effect.
 fn priority_prefix(cause: Cause) -> Vec<String> {
     let words: &[&str] = if is_shared_host(cause) { &[] } else { &["nice", "-n", "-15"] };
     words.iter().map(|&word| word.to_owned()).collect()
@@ -123,7 +124,7 @@ pub fn arguments(trial: Trial, url: &str) -> Vec<String> {
         Model::Closed => arguments.extend(["-c".to_owned(), amount.slots.to_string()]),
     }
     if variant.protocol == Protocol::Http2 {
-        // With one stream at a time, the log shows each request completely.
+        // With only one stream at a time, the log shows each request completely.
         arguments.extend(["--http2", "--streams=1"].map(str::to_owned));
     }
     if cause == Cause::Ports {

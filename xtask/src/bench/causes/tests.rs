@@ -1,4 +1,4 @@
-//! Tests of the whole benchmark: one cause at the Go server, with a shell script in place of the program.
+//! Tests of the whole benchmark: it plants one cause at the Go server, and a shell script replaces the program.
 
 use super::cause::Cause;
 use super::confusion_matrix::JudgedRun;
@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns whether Go is installed. Without it the test is skipped, or fails if `REQUIRE_PEERS=1`.
+/// Returns whether Go is installed. Without Go the test is skipped, or fails if `REQUIRE_PEERS=1`.
 fn has_go() -> bool {
     let found = Command::new("go").arg("version").output().is_ok();
     let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -57,7 +57,8 @@ fn a_run_is_judged_by_the_log_of_the_target() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // A request takes 20 ms plus the delay of timers; a busy machine adds more, so one of five runs is enough.
+    // A request takes 20 ms plus the delay of timers. A busy machine adds more, so it is enough if one of five runs is
+    // right.
     for (limit, p50_nanos, right, spoiled) in [("rate", 21_000_000, true, false), ("target", 5_000_000, false, true)] {
         let bed = TestBed::new(fake_program(directory.path(), limit, p50_nanos)).unwrap();
         let tries = (0..5).map(|_| bed.run(trial()).unwrap().judge());

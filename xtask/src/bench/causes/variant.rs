@@ -5,7 +5,7 @@
 pub enum Model {
     /// Requests start on a schedule.
     Open,
-    /// Each slot sends its next request after the response to the last.
+    /// Each slot sends its next request after the response to its previous one.
     Closed,
 }
 

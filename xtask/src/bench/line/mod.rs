@@ -1,4 +1,4 @@
-//! `cargo xtask bench line`: searches of load lines that are planted in an independent server, over real sockets.
+//! `cargo xtask bench line`: searches for load lines that are planted in an independent server, over real sockets.
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -17,11 +17,11 @@ use gate::Gate;
 
 /// Source of the server.
 const SERVER: &str = include_str!("queue_server.py");
-/// Largest error below the planted line, as a share.
+/// Maximum error if the result is below the planted line, as a share.
 const BELOW: f64 = 0.05;
-/// Largest error above the planted line, as a share.
+/// Maximum error if the result is above the planted line, as a share.
 const ABOVE: f64 = 0.02;
-/// Objectives on the p99 of response times; `None` for the default objective alone.
+/// Bounds of objectives on the p99 of response times. `None` means that there is only the default objective.
 const BOUNDS: [Option<Duration>; 3] = [None, Some(Duration::from_millis(100)), Some(Duration::from_millis(2000))];
 
 /// Servers to search, and the program.
@@ -30,10 +30,12 @@ pub struct Args {
     /// Capacities of servers that admit requests at equal intervals, per second.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "5,50,800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     regular: Vec<u32>,
-    /// Capacities of servers that admit requests at exponentially distributed intervals; low ones take hours.
+    /// Capacities of servers that admit requests at exponentially distributed intervals, per second. Low ones take
+    /// hours.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     random: Vec<u32>,
-    /// Duration of levels with an objective on p99 at a random server, where a share of 1 % needs many operations.
+    /// Duration of levels with an objective on p99 on a server with random intervals. It must be long, because a share
+    /// of 1 % needs many operations.
     #[arg(long, value_name = "S", default_value = "20", value_parser = clap::value_parser!(u64).range(5..=600))]
     seconds: u64,
     #[command(flatten)]
@@ -67,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs one search. Returns whether it found the line.
+/// Runs one search. Returns whether it found the planted line.
 fn search(program: &Path, gate: Gate, bound: Option<Duration>, seconds: u64, directory: &Path) -> Result<bool> {
     let server = Server::start(gate)?;
     let objective = bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()));
@@ -109,7 +111,7 @@ fn search(program: &Path, gate: Gate, bound: Option<Duration>, seconds: u64, dir
     Ok(right)
 }
 
-/// A running server, killed when dropped.
+/// A running server. It is killed on drop.
 struct Server {
     child: Child,
     port: u16,

@@ -1,7 +1,7 @@
 //! `cargo xtask bench pacing`: the open model at half and at twice the client's highest rate.
 //!
-//! At half, the client must keep its schedule. At twice, it must report that it could not. A control runs before each run at half: the
-//! lateness of a thread that does nothing but read the clock.
+//! At half of that rate, the client must keep its schedule. At twice that rate, it must report that it could not.
+//! Before each run at half the rate, a control measures the lateness of a thread that does nothing but read the clock.
 
 mod spin_gaps;
 
@@ -19,11 +19,11 @@ use spin_gaps::SpinGaps;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Goal for the largest difference between completed and offered operations, as a share.
+/// Goal for the difference between completed and offered operations, as a share.
 const MISS_MAX: f64 = 0.001;
 /// Goal for the p99 of lateness, in µs.
 const LATENESS_P99_MAX_US: f64 = 200.0;
-/// Duration of the control.
+/// Duration of a control.
 const CONTROL: Duration = Duration::from_secs(3);
 
 /// Duration and number of runs, and the program.
@@ -32,14 +32,14 @@ pub struct Args {
     /// Duration of each run.
     #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(3..=60))]
     seconds: u64,
-    /// Runs at half of the highest rate.
+    /// Number of runs at half of the highest rate.
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=50))]
     repeats: u32,
     #[command(flatten)]
     program: ProgramArgs,
 }
 
-/// Shared parts of all runs.
+/// What all runs share.
 struct Setup {
     program: PathBuf,
     nginx: Nginx,
@@ -68,7 +68,8 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // Half of the measured rate, so that nginx can keep up; twice the higher one, so that the client certainly cannot.
+    // Use half of the measured rate, so that nginx can keep up. Use twice the higher of both rates, so that the client
+    // certainly cannot.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)
 }
@@ -77,7 +78,8 @@ pub fn run(args: &Args) -> Result<()> {
 struct Ceiling {
     /// Rate in the closed model, limited by client or server.
     measured: f64,
-    /// Rate at which the client's CPU time per operation fills a core. It exceeds the measured rate if nginx is the limit there.
+    /// Rate at which the client's CPU time per operation would fill a core. It is higher than the measured rate if
+    /// nginx limits that.
     by_cpu: f64,
 }
 
@@ -147,7 +149,7 @@ fn half(setup: &Setup, rate: f64, repeats: u32) -> Result<()> {
     Ok(())
 }
 
-/// Judges the p99 of lateness, given that of a spinning thread; both in µs.
+/// Compares the p99 of lateness with the goal. `control` is the p99 of a spinning thread. Both are in µs.
 fn punctual(p99: f64, control: f64) -> GoalResult {
     match GoalResult::from(p99 <= LATENESS_P99_MAX_US) {
         GoalResult::NotMet if control > LATENESS_P99_MAX_US => GoalResult::NotPossible,

@@ -1,7 +1,8 @@
-//! The control for lateness: the gaps of a thread that does nothing but read the clock.
+//! The control for lateness: the gaps in the running time of a thread that does nothing but read the clock.
 //!
-//! A machine pauses its threads now and then: for interrupts, for other threads, or for milliseconds while a hypervisor uses the core. No
-//! program on that core can be punctual meanwhile, so this is a lower bound on the lateness of any program there.
+//! A machine pauses its threads now and then: for interrupts, for other threads, or for milliseconds while the
+//! hypervisor uses the core. In such a gap, no program on the core can be punctual. So the gaps give a lower bound for
+//! the lateness of any program on that core.
 
 use crate::failure::{Context, Failure, Result, failure};
 use crate::process::{Affinity, CLIENT_CORE, SERVER_CORE};
@@ -9,20 +10,20 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shortest gap that counts; shorter ones are the time to read the clock.
+/// Minimum length of a gap that counts. Shorter ones are just the time it takes to read the clock.
 const GAP_MIN: Duration = Duration::from_micros(5);
 
 /// Gaps in which a spinning thread did not run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpinGaps {
-    /// Duration, in seconds.
+    /// Length of the measurement, in seconds.
     seconds: f64,
-    /// Gaps in that time, in seconds, longest first.
+    /// Lengths of the gaps, in seconds, longest first.
     gaps: Vec<f64>,
 }
 
 impl SpinGaps {
-    /// Spins on the client's core for that time, while another thread spins on the server's core.
+    /// Spins on the client's core for `length`, while another thread spins on the server's core.
     pub fn measure(length: Duration) -> Result<Self> {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -64,11 +65,11 @@ impl SpinGaps {
         self.gaps.first().copied().unwrap_or(0.0)
     }
 
-    /// Returns the lateness, in seconds, that a share `q` of arrivals at uniform times would not exceed.
+    /// Returns a lateness in seconds. A share `q` of arrivals, at uniformly distributed times, would not exceed it.
     ///
-    /// An arrival falls into a gap g with a probability of g / T and waits until its end, for a time uniform in 0..g. The share that
-    /// waits longer than x is Σ max(0, g − x) / T. If the k longest gaps are longer than x, that share is 1 − q at
-    /// x = (Σ g − (1 − q)·T) / k.
+    /// An arrival falls into a gap of length g with a probability of g / T. It waits until the end of the gap, for a
+    /// time that is uniform in 0..g. The share of arrivals that wait longer than x is Σ max(0, g − x) / T. If the k
+    /// longest gaps are longer than x, this share is 1 − q for x = (Σ g − (1 − q)·T) / k.
     pub fn lateness(&self, q: f64) -> f64 {
         let allowed = (1.0 - q) * self.seconds;
         let mut sum = 0.0;
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Computes the same with many evenly spaced arrivals and the gaps laid out one after the other.
+    /// Computes the same from many evenly spaced arrivals, with the gaps placed one after the other.
     fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
         const ARRIVALS: usize = 200_000;
         let mut ends = Vec::new();
@@ -125,13 +126,13 @@ mod tests {
         const SEED: u64 = 5;
         let mut shuffler = Shuffler::new(SEED);
         for round in 0..40 {
-            // From few gaps to nothing but gaps, of very different lengths.
+            // The gaps have very different lengths. They fill a small part of the time, or all of it.
             let gaps: Vec<f64> = (0..1 + round % 7).map(|_| 10_f64.powf(-4.0 + 3.0 * shuffler.unit())).collect();
             let seconds = gaps.iter().sum::<f64>() * (1.0 + 40.0 * shuffler.unit() * f64::from(round % 3));
             let spinning = SpinGaps::new(seconds, gaps.clone());
             for q in [0.5, 0.9, 0.99] {
                 let (formula, counted) = (spinning.lateness(q), brute_force(seconds, &gaps, q));
-                // The distance of two arrivals.
+                // The time between two arrivals.
                 let step = seconds / 200_000.0;
                 assert!(
                     (formula - counted).abs() <= 2.0 * step,
@@ -143,7 +144,8 @@ mod tests {
 
     #[test]
     fn known_gaps_have_known_lateness() {
-        // One gap of 40 ms in a second: 3 % of the arrivals wait for 10 ms and more, 1 % for 30 ms and more.
+        // There is one gap of 40 ms in a second: 3 % of the arrivals wait for at least 10 ms, and 1 % for at least 30
+        // ms.
         let one = SpinGaps::new(1.0, vec![0.04]);
         assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
         assert_eq!(one.lateness(0.95), 0.0);

@@ -1,7 +1,7 @@
 //! The load testers that are compared, and their command lines.
 //!
-//! Each gets the same workload through the flags that its documentation names, and nothing that would raise its cost: one thread, no live
-//! display, and discarded bodies where there is a flag for it.
+//! Each gets the same workload through the flags in its documentation, and nothing that would make it slower: one
+//! thread, no live display, and discarded bodies if there is a flag for it.
 
 use super::workload::Workload;
 use crate::failure::{Context, Result};
@@ -21,7 +21,7 @@ pub enum Client {
     Ab,
     /// <https://github.com/rakyll/hey>
     Hey,
-    /// Part of nghttp2; with `--h1` unless the workload uses HTTP/2.
+    /// Part of nghttp2. It gets `--h1`, unless the workload uses HTTP/2.
     H2load,
     /// <https://github.com/hatoo/oha>
     Oha,
@@ -44,7 +44,7 @@ pub struct Installed {
     pub path: PathBuf,
 }
 
-/// A run that a client has to make.
+/// A run for a client to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// The workload.
@@ -53,12 +53,12 @@ pub struct Task<'a> {
     pub url: &'a str,
     /// Duration, in seconds.
     pub seconds: u64,
-    /// Working directory, for files that a client needs.
+    /// Working directory, for files that the client needs.
     pub directory: &'a Path,
 }
 
 impl Client {
-    /// Returns the name of its program.
+    /// Returns the name of the client's program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plimsoll => "plimsoll",
@@ -72,14 +72,14 @@ impl Client {
         }
     }
 
-    /// Looks for it on PATH.
+    /// Searches for the client's program in the PATH.
     pub fn find(self) -> Option<Installed> {
         let directories = std::env::var_os("PATH")?;
         let mut candidates = std::env::split_paths(&directories).map(|directory| directory.join(self.name()));
         candidates.find(|path| path.is_file()).map(|path| Installed { client: self, path })
     }
 
-    /// Returns why it is left out of a workload, or `None` if it takes part.
+    /// Returns the reason why the client is left out of a workload, or `None` if it takes part.
     pub fn exclusion(self, work: Workload) -> Option<&'static str> {
         match (self, work) {
             (Self::Bombardier, Workload::Large) => Some("it keeps whole bodies in memory, here 8 GiB"),
@@ -95,7 +95,7 @@ impl Client {
             Self::Ab => Some("-V"),
             Self::K6 => Some("version"),
             Self::Plimsoll | Self::H2load | Self::Oha | Self::Bombardier => Some("--version"),
-            // It has no such flag.
+            // hey has no such flag.
             Self::Hey => None,
         }
     }
@@ -103,7 +103,7 @@ impl Client {
     fn words(self, task: &Task) -> Vec<String> {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
-            // A single failure makes the exit code 1, which the table shows.
+            // With `--success 100`, a single failure makes the exit code 1, which the table shows.
             Self::Plimsoll if task.work.is_http2() => {
                 format!("get --http2 -c {c} -d {d}s --print none --success 100")
             }
@@ -122,7 +122,7 @@ impl Client {
         words.extend(self.insecure_flag(task.work).map(str::to_owned));
         match self {
             Self::Plimsoll if task.work == Workload::Verified100m => {
-                // A dataset is named by its directory. Its only object is the file that the others request.
+                // A dataset is named by its directory. Its only object is the file that the other clients request.
                 let dataset = task.url.trim_end_matches(task.work.file().name());
                 words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
             }
@@ -132,7 +132,7 @@ impl Client {
         words
     }
 
-    /// Returns the flag to accept a self-signed certificate, if the client needs one.
+    /// Returns the flag that makes the client accept a self-signed certificate, if it needs one.
     fn insecure_flag(self, work: Workload) -> Option<&'static str> {
         match self {
             Self::Plimsoll | Self::Oha if work.is_secure() => Some("--insecure"),
@@ -161,7 +161,7 @@ export default function () { http.get(__ENV.U, p); }
 ";
 
 impl Installed {
-    /// Returns the command of a task, without output.
+    /// Returns the command that runs a task and prints nothing.
     pub fn command(&self, task: &Task) -> Result<Command> {
         if self.client == Client::K6 {
             fs::write(task.directory.join(K6_FILE), K6_SCRIPT).cannot("write a script for k6")?;
@@ -172,7 +172,7 @@ impl Installed {
         Ok(command)
     }
 
-    /// Returns the version that the program or else the package manager prints.
+    /// Returns the version that the program prints, or else the version that the package manager prints.
     pub fn version(&self) -> String {
         let version = match self.client.version_flag() {
             Some(flag) => first_line(&self.path.clone().into_os_string(), &[flag]),

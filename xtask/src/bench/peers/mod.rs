@@ -1,8 +1,9 @@
 //! `cargo xtask bench peers`: client CPU per request or per GB, compared with other load testers.
 //!
-//! nginx runs on core 0, the clients in turn on core 1. In each round every client runs once, in a random order, so a round gives one
-//! pair of Plimsoll and each peer. The cost is the client's CPU time from the kernel, divided by the requests that nginx counts or the
-//! bytes that the interface counts. No number comes from a client.
+//! nginx runs on core 0, and the clients run one after the other on core 1. In each round every client runs once, in
+//! random order, so a round gives one pair of Plimsoll and each peer. The cost is the client's CPU time, as the kernel
+//! counts it, divided by the requests that nginx counts or by the bytes that the interface counts. No number is taken
+//! from a client.
 
 mod clients;
 mod goals;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workload::Workload;
 
-/// Time between two runs, for connections to close.
+/// Pause between two runs, in which connections can close.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Workloads, number and duration of runs, and the program.
@@ -34,7 +35,7 @@ pub struct Args {
     /// Workloads.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "small64,small1000,large,large100m,range1000")]
     work: Vec<Workload>,
-    /// Runs of each client; fewer than 12 give no confidence interval.
+    /// Number of runs of each client. With fewer than 12 there is no confidence interval.
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=200))]
     pairs: u32,
     /// Duration of each run.
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     console::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    // One server for each version of HTTP, since a listener of nginx speaks the same version with all clients.
+    // There is one server for each version of HTTP, because a listener of nginx speaks the same version to all clients.
     let files = |http2| -> Vec<Served> {
         args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
     };
@@ -118,7 +119,7 @@ fn measure(installed: &Installed, work: Workload, pair: u32, seconds: u64, nginx
     let mut command = installed.command(&Task { work, url: &url, seconds, directory: nginx.directory() })?;
     let (requests, bytes) = (nginx.requests()?, host::loopback_bytes()?);
     let run = start(&mut command, CLIENT_CORE)?.finish(Duration::from_secs(seconds) + EXTRA)?;
-    // Reading the counter is a request as well.
+    // Reading the counter is itself a request.
     let requests = nginx.requests()?.saturating_sub(requests + 1);
     let bytes = host::loopback_bytes()?.saturating_sub(bytes);
     Ok(Sample { client: installed.client, pair, run, requests, bytes })
@@ -139,12 +140,12 @@ fn print_clients(clients: &[Installed]) {
 }
 
 fn seed_from_clock() -> u64 {
-    // Six digits, because a user types it to repeat the orders.
+    // Six digits are enough, and short enough for a user who types them to repeat the orders.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) % 1_000_000
 }
 
-/// CSV file with a line for each run, written as soon as the run ends.
+/// A CSV file with one line for each run, which is written as soon as the run has ended.
 struct Csv {
     file: File,
     path: PathBuf,

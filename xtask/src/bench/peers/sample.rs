@@ -1,4 +1,4 @@
-//! One run of one client, with its cost.
+//! One run of one client, and its cost.
 
 use super::clients::Client;
 use super::workload::{Unit, Workload};
@@ -9,7 +9,7 @@ use crate::process::{ProcessEnd, Run};
 pub struct Sample {
     /// The client.
     pub client: Client,
-    /// Number of the round, from 0.
+    /// Number of the round, counted from 0.
     pub pair: u32,
     /// Cost of the process.
     pub run: Run,
@@ -20,7 +20,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Returns the CPU time per request in µs or per GB in s; `None` for a run that failed or made no request.
+    /// Returns the cost: CPU time per request in µs, or per GB in s. `None` if the run failed or made no request.
     pub fn cost(&self, unit: Unit) -> Option<f64> {
         let cpu = self.run.cpu.as_secs_f64();
         let cost = match unit {

@@ -1,4 +1,4 @@
-//! The workloads on which clients are compared.
+//! The workloads with which clients are compared.
 
 use crate::nginx::Served;
 use clap::ValueEnum;
@@ -14,7 +14,7 @@ pub enum Workload {
     Large,
     /// 100 MiB, 8 connections.
     Large100m,
-    /// 100 MiB, 8 connections; Plimsoll verifies every byte, the others discard bodies.
+    /// 100 MiB, 8 connections. Plimsoll verifies every byte; the other clients discard bodies.
     Verified100m,
     /// Ranges of 1 MiB in a file of 1 GiB, 1000 connections.
     Range1000,
@@ -26,7 +26,7 @@ pub enum Workload {
     Http2Small64,
 }
 
-/// Unit of work for the cost of a client.
+/// Unit of work, to which the cost of a client refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A request, as the server counts them.
@@ -102,7 +102,7 @@ impl Workload {
         self == Self::Http2Small64
     }
 
-    /// Returns the unit of its cost.
+    /// Returns the unit of work to which the costs refer.
     pub fn unit(self) -> Unit {
         match self {
             Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Unit::Request,

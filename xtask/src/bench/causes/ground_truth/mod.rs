@@ -1,20 +1,24 @@
-//! The true response times: what a perfect client would have measured, computed from the schedule and the target's log.
+//! The true response times, which a perfect client would have measured. They are computed from the schedule and from
+//! the target's log.
 //!
-//! The log has the time that the target spent on each request, and the schedule has the times at which requests were due. The queue
-//! between them is simulated, so the result does not depend on when the client under test really sent its requests.
+//! The log has the time that the target spent on each request, and the schedule has the times at which requests were
+//! due. The queue between the two is simulated. So the result does not depend on when the client under test really sent
+//! its requests.
 //!
-//! Time that the target needs in addition to the planned work, for example to wake up or to encrypt, delays a request but occupies no
-//! place in the queue.
+//! A target also needs time besides the planned work, for example to wake up or to encrypt. This time delays the
+//! request, but takes no place at the server.
 //!
-//! A printed percentile is right if its interval contains a true value at most one operation above or below. At the edge of a planned
-//! pause a single operation makes all the difference, and the phase of the load decides on which side it falls.
+//! A printed percentile is right if its interval contains the true value, or that of the next operation below or above.
+//! At the edge of a planned pause, a single operation makes all the difference, and the phase of the load decides on
+//! which side it falls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A percentile is wrong if it differs from the true value by more than this share of it …
+/// A percentile is wrong only if it differs from the true value by more than this share of it …
 const TOLERANCE_SHARE: f64 = 0.10;
-/// … and by more than this, in seconds: the delay that loopback and two schedulers add to each operation.
+/// … and by more than this number of seconds, which is the delay that loopback and two schedulers add to each
+/// operation.
 const TOLERANCE_SECONDS: f64 = 200e-6;
 
 /// A line of the target's log, in nanoseconds of the target's clock.
@@ -22,35 +26,36 @@ const TOLERANCE_SECONDS: f64 = 200e-6;
 pub struct LogEntry {
     /// Instant at which the kernel received the request's header.
     pub arrival: u64,
-    /// Time from then until it received the body.
+    /// Time from then until the server had received the body.
     pub received: u64,
-    /// Instant at which the server asked for a place in which to serve the request.
+    /// Instant at which the server requested a place to serve the request. It serves as many requests at a time as it
+    /// has places.
     pub asked: u64,
-    /// Instant at which it got the place.
+    /// Instant at which it got a place.
     pub start: u64,
     /// Instant at which the work was done and the place was free again.
     pub end: u64,
     /// Instant at which the kernel had taken the response.
     pub left: u64,
-    /// Part of the time from `start` to `end` in which the server was paused as planned.
+    /// Part of the time from `start` to `end` in which the server made a planned pause.
     pub held: u64,
 }
 
 /// Time that a request takes at the server, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Time until it asks for a place.
+    /// Time until the server requests a place for it.
     pub before: f64,
     /// Time in its place.
     pub work: f64,
-    /// Time from then until its response has left.
+    /// Time from leaving the place until the response has left.
     pub after: f64,
 }
 
-/// Time in which operations are due, in seconds from the first operation.
+/// The time in which operations are due, in seconds from the first operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// End of the warm-up, whose operations count for the queue only.
+    /// End of the warm-up. Its operations only affect the queue.
     pub warmup: f64,
     /// End of the measured time.
     pub end: f64,
@@ -68,7 +73,7 @@ pub enum Load {
 /// Properties of the server that affect its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// Requests served at the same time; `None` for no limit.
+    /// Number of places, which is the number of requests served at the same time; `None` for no limit.
     pub servers: Option<usize>,
     /// The server's pauses.
     pub stall: Option<Pauses>,
@@ -77,9 +82,9 @@ pub struct Queue {
 /// Pauses of a server. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pauses {
-    /// Start and end of the first one after the first request.
+    /// Start and end of the first pause, counted from the first request.
     pub first: (f64, f64),
-    /// Time from one to the next; infinite if there is only one.
+    /// Time from the start of a pause to the start of the next; infinite if there is only one.
     pub every: f64,
 }
 
@@ -92,7 +97,7 @@ impl LogEntry {
         Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
     }
 
-    /// Returns its cost at a client that sends a body in `receiving` nanoseconds.
+    /// Returns the cost of the request for a client that takes `receiving` nanoseconds to send a body.
     fn cost(&self, receiving: u64) -> Cost {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
@@ -101,10 +106,11 @@ impl LogEntry {
     }
 }
 
-/// Returns the lateness of the first request of a schedule, in seconds. A planned pause, which counts from that request, is late by the
-/// same time.
+/// Returns the lateness of the first request of a schedule, in seconds. Planned pauses are counted from that request,
+/// so they are late by the same time.
 ///
-/// Missing or late requests make later ones look late, so the request with the least lateness tells when the schedule began.
+/// If requests are missing or late, later ones look late as well. So the request that is least late shows when the
+/// schedule began.
 pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     let mut arrivals: Vec<u64> = log.iter().map(|served| served.arrival).collect();
     arrivals.sort_unstable();
@@ -114,9 +120,11 @@ pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// Returns the costs of the requests that arrived within `seconds` after the first, in the order in which the work on them began.
+/// Returns the costs of the requests that arrived within `seconds` of the first, in the order in which the work on them
+/// began.
 ///
-/// The time to receive a body depends on the client, so every request counts with the tenth percentile of these times.
+/// How long it takes to receive a body depends on the client. So the tenth percentile of these times is used for every
+/// request.
 pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
     let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
     let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
@@ -128,7 +136,8 @@ pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
     log.iter().map(|served| served.cost(receiving)).collect()
 }
 
-/// Returns the sorted response times of the operations that are due in a window, in seconds. `None` if there are no costs.
+/// Returns the sorted response times, in seconds, of the operations that are due in a window. `None` if there are no
+/// costs.
 pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Option<Vec<f64>> {
     if costs.is_empty() {
         return None;
@@ -137,7 +146,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     let mut next = costs.iter().copied().cycle();
     let mut coming = first_requests(load, window, &mut next);
     let (mut times, mut begun) = (Vec::new(), coming.len());
-    // The log limits the requests of slots: more would be invented.
+    // End with the log. The costs of further requests of the slots would have to be invented.
     while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
         let end = server.serve(asks, cost.work) + cost.after;
         if due >= window.warmup {
@@ -152,7 +161,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     Some(times)
 }
 
-/// Returns the requests that do not depend on others: all of a schedule, or one of each slot.
+/// Returns the requests that do not follow from others: all requests of a schedule, or the first one of each slot.
 fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>) -> BinaryHeap<Reverse<Request>> {
     let (count, gap) = match load {
         Load::Open(rate) => ((rate * window.end).round() as u64, 1.0 / rate),
@@ -162,7 +171,7 @@ fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>)
     requests.collect()
 }
 
-/// A request on its way to the server, ordered by the time at which it asks for a place.
+/// A request on its way to the server. Requests are ordered by the time at which they ask for a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     asks: Instant,
@@ -193,12 +202,12 @@ impl Ord for Request {
 /// A simulated server that serves requests in the order of their arrival.
 struct Server {
     queue: Queue,
-    /// Times at which the busy places become free.
+    /// Times at which the occupied places become free.
     free: BinaryHeap<Reverse<Instant>>,
 }
 
 impl Server {
-    /// Serves a request and returns the end of its work.
+    /// Serves a request, and returns the time at which its work ends.
     fn serve(&mut self, arrival: f64, work: f64) -> f64 {
         let mut start = arrival;
         if self.queue.servers.is_some_and(|servers| self.free.len() >= servers.max(1)) {
@@ -212,7 +221,7 @@ impl Server {
         end
     }
 
-    /// Returns the end of the pause for a time within it, or else the time itself.
+    /// Returns the end of the pause if a time lies in a pause, and otherwise the time itself.
     fn released(&self, at: f64) -> f64 {
         let Some(Pauses { first: (from, until), every }) = self.queue.stall else { return at };
         let earlier = ((at - from) / every).floor().max(0.0);
@@ -221,7 +230,7 @@ impl Server {
     }
 }
 
-/// Time in seconds, with a total order.
+/// A time in seconds that has a total order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Instant(f64);
 
@@ -239,14 +248,15 @@ impl Ord for Instant {
     }
 }
 
-/// Returns the values one operation below and above the quantile `q` of sorted values.
+/// Returns the values of the operations just below and just above the quantile `q` of sorted values.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
     let last = sorted.len().checked_sub(1)?;
     let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
     Some((sorted[index.saturating_sub(1)], sorted[(index + 1).min(last)]))
 }
 
-/// Returns whether the interval of a printed percentile misses the true value, which lies between two values. All in seconds.
+/// Returns whether the interval of a printed percentile misses the true value, which lies between two values. All of
+/// them are in seconds.
 pub fn is_wrong(low: f64, high: f64, truth: (f64, f64)) -> bool {
     let tolerance = |truth: f64| TOLERANCE_SECONDS.max(TOLERANCE_SHARE * truth);
     truth.1 < low - tolerance(truth.1) || truth.0 > high + tolerance(truth.0)

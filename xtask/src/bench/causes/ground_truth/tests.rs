@@ -28,25 +28,25 @@ fn a_server_without_limit_has_no_queue() {
 
 #[test]
 fn the_queue_of_an_overloaded_server_grows() {
-    // 200/s at one place with 10 ms of work: half of the load adds to the backlog.
+    // 200 requests per second arrive at one place that works for 10 ms on each, so half of them add to the backlog.
     let one = Queue { servers: Some(1), stall: None };
     let times = times(Load::Open(200.0), 2.0, one, &[work(0.01)]);
     assert_eq!(times.len(), 400);
-    // The last one is due at 1.995 s and ends at 4 s.
+    // The last request is due at 1.995 s and ends at 4 s.
     assert!((times[399] - 2.005).abs() < 1e-9, "{}", times[399]);
     assert!((middle(&times, 0.5) - 1.005).abs() < 1e-9);
 }
 
 #[test]
 fn time_outside_the_place_delays_only_its_own_request() {
-    // A place is busy for 4 ms of every 5 ms: nothing queues, though each request takes 9 ms.
+    // A place is busy for 4 ms of every 5 ms. So nothing queues, although each request takes 9 ms.
     let (one, cost) = (Queue { servers: Some(1), stall: None }, Cost { before: 0.002, work: 0.004, after: 0.003 });
     let open = times(Load::Open(200.0), 1.0, one, &[cost]);
     assert!(open.len() == 200 && open.iter().all(|time| (time - 0.009).abs() < 1e-9), "{open:?}");
-    // A slot waits for all of it.
+    // A slot waits for all of the 9 ms.
     let closed = times(Load::Closed(1), 0.9, one, &[cost; 1_000]);
     assert!(closed.len().abs_diff(100) <= 1 && closed.iter().all(|time| (time - 0.009).abs() < 1e-9));
-    // A late request does not delay those that are there.
+    // A request that arrives late does not delay those that have arrived.
     let late = Cost { before: 0.1, ..work(0.001) };
     let mixed = times(Load::Open(100.0), 0.1, one, &[late, work(0.001)]);
     assert!(mixed[..5].iter().all(|time| (time - 0.001).abs() < 1e-9), "{mixed:?}");
@@ -67,7 +67,7 @@ fn slots_queue_for_few_places() {
     let two = Queue { servers: Some(2), stall: None };
     let costs = vec![work(0.01); 100_000];
     let times = times(Load::Closed(8), 1.0, two, &costs);
-    // 200/s, and the 8 that are in flight at the end.
+    // 200 per second in one second, and the 8 that are in flight at its end.
     assert!((199..=209).contains(&times.len()), "{}", times.len());
     assert!((middle(&times, 0.5) - 0.04).abs() < 1e-9);
     // The log limits the number of requests.
@@ -78,7 +78,7 @@ fn slots_queue_for_few_places() {
 fn a_pause_delays_the_requests_within_it() {
     let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 2.0), every: f64::INFINITY }) };
     let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
-    // A tenth of the requests waits, uniformly up to 1 s.
+    // A tenth of the requests waits. The waits are uniform up to 1 s.
     assert!((middle(&times, 0.99) - 0.9).abs() < 2e-3);
     assert!(middle(&times, 0.89) < 1e-9);
 }
@@ -87,7 +87,7 @@ fn a_pause_delays_the_requests_within_it() {
 fn pauses_come_again() {
     let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 1.2), every: 1.0 }) };
     let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
-    // Of 9 of 10 s, a fifth of the requests waits, uniformly up to 0.2 s.
+    // In 9 of 10 s, a fifth of the requests waits. The waits are uniform up to 0.2 s.
     assert!((middle(&times, 0.99) - 0.2 * (1.0 - 1.0 / 18.0)).abs() < 2e-3);
     assert!(middle(&times, 0.81) < 1e-9);
 }
@@ -102,7 +102,8 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
         line("1000 2 5 9 19 19 0"),
     ];
     let costs = costs(&log, 999e-9);
-    // In the order of their starts, without the last entry, which is too late. The tenth percentile of receiving is 2 ns.
+    // The costs are in the order of their starts. The last entry is missing, because it is too late. The tenth
+    // percentile of the receiving times is 2 ns.
     let wanted = [(5.0, 10.0, 0.0), (14.0, 60.0, 10.0), (6.0, 10.0, 0.0)];
     assert_eq!(costs.len(), wanted.len());
     for (got, (before, work, after)) in costs.iter().zip(wanted) {
@@ -116,10 +117,11 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
 #[test]
 fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
     let served = |arrival| LogEntry { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0 };
-    // Due at 0, 10, 20 and 30 ms of a schedule that began at 100 ms, with 25, 17, 7 and 1 ms of delay.
+    // The requests are due at 0, 10, 20 and 30 ms of a schedule that began at 100 ms. Their delays are 25, 17, 7 and 1
+    // ms.
     let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
     assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
-    // The first request is missing.
+    // Leave out the first request.
     assert!((first_lateness(&log[1..], 100.0) - 0.016).abs() < 1e-9);
     assert_eq!(first_lateness(&[], 100.0), 0.0);
 }
@@ -130,7 +132,7 @@ fn a_percentile_has_a_tolerance_and_an_interval() {
     assert!(!wrong(1.0, 1.0, 1.09) && wrong(1.0, 1.0, 1.2) && wrong(1.0, 1.0, 0.8));
     assert!(!wrong(0.0001, 0.0001, 0.0002) && wrong(0.0001, 0.0001, 0.0004));
     assert!(!wrong(0.5, 2.0, 1.0) && wrong(0.5, 2.0, 3.0));
-    // The lower end is unknown.
+    // Here the lower end is unknown.
     assert!(!wrong(0.0, 2.0, 0.0) && !wrong(0.0, 2.0, 2.1) && wrong(0.0, 2.0, 2.5));
 }
 
@@ -140,7 +142,7 @@ fn one_operation_may_be_on_either_side_of_an_edge() {
     assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
     let edge = quantile(&sorted, 0.9).unwrap();
     assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
-    // Two operations further, the edge does not matter.
+    // Two operations away from it, the edge makes no difference.
     assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
     assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
 }
