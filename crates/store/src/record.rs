@@ -18,7 +18,7 @@ pub struct Begin {
     pub version: String,
     /// `true` if the program was built without optimization.
     pub debug_build: bool,
-    /// Wall time of the start in milliseconds since 1970 UTC. A label only.
+    /// Wall time of the start in milliseconds since 1970 UTC. Used only as a label.
     pub started_unix_ms: u64,
     /// The command line, without secrets.
     pub command: Vec<String>,
@@ -183,7 +183,7 @@ pub struct Damaged {
     pub first: Vec<DamagedObject>,
 }
 
-/// A damage of an object. The name of the object is untrusted text.
+/// Damage found in an object. The name of the object is untrusted text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DamagedObject {
     /// The key in the bucket, or the URL.

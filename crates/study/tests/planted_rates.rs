@@ -100,7 +100,7 @@ fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));
     let truth = gate.line(bound);
-    // With 10,000 operations, a share of 1 % is known to a tenth of itself.
+    // 10,000 operations are enough to know a share of 1 % with a relative error of 10 %.
     let seconds = if gate.random && bound.is_some() { 30_000.0 / truth } else { 5.0 };
     let (found, levels) = search(gate, &objectives, Duration::from_secs_f64(seconds));
     let (Found::Line { passed, .. } | Found::AtLeast { passed }) = found else {

@@ -52,8 +52,8 @@ impl HeadBuffer {
         self.buffered.is_empty()
     }
 
-    /// Feeds a piece of input. `parse` gets all bytes that may belong to the head. It returns the length and the head,
-    /// or `None` if the head is incomplete.
+    /// Processes a piece of input. `parse` gets all bytes that may belong to the head. It returns the length and the
+    /// head, or `None` if the head is incomplete.
     pub(crate) fn feed<T, E>(
         &mut self,
         input: &[u8],

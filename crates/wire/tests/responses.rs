@@ -1,5 +1,5 @@
 //! Tests the response reader with input from valid and invalid servers. There is one example for each known misbehavior.
-//! Rows refer to the table of misbehaviors in docs/liar.md.
+//! Row numbers are those of docs/liar.md.
 
 use wire::response::{MAX_HEAD_BYTES, MAX_HEADERS, MAX_INTERIM_BYTES, MAX_INTERIM_HEADS};
 use wire::{

@@ -210,7 +210,7 @@ impl Summary {
     }
 
     /// Returns the client's share of service time, measured on a sample of the responses in the measured window and the
-    /// drain. `None` without samples, as on unix sockets.
+    /// drain. `None` without samples, for example on Unix sockets.
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()

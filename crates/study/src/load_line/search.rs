@@ -70,7 +70,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Starts a search. A first level above the highest is lowered to it.
+    /// Starts a search. If the first level is above the highest one, the search starts at the highest.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();

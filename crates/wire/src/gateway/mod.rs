@@ -89,7 +89,7 @@ struct Current {
 }
 
 impl Check {
-    /// Creates the check of the response to a request. `None` if there is nothing to check.
+    /// Creates a check for the response to a request. `None` if there is nothing to check.
     ///
     /// # Errors
     /// Fails if blocks have to be hashed and the hash function of the root is not supported.
