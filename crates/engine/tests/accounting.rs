@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// One thing that a server may do with a request.
+/// Reaction of a server to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: u64, parts: u64 },
@@ -45,7 +45,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 0_u64..300), 1..12)
 }
 
-/// Does its deeds in turn, each after its delay in milliseconds.
+/// Server that reacts to requests in turn, each time after a delay in milliseconds.
 struct Unruly {
     deeds: Vec<(Deed, u64)>,
     requests: usize,
@@ -186,7 +186,7 @@ proptest! {
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation is logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
         prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte belongs to one operation");
-        // Intervals tile the time. Simulated threads run one after the other, so that only one alone sees a stop in time.
+        // Intervals cover the time without gaps. Simulated threads run one after the other, so only a single thread notices a stop in time.
         for pair in intervals.windows(2).filter(|_| threads == 1) {
             prop_assert_eq!(pair[0].end, pair[1].start);
         }

@@ -20,14 +20,14 @@ use wire::s3::DeleteRequest;
 /// Requests that a bucket has received.
 #[derive(Default)]
 struct Seen {
-    /// Keys that are there, in the order in which they came.
+    /// Existing keys, in the order in which they were written.
     keys: Vec<String>,
     requests: u64,
     /// The keys of each message.
     batches: Vec<Vec<String>>,
 }
 
-/// A bucket that answers messages as it is told, and then with a good result.
+/// A bucket that sends the given responses to messages, and good results after them.
 struct Bucket {
     seen: Rc<RefCell<Seen>>,
     answers: VecDeque<Reply>,
@@ -96,7 +96,7 @@ fn targets(count: u64) -> Targets {
     };
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
     let (dataset, objects) = (Dataset::new(description), Members::Dataset);
-    // What a message of XML has to escape.
+    // `&` has to be escaped in XML.
     Targets::of_dataset(vec![origin], Area { dataset, objects, container: "/bucket".into(), prefix: "a&b/".into() })
 }
 
@@ -158,7 +158,7 @@ fn the_oldest_objects_are_deleted_first_and_missing_ones_are_written() {
     let deleted = seen.batches.concat();
     assert!(deleted.is_sorted() && deleted.last() < seen.keys.first(), "one slot makes and deletes in its order");
     assert_eq!(good(&ops, OpKind::Put) + good(&ops, OpKind::Delete), 500);
-    // Only deletions are asked for: each second one has something to delete.
+    // Only deletions are requested. Every second one finds an object to delete.
     let (_, ops, seen) = carried_out(&mixed(0, 1, 1000, 10), &[]);
     assert_eq!((good(&ops, OpKind::Put), good(&ops, OpKind::Delete)), (5, 5));
     assert_eq!(seen.batches.iter().map(Vec::len).collect::<Vec<_>>(), [1; 5]);

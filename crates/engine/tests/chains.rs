@@ -1,4 +1,4 @@
-//! Redirected operations, request by request: every time, byte and connection is counted at its host, and they add up to
+//! Redirected operations, request by request: times, bytes and connections are counted for their host, and add up to
 //! the operation.
 
 #[path = "support/frames.rs"]
@@ -22,7 +22,7 @@ fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
 }
 
-/// The chains of a run whose books balance, and whose parts make up the whole.
+/// Returns the chains of a run. Asserts that its counters agree, and that the parts of its chains add up.
 fn chains(summary: &Summary) -> &RedirectChains {
     assert_eq!(audit(summary, true).violations, []);
     let chains = summary.stats.redirect_chains.as_deref().expect("there was a redirect");
@@ -88,8 +88,8 @@ fn three_servers_count_the_same_as_three_rows() {
     }
 }
 
-/// Takes 3 ms to be reached; answers `/object` with a redirect after 2 ms, and `/owned` after 5 ms. Closes each connection
-/// 1 s after its answer.
+/// Server that accepts connections after 3 ms, redirects `/object` after 2 ms and sends `/owned` after 5 ms. It closes each connection
+/// 1 s after its response.
 #[derive(Default)]
 struct Distant;
 
@@ -207,7 +207,7 @@ fn without_redirects_there_are_no_chains() {
     assert_eq!(summary.stats.connections.hosts.len(), 1);
 }
 
-/// Takes as long as `Frames` to be reached, and redirects `/object` to another host.
+/// Server that accepts connections as fast as `Frames`, and redirects `/object` to another host.
 struct Redirecting;
 
 const OWNER: &str = "http://owner:81/owned";

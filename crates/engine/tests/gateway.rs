@@ -11,7 +11,7 @@ use wire::gateway::Depth;
 
 /// A file of two leaves of 180 bytes, `plimsoll ` and `Plimsoll ` 20 times each, as `ipfs add --cid-version=1 --chunker=size-180` makes it.
 const ROOT: &str = "bafybeidzrv2kybe6yzkmtc7nhmzojjd3pvckh3vzcacnpoeu7du35wmude";
-/// The CAR of kubo 0.42.0 for it.
+/// The CAR of this file from kubo 0.42.0.
 const CAR: &str = "3aa265726f6f747381d82a58250001701220798d74ac049ec654c98bed3b32e4a47b7d44a3eeb91004d7b894f8e9bed994196776657273696f6e018b0101701220798d74ac049ec654c98bed3b32e4a47b7d44a3eeb91004d7b894f8e9bed99419122b0a2401551220b3614d355c368ab3fa477a9ecd9a5f02f1d804f33bf4f2c299a8183f9d5957c3120018b401122b0a240155122057d3d4448a6a41df83936ce6a801f1600b5bfe545cd59cd220704a855c3506a3120018b4010a0b080218e80220b40120b401d80101551220b3614d355c368ab3fa477a9ecd9a5f02f1d804f33bf4f2c299a8183f9d5957c3706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20d8010155122057d3d4448a6a41df83936ce6a801f1600b5bfe545cd59cd220704a855c3506a3506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20";
 /// Offset of its last block.
 const LAST: usize = 418;
@@ -20,7 +20,7 @@ fn car() -> Vec<u8> {
     (0..CAR.len() / 2).map(|at| u8::from_str_radix(&CAR[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
-/// A response in chunks of that size, with their proper end.
+/// Returns a response in chunks of this size, with a valid last chunk.
 fn chunked(body: &[u8], size: usize) -> Vec<u8> {
     let mut out = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for chunk in body.chunks(size) {

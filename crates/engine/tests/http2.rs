@@ -24,7 +24,7 @@ fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
 }
 
-/// A plan for so many operations in so many slots, with so many streams on a connection.
+/// Returns a plan with these numbers of operations, slots, and streams per connection.
 fn plan2(ops: u64, slots: u64, streams: u32) -> Plan {
     let mut plan = plan();
     (plan.load, plan.stop, plan.log_ops) = (closed(slots), counted(ops), true);
@@ -32,7 +32,7 @@ fn plan2(ops: u64, slots: u64, streams: u32) -> Plan {
     plan
 }
 
-/// Carries out a plan against a scripted server. Returns also the number of connections that it used.
+/// Runs a plan against a scripted server. Also returns the number of connections.
 fn play(
     plan: &Plan,
     taking: Option<u32>,
@@ -79,7 +79,7 @@ fn slots_share_connections_as_streams() {
         let pages = 500 * [head(1, 200, false), data(1, 1000, true)].concat().len();
         let arrived = summary.stats.traffic.body + summary.stats.traffic.overhead;
         assert_eq!(arrived, (pages + connections * greeting(taking).len()) as u64, "every byte that came is counted");
-        // A server tells only after the first request how many streams it takes: meanwhile enough are on their way.
+        // A server announces its limit of streams only after the first request. Until then, enough connections are being opened.
         assert_eq!(connections, expected, "{slots} slots, {streams} streams, {taking:?} taken");
         assert!(ops.iter().all(|op| op.status == Some(200) && op.body_bytes == 1000));
         for op in &ops {
@@ -122,7 +122,7 @@ fn refused_requests_are_sent_again_once() {
             assert_eq!(tally.flags.get(Flag::Resent), 1);
             assert_eq!(tally.causes.get(cause), refused as u64);
             assert_eq!(ops[0].outcome.cause, if refused == 1 { Cause::None } else { cause });
-            // A connection that refused one stream is good for others; one that said GOAWAY is not.
+            // A connection that refused one stream remains usable for others. One that sent GOAWAY is not used again.
             assert_eq!(connections, if cause == Cause::AboveGoaway { 2 } else { 1 }, "{name}");
         }
     }
@@ -130,7 +130,7 @@ fn refused_requests_are_sent_again_once() {
 
 #[test]
 fn a_goaway_loses_nothing() {
-    // Each connection takes 21 requests, and says so while others are under way.
+    // Each connection takes 21 requests, and announces its end while others are in flight.
     let plan = plan2(1000, 16, 16);
     let (summary, _, connections) = play(&plan, None, |request| {
         let mut replies = page(request, ms(2), 100);
@@ -258,18 +258,25 @@ fn a_checksum_in_a_trailer_is_compared_with_the_content() {
     fn with_checksum(request: StreamRequest, sum: &'static [u8]) -> Vec<(Instant, Reply)> {
         let announced = [&b"\x88\x00\x07trailer\x14x-amz-checksum-crc32"[..]].concat();
         let field = [&b"\x00\x14x-amz-checksum-crc32\x08"[..], sum].concat();
-        let frames =
-            [frame(1, 4, request.stream, &announced), data(request.stream, 5, false), frame(1, 5, request.stream, &field)];
+        let frames = [
+            frame(1, 4, request.stream, &announced),
+            data(request.stream, 5, false),
+            frame(1, 5, request.stream, &field),
+        ];
         vec![(request.now + ms(1), Reply::Bytes(frames.concat()))]
     }
     let differs = failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body);
-    // The second is that of another body.
-    let cases: [(Script, AttemptOutcome); 2] =
-        [(|request| with_checksum(request, b"QtHneA=="), AttemptOutcome::OK), (|request| with_checksum(request, b"uxircw=="), differs)];
+    // The second checksum belongs to another body.
+    let cases: [(Script, AttemptOutcome); 2] = [
+        (|request| with_checksum(request, b"QtHneA=="), AttemptOutcome::OK),
+        (|request| with_checksum(request, b"uxircw=="), differs),
+    ];
     for (script, outcome) in cases {
         let mut plan = plan2(1, 1, 10);
-        plan.mix =
-            Mix::one(RequestPlan { response_body: ResponseBody::Hashed(ExpectedChecksum::FromResponse), ..RequestPlan::new("GET", OpKind::Get) });
+        plan.mix = Mix::one(RequestPlan {
+            response_body: ResponseBody::Hashed(ExpectedChecksum::FromResponse),
+            ..RequestPlan::new("GET", OpKind::Get)
+        });
         let (_, ops, _) = play(&plan, None, script);
         assert_eq!(ops[0].outcome, outcome);
     }
@@ -316,7 +323,7 @@ fn a_connection_that_is_silent_is_not_used_again() {
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
         play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
-    // The greeting came after the first request: it alone is no sign of death.
+    // The server's settings arrive after the first request began, so its timeout does not show a dead connection.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
 }
@@ -328,7 +335,7 @@ fn connections_that_close_between_requests_are_stale() {
         *think = ms(10);
     }
     let (summary, _, connections) = play(&plan, None, |request| match request.before {
-        // The second request meets a connection that is closed without a word.
+        // The second request finds a connection that was closed without GOAWAY.
         1 => vec![(request.now + ms(1), Reply::End)],
         _ => page(request, ms(1), 10),
     });
@@ -349,7 +356,7 @@ fn connections_are_closed_after_the_requests_that_they_may_carry() {
     assert_eq!((summary.stats.measured.ok, connections), (30, 30));
 }
 
-/// The embedded server, over TLS or not.
+/// Starts the embedded server, with or without TLS.
 fn serve(faults: Faults, secure: bool) -> (HyperServer, Option<tempfile::NamedTempFile>) {
     let tls = secure.then_some(Tls { identity: Identity::SelfSigned, client_ca: None });
     let front = HyperServer::start(&Config { faults, ..Config::default() }, tls.as_ref()).unwrap();
@@ -456,7 +463,7 @@ fn a_server_that_chooses_http1_gets_http1() {
     let (front, authority) = serve(Faults::default(), true);
     let mut plan = toward(plan2(200, 16, 100), &front, authority.as_ref(), "/blackhole/1KiB");
     let trust = Trust::Files(vec![authority.as_ref().unwrap().path().to_owned()]);
-    // It is not offered, so it cannot be chosen.
+    // The client does not offer HTTP/2, so the server cannot choose it.
     plan.connections.tls = Arc::new(tls::configure(&TlsSettings { trust, ..TlsSettings::default() }).unwrap());
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
@@ -465,7 +472,7 @@ fn a_server_that_chooses_http1_gets_http1() {
     assert_eq!(ledger.connections_accepted, 16);
 }
 
-/// One thing that a server may do with a request.
+/// Reaction of a server to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: usize, parts: usize },
@@ -491,7 +498,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
         1 => Just(Deed::ResetConnection),
         1 => Just(Deed::Close),
     ];
-    // With less, connections that are closed at once would be more than the simulation can look after.
+    // With a shorter delay, the simulation would slow down from the many connections that are closed at once.
     prop::collection::vec((deed, 20_u64..300), 1..12)
 }
 
@@ -525,7 +532,7 @@ fn carry_out(deed: &Deed, delay: u64, request: StreamRequest) -> Vec<(Instant, R
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// Whatever the load and however the server misbehaves, the counters agree.
+    /// The counters agree for any load and any misbehavior of the server.
     #[test]
     fn the_books_balance(
         deeds in deeds(),

@@ -10,7 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
 use support::*;
 
-/// Cases that are played at the same time: most of their time is waiting.
+/// Number of concurrent cases, which wait most of the time.
 const AT_ONCE: usize = 8;
 
 fn body(upload: &Upload) -> BodyPlan {
@@ -106,7 +106,7 @@ fn play(case: &Case) -> Vec<String> {
     for flag in Flag::ALL.iter().filter(|flag| !matches!(flag, Flag::KeptAlive | Flag::Persistent)) {
         let wanted = expected.flags.iter().any(|name| name.as_ref() == flag.name());
         let found = tally.flags.get(*flag) > 0;
-        // Of several operations the earlier ones may carry flags of their own.
+        // Earlier operations of a case may have other flags.
         if case.client.requests == 1 || wanted {
             must(flag.name(), found.to_string(), wanted.to_string());
         }
@@ -120,7 +120,11 @@ fn play(case: &Case) -> Vec<String> {
     must("waits for agreement", summary.all.expect_continue.count().to_string(), u64::from(asked).to_string());
     if case.name.as_ref() == "29-no-continue" {
         let (expect_continue, sending) = (&summary.all.expect_continue, &summary.all.service);
-        must("second waited", expect_continue.min().is_some_and(|nanos| nanos >= 1_000_000_000).to_string(), "true".into());
+        must(
+            "second waited",
+            expect_continue.min().is_some_and(|nanos| nanos >= 1_000_000_000).to_string(),
+            "true".into(),
+        );
         must("in the service time", (sending.min() >= expect_continue.min()).to_string(), "true".into());
     }
     if let Some(connections) = expected.connections {

@@ -15,11 +15,11 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// How long a target works on a request.
+/// Processing time of a request at a target.
 #[derive(Clone, Copy)]
 enum Work {
     Constant(Duration),
-    /// Exponential, with that mean.
+    /// Exponential, with this mean.
     Exponential(Duration),
 }
 
@@ -32,7 +32,7 @@ impl Work {
     }
 }
 
-/// A target that works on so many requests at a time, in the order in which they came.
+/// A target that processes a limited number of requests at a time, in the order in which they came.
 struct Target {
     random: Random,
     work: Work,
@@ -89,13 +89,13 @@ const SEEDS: std::ops::Range<u64> = 1..6;
 fn independent_responses_are_limited_by_concurrency() {
     let (mut few, mut named_of_few) = (0, 0);
     for seed in 1..11 {
-        // 43/s with one slot, as many times more with more.
+        // 43/s per slot.
         let work = Work::Exponential(Duration::from_micros(23_256));
         for slots in [1, 16, 32, 64] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             assert_eq!(named, LimitedBy::Concurrency, "{slots} slots, seed {seed}");
         }
-        // A few slots may not show it, but never show something else.
+        // With few slots the diagnosis may be missing, but must not be another one.
         for slots in [2, 3, 4, 6, 8] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             let known = matches!(named, LimitedBy::Concurrency | LimitedBy::NotDetermined);
@@ -191,7 +191,7 @@ fn two_sizes_behind_one_queue_are_the_target() {
     }
 }
 
-/// Nothing of these depends on the length of the run: also one of a second has its rate and its growth.
+/// The diagnosis does not depend on the length of the run: a run of 1 s has a rate and a growth, too.
 #[test]
 fn an_open_run_beyond_the_target_is_limited_by_it() {
     for seed in SEEDS {
@@ -221,7 +221,7 @@ fn an_open_run_that_the_target_sustains_is_limited_by_its_rate() {
             assert_eq!(named(&plan, target(1, work, seed)), LimitedBy::Rate, "{rate}/s for {seconds} s, seed {seed}");
         }
         for seconds in [1.0, 5.0] {
-            // As slow as the run is long, and yet it keeps up.
+            // Responses take as long as the run, and yet the target keeps up.
             let plan = for_seconds(seconds, open(200.0, 10_000));
             let slow = Work::Exponential(Duration::from_secs(1));
             assert_eq!(named(&plan, target(0, slow, seed)), LimitedBy::Rate, "{seconds} s, seed {seed}");
@@ -272,7 +272,7 @@ impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
 
 #[test]
 fn a_dead_endpoint_among_others_is_the_target() {
-    /// One endpoint is dead: it refuses, or never answers.
+    /// One endpoint is dead: it refuses connections, or never responds.
     struct OneDead(Accept);
     impl SimServer for OneDead {
         fn connect_to(&mut self, _: Instant, address: &Address) -> Accept {

@@ -28,7 +28,7 @@ fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
 
 #[test]
 fn the_first_byte_is_that_of_the_final_head_in_however_many_pieces_it_comes() {
-    // Each piece with its instant in ms, and when the final head begins.
+    // Pieces with their times in ms, and the time at which the final head begins.
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
     let cases: [(&[(u64, String)], u64); 5] = [
@@ -61,7 +61,8 @@ fn every_page_of_a_listing_has_the_whole_limit_of_redirects() {
     const PAGES: usize = 15;
     let mut plan = Plan { stop: counted(2), follow: Follow::up_to(1), ..plan() };
     let then = Then::Pages { most: 100 };
-    plan.mix = Mix::one(RequestPlan { response_body: ResponseBody::Kept, then, ..RequestPlan::new("GET", OpKind::List) });
+    plan.mix =
+        Mix::one(RequestPlan { response_body: ResponseBody::Kept, then, ..RequestPlan::new("GET", OpKind::List) });
     let server = || {
         let mut page = 0;
         move |now: Instant, request: &str| {
@@ -129,7 +130,7 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         assert_eq!((tally.ok, tally.flags.get(Flag::KeptAlive)), (100, kept), "closed after {after:?}");
         assert_eq!(tally.flags.get(Flag::Persistent), 100, "the responses do not say so");
     }
-    // Stale ones were closed, too: noticed when the next request goes out.
+    // Stale connections were closed, too. That is noticed when the next request is sent.
     let stale = || {
         let mut requests = 0;
         move |now: Instant, _: &str| {
@@ -144,7 +145,7 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
 
 #[test]
 fn the_peak_in_flight_is_seen_within_a_second() {
-    // 20 at once each second, answered after 10 ms: nothing is in flight when a second ends.
+    // 20 at once each second, with responses after 10 ms: nothing is in flight when a second ends.
     let slots = engine::schedule::Profile::constant(20.0).unwrap();
     let plan = Plan {
         load: LoadModel::Closed { slots, think: ms(990) },
@@ -154,14 +155,14 @@ fn the_peak_in_flight_is_seen_within_a_second() {
     let server = || |now: Instant, _: &str| respond_at(now + ms(10), 10);
     let summary = played(&plan, server);
     assert_eq!((summary.in_flight_peak, summary.in_flight_at_end), (20, 0));
-    // Peaks of threads are added.
+    // The peaks of threads add up.
     let summary = played(&Plan { threads: 4, ..plan }, server);
     assert_eq!(summary.in_flight_peak, 20);
 }
 
 #[test]
 fn an_open_run_ends_when_its_bytes_have_arrived() {
-    // 100 arrivals a second, each answered after 500 ms with 1 MB: the tenth response comes at 590 ms.
+    // 100 arrivals per second, with responses of 1 MB after 500 ms: the tenth response comes at 590 ms.
     let bytes = NonZeroU64::new(10_000_000);
     let stop = StopAfter { time: Some(Duration::from_secs(10)), bytes, ..StopAfter::default() };
     let plan = Plan { load: open(100.0, 1000), stop, ..plan() };
@@ -203,7 +204,7 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until some instant, and which is asked no more than once a millisecond.
+/// A listener whose queue is full until some instant. It asserts that attempts to connect are at least 1 ms apart.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {

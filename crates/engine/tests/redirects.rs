@@ -12,10 +12,10 @@ use std::rc::Rc;
 use support::*;
 use wire::{Header, Url};
 
-/// Requests that went out, as they were sent.
+/// Requests as they were sent.
 type Requests = Rc<RefCell<Vec<String>>>;
 
-/// A run of two operations in which the first URL of each answers 302 to `location`, and everything else 200.
+/// Runs two operations. The response to the first URL of each is a 302 to `location`, and to everything else a 200.
 fn redirected(mut plan: Plan, from: &str, location: &str) -> (Summary, Requests) {
     plan = at(plan, from);
     plan.stop = StopAfter { ops: NonZeroU64::new(2), ..StopAfter::default() };
@@ -48,7 +48,7 @@ fn a_public_server_does_not_lead_into_private_networks() {
         "http://[fd00:ec2::254]/latest/",
         "http://[::ffff:10.0.0.1]/",
         "http://2130706433/",
-        // The simulated resolver says 127.0.0.1 to every name.
+        // The simulated resolver returns 127.0.0.1 for every name.
         "http://innocent.example/",
         "//innocent.example/",
     ];
@@ -135,7 +135,7 @@ fn through_a_proxy_the_url_decides_what_is_private() {
     assert_eq!(summary.stats.measured.causes.get(Cause::PrivateAddress), 2);
     let (summary, _) = redirected(plan.clone(), "http://localhost/start", "http://10.0.0.1/");
     assert_eq!(summary.stats.measured.ok, 2);
-    // The proxy gets what is the proxy's; the other host does not get what is the first one's.
+    // The proxy gets the proxy's credentials. The other host does not get the first one's.
     let (summary, requests) = redirected(plan, "http://public.example/start", "http://other.example/");
     assert_eq!(summary.stats.measured.ok, 2);
     for request in requests.borrow().iter() {

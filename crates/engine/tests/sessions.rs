@@ -49,7 +49,7 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
     }
 }
 
-/// A plan of ten slots against a stand-in of Filestash that lets so many log in at once, and 50 each second after them.
+/// Returns a plan of ten slots against a simulated Filestash that accepts a number of logins at once, and 50 per second after them.
 fn limited(login_burst: u64) -> (Server, Plan) {
     let logins_per_second = NonZeroU64::new(50).unwrap();
     let stand_in =

@@ -34,7 +34,7 @@ fn constant_delay() {
 
 #[test]
 fn bimodal_delay() {
-    // Every tenth answer takes 100 ms, the others 5 ms.
+    // Every tenth response takes 100 ms, the others 5 ms.
     let plan = Plan { load: open(100.0, 1000), ..plan() };
     let server = || {
         let mut count = 0;
@@ -54,7 +54,7 @@ fn bimodal_delay() {
     assert!((mean - 14.5e6).abs() < 1e4, "exact moments: {mean}");
 }
 
-/// A server that stops for a second, 4 s into the run, and answers at once before and after.
+/// A server that stops for a second, 4 s into the run, and responds at once before and after.
 fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
     let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
     let at = if now >= from && now < to { to } else { now };
@@ -68,7 +68,7 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
-    // 1,000 of 10,000 wait from 0 to 1 s, evenly.
+    // 1,000 of 10,000 wait between 0 and 1 s, uniformly.
     for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
         near(&summary.all.response, q, ms(truth), ms(2));
     }
@@ -92,7 +92,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
 
 #[test]
 fn operations_that_never_start_are_dropped_and_infinite() {
-    // Nothing is answered after 5 s: 10 slots fill up, and all later arrivals are dropped.
+    // No response comes after 5 s: 10 slots fill up, and all later arrivals are dropped.
     let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { respond_at(now, 1) } else { Vec::new() };
     let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
@@ -195,7 +195,7 @@ fn slots_of_a_ramp_come_one_by_one() {
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
-    // A slot is in use from the moment its first part is wanted: ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
+    // A slot is in use as soon as the level needs a part of it: ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
 }
@@ -212,7 +212,7 @@ fn the_warm_up_is_not_measured() {
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
-    // By arrival: 40 answers of the warm-up came in the window.
+    // Counted by arrival: 40 responses of the warm-up came in the window.
     assert_eq!(summary.measured.traffic.body, 104_000);
 }
 
@@ -224,7 +224,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
         stop: StopAfter { time: Some(ms(5000)), ..StopAfter::default() },
         ..plan()
     };
-    // 1,000 bytes each 10 ms, of a body that would take an hour.
+    // 1,000 bytes every 10 ms, of a body that would take an hour.
     let server = |now: Instant, _: &str| {
         let mut replies = vec![(now, Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n".to_vec()))];
         replies.extend((1..2000).map(|i| (now + ms(10 * i), Reply::Filler(1000))));
@@ -242,7 +242,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
 
 #[test]
 fn a_client_that_cannot_keep_up_is_reported() {
-    // Each send costs 200 µs: the ceiling is 5,000/s, and 10,000/s are asked for.
+    // Each send costs 200 µs: the limit is 5,000/s, and 10,000/s are requested.
     let network =
         |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
     let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
@@ -259,7 +259,7 @@ fn a_client_that_cannot_keep_up_is_reported() {
 
 #[test]
 fn a_stale_connection_is_resent_once_and_flagged() {
-    /// Closes each connection 5 ms after its answer, with a race: the request that is sent then is lost.
+    /// Server that closes each connection 5 ms after its response, so that a request which is sent at that time is lost.
     struct Stale {
         requests: u64,
     }
@@ -328,7 +328,7 @@ fn timeouts_have_their_phase_and_their_instant() {
             self.0
         }
         fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
-            // A byte of what there is each 30 ms.
+            // One byte every 30 ms.
             self.1.iter().enumerate().map(|(i, reply)| (now + ms(30 * i as u64), reply.clone())).collect()
         }
     }
@@ -378,7 +378,7 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
 
 #[test]
 fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
-    // The target answers 100 a second and is asked for 200: by the end of 4 s, half wait, and the drain takes them all.
+    // The target processes 100 requests per second and gets 200. After 4 s half of them wait, and the drain completes them.
     let server = || {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {
@@ -455,7 +455,7 @@ fn an_endless_unwanted_body_is_not_read_completely() {
 
 #[test]
 fn free_connections_make_room_for_new_ones() {
-    // Every object lies on a host of its own; only 8 connections may be open.
+    // Every object is on another host, and only 8 connections may be open.
     let hop = |now: Instant, request: &str| {
         let path = request.split(' ').nth(1).unwrap_or_default();
         let number: u64 = path.trim_start_matches("/go/").parse().unwrap_or(0);
@@ -494,10 +494,10 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
-    // 2,500 arrivals wait; the bucket's 64, and one for each millisecond of the stall.
+    // 2,500 arrivals wait. 64 of them open a connection from the bucket, and one more in each millisecond of the stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");
-    // Waiting for a connection is waiting all the same.
+    // The wait for a connection counts, too.
     near(&summary.all.response, 1.0, ms(501), ms(2));
     near(&summary.all.response, 0.9, ms(201), ms(5));
     near(&summary.all.lateness, 1.0, ms(0), ms(1));

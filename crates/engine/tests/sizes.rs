@@ -1,4 +1,4 @@
-//! Responses that have to be as large as their object.
+//! Checks of the size of responses.
 
 mod support;
 

@@ -89,7 +89,7 @@ fn stall_once() -> (Result<(), String>, bool) {
     let stalled = kept.ops.iter().filter(|op| op.end.since(op.intended) > ms(100));
     let ends = stalled.map(|op| op.end);
     let catching_up = ends.clone().max().unwrap().since(ends.min().unwrap());
-    // The server has no figure of its own for the time that it waited for a core.
+    // The server does not measure for how long it waited for a core.
     let had_cores = summary.limits.run_delay_max <= 0.05 && !cores::are_taken();
     if catching_up >= ms(200) {
         return (Err(format!("the server took {catching_up:?} to catch up")), had_cores);
@@ -122,7 +122,7 @@ fn a_stall_of_one_second_shows_whole() {
 
 #[test]
 fn waiting_costs_nothing_at_any_rate() {
-    // From waits that are long to waits that are short, which use different timers.
+    // Long and short waits use different timers.
     let server = serve(Faults::default());
     let stages = [(500, 10.0), (0, 1000.0), (2000, 1000.0)];
     let stages = stages.map(|(length, level)| engine::schedule::StagePlan { length: ms(length), level });

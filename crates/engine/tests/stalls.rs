@@ -1,4 +1,4 @@
-//! A client that does not run at times, against servers with known delays, on simulated time: the reported ranges of percentiles
+//! A client that stalls, against servers with known delays, on simulated time: the reported ranges of percentiles
 //! must contain the percentiles without the stalls.
 
 mod support;
@@ -21,7 +21,7 @@ enum Work {
     Exponential,
 }
 
-/// Servers with one queue: a request is answered when one of them has come to it and worked for its time.
+/// Servers with one common queue.
 struct Queue {
     work: Work,
     mean: Duration,
@@ -57,7 +57,7 @@ impl SimServer for Queue {
     }
 }
 
-/// From and to of each time for which the client stands still: about one each `every`, for `length`.
+/// Returns start and end of each stall of the client: about one per `every`, each as long as `length`.
 fn stalls(every: Duration, length: Duration, until: Duration) -> Vec<(Instant, Instant)> {
     let place = |n: u32| every.mul_f64(f64::from(n) + 0.3 + 0.4 * f64::from(n * 7919 % 101) / 101.0);
     let starts = (0..).map(place).take_while(|at| *at < until);
@@ -121,9 +121,9 @@ fn a_range_holds_what_a_percentile_is_without_stalls() {
             let found = measured(&plan, server, &stalls(ms(every), us(length), Duration::from_secs(30)));
             let part = found.all.affected.ok as f64 / found.all.ok as f64;
             let noise = match work {
-                // Stalls below 5 % of the median are none.
+                // Stalls below 5 % of the median do not count.
                 Work::Constant => 0.05,
-                // The unaffected operations are fewer, and hang together.
+                // There are fewer unaffected operations, and they depend on each other.
                 Work::Exponential => 0.12,
             };
             for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {
@@ -151,7 +151,7 @@ fn a_range_holds_what_a_percentile_is_without_stalls() {
 
 #[test]
 fn a_catch_up_burst_at_the_target_belongs_to_the_client() {
-    // 95 % of what the server can do; 50 ms of each second the client stands still, and the rest of it the queue drains.
+    // Load at 95 % of the server's capacity. The client stalls for 50 ms of each second, and the queue drains in the rest of it.
     let plan = Plan { load: open(950.0, 10_000), ..plan() };
     let server = || Queue::new(Work::Constant, ms(1), 1);
     let found = measured(&plan, server, &stalls(ms(1000), ms(50), Duration::from_secs(10)));
@@ -176,7 +176,7 @@ fn handing_over_a_request_is_time_inside_the_client() {
     }
 }
 
-/// The target stands still for a second, and 190 of 200 operations wait for one of ten slots. The client is late by a millisecond when
+/// The target stalls for a second, and 190 of 200 operations wait for one of ten slots. The client is late by a millisecond when
 /// the first responses come.
 #[test]
 fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
@@ -197,7 +197,7 @@ fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
 
 #[test]
 fn a_hiccup_does_not_mark_an_overloaded_run() {
-    // Asked for twice what the server can do, with in flight growing from the first second to the last.
+    // Load at twice the server's capacity: the number of operations in flight grows from the first second to the last.
     let plan = Plan { load: open(1600.0, 100_000), stop: seconds(5), ..plan() };
     let server = || Queue::new(Work::Constant, Duration::from_micros(1250), 1);
     let hiccup = [(Instant::ZERO + ms(1500), Instant::ZERO + ms(1501))];
@@ -214,7 +214,7 @@ fn a_hiccup_does_not_mark_an_overloaded_run() {
 fn where_nothing_was_in_flight_little_is_affected() {
     let plan = Plan { load: open(10.0, 100), ..plan() };
     let server = || Queue::new(Work::Constant, ms(5), 1);
-    // The second arrival and the third are late, and the response of the fourth is.
+    // The second and the third arrival are late, and so is the response of the fourth.
     let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
     let found =
         measured(&plan, server, &[(at(99), at(102)), (at(199), at(220)), (at(303), at(330)), (at(450), at(480))]);
@@ -241,14 +241,14 @@ fn a_client_with_a_hundredth_of_a_core_shows_in_a_second_and_a_half() {
 
 #[test]
 fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
-    // Stands still over the last 20 ms of the window.
+    // The client stalls during the last 20 ms of the window.
     let stop = StopAfter { time: Some(ms(1500)), ..StopAfter::default() };
     let plan = Plan { load: open(1000.0, 1000), stop, ..plan() };
     let still = [(Instant::ZERO + ms(1480), Instant::ZERO + ms(1510))];
     let found = measured(&plan, || Queue::new(Work::Constant, ms(1), 4), &still);
     let tally = &found.stats.measured;
     assert_eq!((tally.dropped, tally.missed_by_client), (20, 20));
-    // A target that leaves no slot free: what waits for one waits for the target.
+    // The target keeps all slots busy, so operations that wait for a slot wait for the target.
     let plan = Plan { load: open(1000.0, 10), ..plan };
     let found = measured(&plan, || Queue::new(Work::Constant, ms(10), 1), &[]);
     let tally = &found.stats.measured;
@@ -258,7 +258,7 @@ fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
 #[test]
 fn responses_that_wait_unread_show_as_the_clients_share() {
     let server = || Queue::new(Work::Constant, ms(10), 64);
-    // A client that reads for 30 ms and stands still for 70: a response of 10 ms waits until then.
+    // The client reads for 30 ms and stalls for 70. A response that takes 10 ms and comes in a stall waits for its end.
     let still: Vec<_> =
         (0..100).map(|n| (Instant::ZERO + ms(100 * n + 30), Instant::ZERO + ms(100 * n + 100))).collect();
     for slots in [1, 16] {

@@ -1,4 +1,4 @@
-//! The client's share of service time over real sockets: a client that stops reading for a known time shows it.
+//! The client's share of service time over real sockets: it shows how long a client stops reading.
 
 mod support;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 use support::*;
 use wire::sigv4::Timestamp;
 
-/// The real network, whose thread stands still for a time before each wait.
+/// The real network, whose thread stalls before each wait.
 struct Sleepy {
     net: EpollNetwork,
     nap: Duration,
@@ -76,7 +76,7 @@ fn summary_of(plan: &Plan, nap: Duration) -> Summary {
     summary
 }
 
-/// The share that is found and the one that it should be, of a client that stands still for so long before each wait.
+/// Returns the measured and the true share of a client that stalls before each wait.
 fn shares(slots: u64, nap: Duration) -> (f64, f64) {
     let delay = Delay::Constant(ms(5));
     let server = Server::start(&Config { faults: Faults { delay, ..Faults::default() }, ..Config::default() }).unwrap();

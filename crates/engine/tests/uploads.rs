@@ -1,4 +1,4 @@
-//! Uploads that end before all of them is sent, on simulated time, where it is known what is noticed first.
+//! Uploads that end before they are sent completely, on simulated time, where the order of events is known.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -15,8 +15,8 @@ use support::*;
 
 const BODY: usize = 8 << 20;
 
-/// One upload to a server that agrees after 1 ms and does `then` after 2 ms, when about ten pieces are out. The client
-/// learns of it by sending, since it does nothing else.
+/// Runs one upload to a server that sends `100 Continue` after 1 ms and does `then` after 2 ms, when about ten pieces are sent. The client
+/// notices that by sending, since it does nothing else.
 fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let mut plan = Plan { log_ops: true, ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
@@ -51,7 +51,7 @@ fn the_response_is_read_even_if_the_connection_broke() {
     }
 }
 
-/// A success that comes before the body is no success. What notices it must not matter: a failed send, or a read.
+/// A success before the whole body was sent does not count. The outcome is the same whether a failed send or a read notices it.
 #[test]
 fn a_success_before_the_whole_body_was_sent_is_an_early_response() {
     let created =
@@ -94,7 +94,7 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
     assert!(summary.stats.measured.failed == 1);
 }
 
-/// Over HTTP/2 as well: what notices the early success must not matter, a failed send or a read.
+/// The same with HTTP/2: the outcome does not depend on whether a failed send or a read notices the early success.
 #[test]
 fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
     for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {

@@ -1,4 +1,4 @@
-//! Checks whether the cores are free. Tests of times prove nothing while other processes use the cores.
+//! Checks whether the cores are free. Timing tests prove nothing while other processes use the cores.
 
 use std::fs;
 use std::thread;
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 /// Number of times that a run which had to share its cores is repeated.
 pub const TRIES: usize = 5;
-/// For so long the cores are looked at.
+/// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
-/// After so long a run is tried whether they are free or not.
+/// Time after which a run starts whether they are free or not.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until the cores are free, for a bounded time.

@@ -27,7 +27,7 @@ pub struct StreamRequest {
 /// Server that responds to each request with the frames that a function returns.
 pub struct Frames<F> {
     script: F,
-    /// Streams that it says it takes at once.
+    /// Limit of concurrent streams that it announces.
     streams: Option<u32>,
     requests: usize,
     greeted: HashSet<usize>,
@@ -90,7 +90,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Its settings, and that it has taken note of the client's.
+/// Returns the server's settings, and the acknowledgement of the client's.
 pub fn greeting(streams: Option<u32>) -> Vec<u8> {
     [settings(streams), frame(4, 1, 0, &[])].concat()
 }
@@ -100,14 +100,14 @@ fn settings(streams: Option<u32>) -> Vec<u8> {
     frame(4, 0, 0, &payload)
 }
 
-/// A head with that status, which HPACK has no need to compress.
+/// Returns a head with this status, without compression by HPACK.
 pub fn head(stream: u32, status: u16, end: bool) -> Vec<u8> {
     let digits = status.to_string();
     let field = [&[0x08, digits.len() as u8], digits.as_bytes()].concat();
     frame(HEADERS, 0x4 | u8::from(end), stream, &field)
 }
 
-/// A head that leads elsewhere.
+/// Returns the head of a redirect.
 pub fn redirect(stream: u32, status: u16, location: &str) -> Vec<u8> {
     let digits = status.to_string();
     let field =
@@ -115,7 +115,7 @@ pub fn redirect(stream: u32, status: u16, location: &str) -> Vec<u8> {
     frame(HEADERS, 0x4, stream, &field.concat())
 }
 
-/// More room for what the client sends, on the connection (0) or on a stream.
+/// Returns a frame that enlarges the client's send window, on the connection (0) or on a stream.
 pub fn window_update(stream: u32, bytes: u32) -> Vec<u8> {
     frame(8, 0, stream, &bytes.to_be_bytes())
 }
@@ -132,7 +132,7 @@ pub fn goaway(last: u32, code: u32) -> Vec<u8> {
     frame(7, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
 
-/// A complete answer, after some time.
+/// Returns a complete response, sent after some time.
 pub fn page(request: StreamRequest, after: Duration, bytes: usize) -> Vec<(Instant, Reply)> {
     let answer = [head(request.stream, 200, false), data(request.stream, bytes, true)].concat();
     vec![(request.now + after, Reply::Bytes(answer))]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wire::Url;
 use wire::sigv4::{Keys, Secret, Signer};
 
-/// A plan against one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
+/// Returns a plan for one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
 pub fn plan() -> Plan {
     let mut targets = Targets::default();
     assert!(targets.push(&Url::parse("http://sim:80/object").unwrap()));
@@ -19,7 +19,7 @@ pub fn plan() -> Plan {
     Plan { stop, ..Plan::new(targets, closed(1)) }
 }
 
-/// Somebody's keys for S3.
+/// Returns authentication with keys for S3.
 pub fn s3_auth() -> Auth {
     let keys = Keys::new("someone", Secret::new("secret"), None).unwrap();
     let signer = Box::new(Signer::new(keys, "us-east-1", "s3"));
@@ -42,7 +42,7 @@ pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// The plan's one URL.
+/// Returns the plan with this URL as its only target.
 pub fn at(plan: Plan, url: &str) -> Plan {
     let mut targets = Targets::default();
     assert!(targets.push(&Url::parse(url).unwrap()));
@@ -68,7 +68,7 @@ impl engine::Observer for Keep {
     fn tick(&mut self, _: &engine::Control, _: Instant) {}
 }
 
-/// Carries out a plan over real sockets.
+/// Runs a plan over real sockets.
 pub fn run(plan: &Plan) -> Keep {
     let mut keep = Keep::default();
     let control = engine::Control::new(plan.stop.bytes.map(NonZeroU64::get));
@@ -91,7 +91,7 @@ pub fn summary(plan: &Plan, intervals: &[Interval]) -> Summary {
     Summary::of(&plan.load.model(), intervals)
 }
 
-/// Asserts that a quantile of a distribution lies within `slack` of the truth.
+/// Asserts that a quantile of a distribution is within `slack` of the true value.
 pub fn near(times: &Distribution, q: f64, truth: Duration, slack: Duration) {
     let found = Duration::from_nanos(times.quantile(q).unwrap());
     let off = found.abs_diff(truth);

@@ -31,7 +31,7 @@ pub struct Identity {
     pub key: String,
 }
 
-/// From when to when a certificate is valid, in years.
+/// Validity of a certificate, in years.
 pub type Years = (i32, i32);
 pub const VALID: Years = (2020, 4000);
 
@@ -74,7 +74,7 @@ impl Authority {
         roots
     }
 
-    /// A server that shows this identity, and asks for one when `asks`.
+    /// Returns the settings of a server with this identity. It requests a client certificate when `asks` is set.
     pub fn server(&self, identity: &Identity, asks: bool) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -133,7 +133,7 @@ impl Endpoint {
         Self { address, seen, acceptor: Some(acceptor) }
     }
 
-    /// Bytes written, once every connection is over.
+    /// Returns the number of bytes written, once every connection is closed.
     pub fn written(&self) -> u64 {
         let begun = std::time::Instant::now();
         while self.seen.active.load(Ordering::Acquire) > 0 {
@@ -201,7 +201,7 @@ pub fn request(tls: &mut impl Read) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Says goodbye as TLS demands.
+/// Closes the connection as TLS requires.
 pub fn goodbye(tls: &mut Tls) -> io::Result<()> {
     tls.conn.send_close_notify();
     tls.flush()
@@ -217,7 +217,7 @@ pub fn serve(config: Arc<ServerConfig>, bytes: usize) -> impl Fn(Counted) -> io:
                 Ok(true) => tls.write_all(&answer)?,
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    // With unread bytes, closing would be a reset, and the alert lost.
+                    // Closing with unread bytes would reset the connection and lose the alert.
                     tls.sock.stream.shutdown(std::net::Shutdown::Write)?;
                     io::copy(&mut tls.sock.stream, &mut io::sink())?;
                     return Err(error);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use support::*;
 
-/// A TLS record with a fatal alert of that number.
+/// Returns a TLS record with a fatal alert of this number.
 fn alert(number: u8) -> [u8; 7] {
     [21, 3, 3, 0, 2, 2, number]
 }
@@ -53,7 +53,7 @@ fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
 
 type Script = Box<dyn Fn(Counted) -> io::Result<()> + Send + Sync>;
 
-/// Reads what comes first, and answers with these bytes instead of TLS.
+/// Reads the first bytes, and responds with these bytes instead of TLS.
 fn says(bytes: impl Into<Vec<u8>>) -> Script {
     let bytes = bytes.into();
     Box::new(move |mut socket| {
@@ -85,7 +85,7 @@ fn certificates_are_checked() {
         let connections = &summary.stats.connections;
         let counts = if cause == Cause::None { (1, 0, 1) } else { (0, 1, 0) };
         assert_eq!((connections.opened, connections.failed, connections.handshakes_full), counts, "{name}");
-        // Who asks for no proof takes them all.
+        // Without verification every certificate is accepted.
         let careless = TlsSettings { trust: Trust::Any, ..TlsSettings::default() };
         assert_eq!(end_of(&plan_for(&endpoint, "https", &careless)).0, good, "{name}");
     }
@@ -108,7 +108,7 @@ fn failed_handshakes_have_their_own_causes() {
             "",
         ),
         (
-            // With its hello unread, closing is a reset.
+            // Closing with the hello unread resets the connection.
             "a reset",
             Box::new(|mut socket| socket.read(&mut [0; 10]).map(|_| ())),
             (AttemptClass::Reset, Cause::TlsReset, Phase::Tls),
@@ -154,7 +154,7 @@ fn an_end_without_close_notify_does_not_end_a_body() {
     let authority = Authority::new();
     for (name, said, polite, wanted, flagged) in [
         ("framed, polite", FRAMED, true, good, Some(false)),
-        // Whether the end is seen depends on when it comes: nobody waits for it.
+        // Whether the client notices the end depends on its time: the client does not wait for it.
         ("framed, rude", FRAMED, false, good, None),
         ("until close, polite", OPEN, true, good, Some(false)),
         ("until close, rude", OPEN, false, cut, Some(true)),
@@ -176,7 +176,7 @@ fn an_end_without_close_notify_does_not_end_a_body() {
 #[test]
 fn an_end_without_close_notify_after_the_body_is_flagged() {
     let authority = Authority::new();
-    // The answer and the end of the connection become one event, since the client is kept from reading meanwhile.
+    // The response and the end of the connection become one event, since the client is kept from reading in between.
     let endpoint = Endpoint::start(then(&authority, |tls| tls.write_all(&page(5))));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     plan.stop.ops = NonZeroU64::new(200);
@@ -244,7 +244,7 @@ fn every_byte_is_counted_by_both_sides() {
         assert_eq!(stats.traffic.body + stats.traffic.overhead, written, "{bytes} bytes: all that was sent is counted");
         let connections = endpoint.seen.connections.load(Ordering::Relaxed);
         assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
-        // A thread that starts late finds little to do: then not every slot has had a connection.
+        // A thread that starts late finds little to do, so not every slot opens a connection.
         let expected = if keep_alive { 1..=slots } else { ops..=ops };
         assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;
@@ -252,8 +252,8 @@ fn every_byte_is_counted_by_both_sides() {
     }
 }
 
-/// A body that takes several turns to read may end in the turn before the last event about it is looked at. Then nothing is
-/// left to read on a connection that is free by now, and as good as before.
+/// A body that takes several turns to read may end in the turn before its last event is handled. Then nothing is
+/// left to read on a connection that is idle and remains usable.
 #[test]
 fn a_free_connection_with_nothing_to_read_is_kept() {
     const BYTES: usize = 24 << 20;
