@@ -4,8 +4,8 @@
 //! sockets that were already read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no
 //! faster for this pattern.
 
-use crate::busy_wait::BusyWait;
 use crate::arrival_sampling::ArrivalSampling;
+use crate::busy_wait::BusyWait;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use crate::watch::{RunDelay, cpu_nanos};

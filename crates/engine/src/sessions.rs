@@ -5,7 +5,7 @@
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
-    ResponseBody, Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, Shared, StopAfter, Targets,
+    Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, ResponseBody, Shared, StopAfter, Targets,
 };
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;

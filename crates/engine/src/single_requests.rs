@@ -1,7 +1,9 @@
 //! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run loop.
 
 use crate::control::{Control, StopReason};
-use crate::plan::{ResponseBody, BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, StopAfter, Subject, Targets};
+use crate::plan::{
+    BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, ResponseBody, StopAfter, Subject, Targets,
+};
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
 use crate::schedule::Profile;

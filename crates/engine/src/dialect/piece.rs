@@ -14,7 +14,11 @@ impl Dialect for Piece {
     fn form(&self, access: Access) -> Option<Form> {
         // A response with another type is a page from a proxy, or the index page.
         const EXPECTED: &[(&str, &str)] = &[("Content-Type", "application/piece")];
-        (access == Access::Read).then(|| Form { expected: EXPECTED, etag_is_name: true, ..Form::plain("GET", OpKind::Get) })
+        (access == Access::Read).then(|| Form {
+            expected: EXPECTED,
+            etag_is_name: true,
+            ..Form::plain("GET", OpKind::Get)
+        })
     }
 
     fn target(&self, _: Access, base: &str, name: &str) -> Result<String, BadName> {

@@ -1,6 +1,6 @@
 //! Deleting several objects with one request, as S3 can (`DeleteObjects`).
 
-use super::{ResponseBody, BodyPlan, Pick, RequestPlan, Source};
+use super::{BodyPlan, Pick, RequestPlan, ResponseBody, Source};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use wire::s3::MAX_DELETED;

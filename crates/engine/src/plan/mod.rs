@@ -9,12 +9,12 @@ mod connections;
 mod request;
 mod targets;
 
-pub use auth::{Auth, SignaturePlace, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared};
-pub use batch::{Batch, BatchSize, BatchObjects};
+pub use auth::{Auth, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared, SignaturePlace};
+pub use batch::{Batch, BatchObjects, BatchSize};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
 pub use request::{
-    ResponseBody, BodyPlan, Checks, EXPECTED_HEADERS_MAX, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick, RangeChoice,
-    RangeStatus, RequestPlan, Source, Then, ExpectedChecksum,
+    BodyPlan, Checks, EXPECTED_HEADERS_MAX, ExpectedChecksum, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick,
+    RangeChoice, RangeStatus, RequestPlan, ResponseBody, Source, Then,
 };
 pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 

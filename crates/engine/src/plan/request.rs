@@ -370,7 +370,9 @@ mod tests {
         assert!(Mix::of(vec![(0, fresh.clone())]).is_none());
         assert!(Mix::of(vec![(1, deletes.clone())]).is_none());
         assert!(Mix::of(vec![(1, deletes), (0, fresh.clone())]).is_some());
-        let batch = |instead| RequestPlan::delete_batch(Batch { objects: BatchObjects::Written { instead }, size_max: BatchSize::MAX });
+        let batch = |instead| {
+            RequestPlan::delete_batch(Batch { objects: BatchObjects::Written { instead }, size_max: BatchSize::MAX })
+        };
         assert!(Mix::of(vec![(1, batch(0)), (0, fresh.clone())]).is_none());
         assert!(Mix::of(vec![(1, batch(1)), (0, fresh.clone())]).is_some());
         let silent = RequestPlan { body: None, ..batch(1) };

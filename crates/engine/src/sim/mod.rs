@@ -199,7 +199,14 @@ impl<S: SimServer> Network for SimNetwork<S> {
             Accept::Ignore => Some((Instant::NEVER, false)),
             Accept::Full => return Err(would_block()),
         };
-        self.pipes.push(Pipe { token, open: true, establishes, sent: Vec::new(), arriving: VecDeque::new(), reported: 0 });
+        self.pipes.push(Pipe {
+            token,
+            open: true,
+            establishes,
+            sent: Vec::new(),
+            arriving: VecDeque::new(),
+            reported: 0,
+        });
         Ok((SimSocket { id: self.pipes.len() - 1 }, Connecting::Pending))
     }
 

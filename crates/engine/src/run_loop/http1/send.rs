@@ -1,7 +1,7 @@
 //! Requests of HTTP/1: the head at once, the body piece by piece as the kernel takes it.
 
 use crate::network::{Network, Token};
-use crate::plan::{ResponseBody, ExpectedChecksum};
+use crate::plan::{ExpectedChecksum, ResponseBody};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
 use crate::run_loop::invariant::Invariant;
@@ -224,7 +224,9 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns how an attempt ends whose connection was lost, whichever way that was noticed: with the request when not all
     /// of it could be sent and no response came, with the response when its head came.
     pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
-        let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else { return outcome };
+        let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else {
+            return outcome;
+        };
         let Some(upload) = &exchange.upload else { return outcome };
         let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
         match exchange.reader.head() {

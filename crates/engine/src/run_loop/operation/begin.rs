@@ -3,7 +3,7 @@
 use super::delete_batch::DeleteBatch;
 use super::op::{Op, Pages};
 use crate::network::Network;
-use crate::plan::{Choice, BatchObjects, Pick, RangeChoice, Spread, Subject};
+use crate::plan::{BatchObjects, Choice, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Attempt;

@@ -4,7 +4,7 @@ use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
 use super::template::SignedFields;
 use super::upload::{Frame, PIECE_BYTES};
-use crate::plan::{SignaturePlace, S3Payload};
+use crate::plan::{S3Payload, SignaturePlace};
 use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
@@ -32,7 +32,9 @@ pub(super) fn sign(
 ) -> io::Result<Frame> {
     let Signing { signer, place, payload, now } = signing;
     let streaming = match (payload, body, place) {
-        (S3Payload::Chunks(streaming), Some(body), SignaturePlace::Header) if body.plan.source.is_object() => Some(streaming),
+        (S3Payload::Chunks(streaming), Some(body), SignaturePlace::Header) if body.plan.source.is_object() => {
+            Some(streaming)
+        }
         _ => None,
     };
     let length = body.map_or(0, |body| body.bytes).to_string();

@@ -7,7 +7,7 @@ use super::header_values::{HeaderValues, speaks_s3};
 use super::refusal::Refusal;
 use super::transport_failures;
 use crate::network::Network;
-use crate::plan::{ResponseBody, Plan, RequestPlan};
+use crate::plan::{Plan, RequestPlan, ResponseBody};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
 use crate::run_loop::invariant::Invariant;

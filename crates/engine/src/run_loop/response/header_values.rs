@@ -1,6 +1,6 @@
 //! The values of header fields that the outcome of a response depends on.
 
-use crate::plan::{ResponseBody, Auth, Plan, RequestPlan};
+use crate::plan::{Auth, Plan, RequestPlan, ResponseBody};
 use wire::checksum::{self, Algorithm, Checksum};
 
 /// Bytes of a field's value that are kept.
@@ -23,7 +23,8 @@ pub(in crate::run_loop) struct HeaderValues {
 impl HeaderValues {
     /// Returns empty values, for the fields that matter to a plan.
     pub fn new(plan: &Plan) -> Self {
-        let needs = |request: &RequestPlan| request.range.is_some() || matches!(request.response_body, ResponseBody::Hashed(_));
+        let needs =
+            |request: &RequestPlan| request.range.is_some() || matches!(request.response_body, ResponseBody::Hashed(_));
         Self { all: speaks_s3(plan) || plan.mix.requests().iter().any(needs), ..Self::default() }
     }
 
