@@ -233,6 +233,6 @@ mod tests {
         assert!(Names::new("", 8, "a/b", None).is_err());
         assert!(names("", DIRECTORIES_MAX + 1).is_err());
         let stored = r#"{"prefix":"../","digits":8,"extension":""}"#;
-        assert!(serde_json::from_str::<Names>(stored).is_err(), "stored names are checked too");
+        assert!(serde_json::from_str::<Names>(stored).is_err(), "names in records must be checked as well");
     }
 }

@@ -260,7 +260,7 @@ mod tests {
         let bomb = zstd::bulk::compress(&vec![b' '; FRAME_BYTES_MAX + 2], 1).unwrap();
         assert!(bomb.len() < 100_000, "{} bytes", bomb.len());
         let mut reader = FrameReader::new(bomb.as_slice());
-        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("the bomb was read") };
+        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("a frame above the size limit was read") };
         let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
         assert_eq!(damage, expected);
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX);
@@ -289,7 +289,7 @@ mod tests {
 
         let bomb = zeros((10 << 30) / (128 << 10));
         let mut reader = FrameReader::new(bomb.as_slice());
-        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("the bomb was read") };
+        let Next::Damaged(damage) = reader.next().unwrap() else { panic!("a frame above the size limit was read") };
         let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
         assert_eq!(damage, expected);
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX, "{} bytes", reader.lines.capacity());

@@ -18,7 +18,7 @@ fn read(input: &str) -> Result<RequestReader, BadRequest> {
 }
 
 fn head(input: &str) -> RequestHead {
-    read(input).unwrap().head().expect("a whole head").clone()
+    read(input).unwrap().head().expect("the head should be complete").clone()
 }
 
 fn rejection(input: &str) -> Option<BadRequest> {

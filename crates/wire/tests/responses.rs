@@ -111,7 +111,7 @@ fn heads_are_limited_exactly_in_any_split() {
                 break;
             }
         }
-        assert_eq!(refused, expected, "in pieces");
+        assert_eq!(refused, expected, "pieces must give the same result as the whole input");
     }
 }
 

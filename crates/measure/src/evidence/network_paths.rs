@@ -107,7 +107,7 @@ mod tests {
             !look(44 * MS, 10_000, 600, 0),
             "a delayed acknowledgement (with the response, or after 40 ms) does not show a full link"
         );
-        assert!(!look(160 * MS, 100 * MS, 600, 0), "far away");
+        assert!(!look(160 * MS, 100 * MS, 600, 0), "a long round trip to a distant target does not show a full link");
         assert!(look(MS, MS, 600, 44) && !look(MS, MS, 600, 2) && !look(MS, MS, 10, 2));
         assert!(!look(MS, u64::MAX, 0, 0), "without a measured round trip, the link does not count as full");
     }

@@ -59,7 +59,7 @@ mod tests {
         let both = |lower, higher| Probes { lower: Some(probe(10, lower)), higher: Some(probe(40, higher)) };
         assert_eq!(both(100.0, 400.0).more_is_faster(20, 200.0), Some(true));
         assert_eq!(both(200.0, 200.0).more_is_faster(20, 200.0), Some(false));
-        assert_eq!(both(100.0, 210.0).more_is_faster(20, 200.0), Some(false), "the rate hardly grows");
+        assert_eq!(both(100.0, 210.0).more_is_faster(20, 200.0), Some(false), "a rate that hardly grows is not faster");
         assert_eq!(both(100.0, 260.0).more_is_faster(20, 200.0), Some(true));
         let only_lower = |per_second| Probes { lower: Some(probe(10, per_second)), higher: None };
         assert_eq!(only_lower(100.0).more_is_faster(20, 200.0), Some(true));

@@ -231,7 +231,7 @@ mod tests {
     fn slow_targets_that_keep_up_have_no_growth() {
         assert_eq!(Growth::of(&cohorts(10, |_| 5.0), 10.0), None);
         let stalls = |time: f64| if (4.0..5.0).contains(&time) { 5.0 - time } else { 0.001 };
-        assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "it recovers");
+        assert_eq!(Growth::of(&cohorts(10, stalls), 10.0), None, "a target that recovers does not grow");
         let degrades = |time: f64| if time < 5.0 { 0.01 } else { 0.3 };
         assert_eq!(
             Growth::of(&cohorts(10, degrades), 10.0),

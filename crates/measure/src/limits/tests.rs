@@ -93,7 +93,11 @@ fn the_client_is_named_for_more_than_a_tenth_of_the_time_in_runs_of_any_length()
     for (length, flagged, named) in [(10, 1, false), (10, 2, true), (1, 1, true), (100, 10, false), (100, 11, true)] {
         let mut run = seconds(length, ClientLoad::default(), |i| respond(i, 110_000));
         run.iter_mut().take(flagged).for_each(|interval| interval.client = SATURATED);
-        assert_eq!(judge(CLOSED, &run) == LimitedBy::ClientCpu, named, "{flagged} of {length}");
+        assert_eq!(
+            judge(CLOSED, &run) == LimitedBy::ClientCpu,
+            named,
+            "{flagged} of {length} seconds are at the client's limit"
+        );
     }
 }
 

@@ -78,7 +78,7 @@ fn wrong_content_fails_a_run_even_in_the_warm_up() {
         summary.stats.measured.dropped += 7;
         let result = result(&summary, &Ending::Completed, 0);
         assert_eq!(result.reasons[0], Reason::WrongContent { responses: 1 });
-        assert!(!result.accounting.violations.is_empty(), "the counters disagree as well");
+        assert!(!result.accounting.violations.is_empty(), "this run must also have counters that disagree");
         assert_eq!((result.word, result.exit.code()), (ResultWord::Fail, 1));
     }
 }

@@ -232,7 +232,7 @@ mod tests {
         let found: Vec<Drift> =
             (0..100).map(|_| drift(0.95 * 800.0, 800.0, Some(&mut random), 0.001, 60.0).0).collect();
         let steady = found.iter().filter(|drift| **drift == Drift::Steady).count();
-        assert!(steady >= 90, "{steady} of 100 steady");
+        assert!(steady >= 90, "only {steady} of 100 runs are steady");
     }
 
     #[test]

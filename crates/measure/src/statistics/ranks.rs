@@ -401,7 +401,10 @@ mod tests {
     #[test]
     fn holm_agrees_with_a_published_example() {
         let near = |found: Vec<f64>, wanted: &[f64]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12);
-        assert!(near(holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]), "as R's p.adjust");
+        assert!(
+            near(holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]),
+            "the result must equal that of p.adjust in R"
+        );
         assert!(near(holm(&[0.5, 0.9]), &[1.0, 1.0]) && holm(&[]).is_empty());
     }
 }

@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn small_differences_are_not_wide() {
         let range = |low, high| QuantileRange { low, high }.is_wide();
-        assert!(!range(100_000, 250_000), "below 160 µs");
-        assert!(!range(9_300_000, 10_000_000), "below 8 %");
+        assert!(!range(100_000, 250_000), "a width below 160 µs is not wide");
+        assert!(!range(9_300_000, 10_000_000), "a width below 8 % is not wide");
         assert!(range(2_000_000, 2_180_000));
     }
 

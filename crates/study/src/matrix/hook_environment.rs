@@ -49,7 +49,7 @@ parts:
         let scenario = Scenario::parse(text, &[], &|name| (name == "HOME").then(|| "/root".to_owned())).unwrap();
         let cells = cells(&scenario).unwrap();
         let command = cells[1].command(&scenario, &scenario.targets[0]);
-        assert_eq!(command.arguments, ["--range-at=0", "http://a/x"], "the cache state is not a flag");
+        assert_eq!(command.arguments, ["--range-at=0", "http://a/x"], "the cache state must not become a flag");
         assert_eq!(command.hooks.before.as_deref(), Some("mine ${HOME}"));
         assert_eq!((command.hooks.check.as_deref(), command.hooks.after.as_deref()), (Some("test -e x"), Some("all")));
         assert_eq!(

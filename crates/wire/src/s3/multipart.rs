@@ -139,7 +139,9 @@ mod tests {
         let text = "\n \n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n<Error>\n <Code>InternalError</Code>\n \
                     <Message>We encountered an internal error. Please try again.</Message>\n \
                     <RequestId>656c76696e6727732072657175657374</RequestId>\n</Error>";
-        let Completed::Failed(error) = Completed::parse(text.as_bytes()).unwrap() else { panic!("it failed") };
+        let Completed::Failed(error) = Completed::parse(text.as_bytes()).unwrap() else {
+            panic!("the response should be an error")
+        };
         assert_eq!(error.code, ErrorCode::InternalError);
         assert_eq!(Completed::parse(b"<Other/>"), Err(XmlError::NotA("CompleteMultipartUploadResult")));
         assert_eq!(Completed::parse(b" \n "), Err(XmlError::Malformed));

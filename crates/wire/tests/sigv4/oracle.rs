@@ -51,7 +51,7 @@ fn query() -> impl Strategy<Value = String> {
 }
 
 fn payload() -> impl Strategy<Value = Payload> {
-    let trailer = Trailer::new(Algorithm::Crc32).expect("S3 has it");
+    let trailer = Trailer::new(Algorithm::Crc32).expect("S3 has a header for CRC-32");
     prop_oneof![
         Just(Payload::Unsigned),
         any::<[u8; 32]>().prop_map(Payload::Sha256),

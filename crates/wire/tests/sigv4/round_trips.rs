@@ -16,7 +16,8 @@ fn verify(request: &Request, seconds: u64) -> Result<Verified, Refusal> {
 }
 
 fn streaming() -> impl Strategy<Value = Streaming> {
-    let trailer = prop::sample::select(Algorithm::ALL.to_vec()).prop_filter_map("S3 has it", Trailer::new);
+    let trailer = prop::sample::select(Algorithm::ALL.to_vec())
+        .prop_filter_map("S3 has a header for the algorithm", Trailer::new);
     prop_oneof![
         Just(Streaming::Signed),
         trailer.clone().prop_map(Streaming::SignedTrailer),

@@ -119,7 +119,7 @@ mod tests {
             let back = above(-quantile(p));
             assert!((back / p - 1.0).abs() < 1e-12, "{p}: {back}");
         }
-        assert!((above(1.96) - 0.024_997_895_148_220_4).abs() < 1e-15, "as tabulated");
+        assert!((above(1.96) - 0.024_997_895_148_220_4).abs() < 1e-15, "the result must equal the published table");
     }
 
     /// Expected values from Python's `statistics.NormalDist().inv_cdf`, another implementation of the same algorithm,
