@@ -21,7 +21,7 @@ pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::
 /// Creates a file in memory with `content`. The `name` is only visible in `/proc`.
 pub fn memory_file(name: &str, content: &[u8]) -> io::Result<File> {
     let name = CString::new(name)?;
-    // SAFETY: `name` is a C string that lives over the call.
+    // SAFETY: `name` is a C string that lives during the call.
     let fd = own(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
     let mut file = File::from(fd);
     file.write_all(content)?;

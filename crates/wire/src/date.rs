@@ -3,11 +3,11 @@
 /// A day of the Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Date {
-    /// 1970 or later.
+    /// Year, 1970 or later.
     pub year: u64,
-    /// 1 to 12.
+    /// Month, 1 to 12.
     pub month: u8,
-    /// 1 to 31.
+    /// Day of the month, 1 to 31.
     pub day: u8,
 }
 

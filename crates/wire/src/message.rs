@@ -51,7 +51,7 @@ pub enum Reading {
 pub struct Progress {
     /// Number of input bytes consumed.
     pub consumed: usize,
-    /// State at the end of the message.
+    /// What the reader found at the end of these bytes.
     pub event: Event,
 }
 

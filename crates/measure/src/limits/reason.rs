@@ -134,7 +134,7 @@ pub enum LimitReason {
     NoIdleCore,
     /// A single number of slots does not show the limit.
     OneLevel {
-        /// Slots of the run.
+        /// Number of slots of the run.
         slots: u64,
         /// Probe levels, if there were any; they did not show the limit either.
         probes: Option<Probes>,

@@ -1,4 +1,4 @@
-//! Limits of simulated runs.
+//! Tests of the limits of simulated runs.
 
 use super::diagnosis::limited_by_given;
 use super::*;

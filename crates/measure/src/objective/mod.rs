@@ -35,13 +35,13 @@ pub struct Objective {
 pub enum Metric {
     /// Minimum share of operations that succeed ([`Summary::success`]).
     Success,
-    /// Maximum of a quantile of a time.
+    /// Upper bound of a quantile of a time.
     Time(Timed, f64),
     /// Minimum number of operations that succeed per second.
     Rate,
     /// Minimum goodput in body bytes per second ([`Summary::goodput`]).
     Goodput,
-    /// Minimum of a quantile of the speed of operations that succeed, counted from the slowest.
+    /// Lower bound of a quantile of the speed of operations that succeed, counted from the slowest.
     Speed(f64),
 }
 

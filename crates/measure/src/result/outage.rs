@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(of(900, 32, 1000), Duration::ZERO, "the failed operations started while others succeeded");
     }
 
-    /// Ten slots download in step, for 30 s each.
+    /// Ten slots start and end their downloads of 30 s at the same times.
     #[test]
     fn operations_that_end_together_leave_no_outages_in_between() {
         let second = |ok, failed| Second { ok, failed, longest: 29 };

@@ -167,7 +167,7 @@ mod tests {
             assert!(found.change == -1.0 && found.p.unwrap() < 1e-9, "{runs} runs: {found:?}");
             assert!(found.interval.unwrap().1 < -0.75, "{runs} runs: {found:?}");
         }
-        // 2 / C(8, 4).
+        // The p-value is 2 / C(8, 4) = 2 / 70.
         assert!((p(&units(&[1.0], 4.0), &units(&[0.0], 4.0)) - 2.0 / 70.0).abs() < 1e-12);
         assert!((p(&units(&[1.0], 1.0), &units(&[0.0], 1.0)) - 1.0).abs() < 1e-12);
     }

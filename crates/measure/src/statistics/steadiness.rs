@@ -22,12 +22,12 @@ const DRIFT_MAX: f64 = 0.05;
 pub enum Steadiness {
     /// The series is steady after an initial transient, which should be left out. Often there is none.
     Steady {
-        /// Points in the beginning.
+        /// Number of points in the initial transient.
         from: usize,
     },
     /// The series still rises or falls after the initial transient.
     Drifting {
-        /// Points in the beginning.
+        /// Number of points in the initial transient.
         from: usize,
         /// Change from the end of the transient to the end of the series, relative to the median; negative if the series
         /// falls.

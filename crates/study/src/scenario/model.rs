@@ -26,7 +26,7 @@ pub struct Scenario {
     pub order: Order,
     /// Seed of [`Order::Random`].
     pub seed: u64,
-    /// Commands around each trial.
+    /// Hooks around each trial.
     pub hooks: Hooks,
     /// Descriptions of the machines, by name.
     pub environment: Vec<(String, String)>,
@@ -41,7 +41,7 @@ pub struct Target {
     pub name: String,
     /// Settings of the target's trials, including `url`.
     pub settings: Vec<Setting>,
-    /// Commands around each of its trials.
+    /// Hooks around each of its trials.
     pub hooks: Hooks,
 }
 
@@ -54,7 +54,7 @@ pub struct Part {
     pub settings: Vec<Setting>,
     /// Axes of the matrix; none for a single cell.
     pub axes: Vec<Axis>,
-    /// Commands around each of its trials.
+    /// Hooks around each of its trials.
     pub hooks: Hooks,
 }
 

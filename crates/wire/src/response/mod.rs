@@ -57,7 +57,7 @@ pub struct ResponseReader {
 /// The trailer fields of a body.
 #[derive(Debug, Default)]
 struct Trailers {
-    /// `true` to keep them.
+    /// `true` if trailer fields are kept.
     keep: bool,
     /// The received bytes of trailer fields, without line feeds. The chunk reader limits their number.
     bytes: Vec<u8>,

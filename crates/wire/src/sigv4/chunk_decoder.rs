@@ -34,7 +34,7 @@ pub enum ChunkRefusal {
     /// The checksum in the trailer is not that of the data.
     #[error("the checksum in the trailer does not match")]
     ChecksumDiffers,
-    /// The length of the data is not `x-amz-decoded-content-length`.
+    /// The length of the data differs from `x-amz-decoded-content-length`.
     #[error("the length of the body is not that in x-amz-decoded-content-length")]
     LengthDiffers,
 }

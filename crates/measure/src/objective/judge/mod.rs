@@ -18,7 +18,7 @@ use crate::values::sum;
 pub struct ObjectiveResult {
     /// The objective.
     pub objective: Objective,
-    /// Outcome.
+    /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
     /// Measured value, in the unit of the bound; `None` if no operation has the metric, or if the quantile of a time
     /// falls among operations that failed or never ended.

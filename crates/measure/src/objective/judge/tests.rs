@@ -1,4 +1,4 @@
-//! Judgments of runs with known properties.
+//! Tests that judge runs with known properties.
 
 use super::*;
 use crate::sample::OpKind;

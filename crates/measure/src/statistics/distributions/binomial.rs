@@ -36,7 +36,7 @@ mod tests {
             assert!((at_least(n, n, p) - p.powi(n as i32)).abs() < 1e-9);
             assert_eq!(at_least(n + 1, n, p), 0.0);
         }
-        // R: pbinom(3, 100, 0.01, lower.tail = FALSE)
+        // Expected value from R: pbinom(3, 100, 0.01, lower.tail = FALSE)
         assert!((at_least(4, 100, 0.01) - 0.018_374).abs() < 1e-6);
         assert_eq!((at_least(1, 10, 0.0), at_least(3, 10, 1.0)), (0.0, 1.0));
     }
