@@ -1,25 +1,25 @@
 /** Ranges and ticks of axes. */
 
-/** Steps between ticks of the time axis, in seconds. */
+/** Possible distances between ticks of the time axis, in seconds. */
 export const TIME_STEPS: number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800,
   21600, 43200, 86400, 172800, 432000, 864000, 1728000,
 ];
 
-/** Percentiles with a tick. */
+/** Percentiles that have a tick on the percentile axis. */
 export const PERCENTILE_TICKS: readonly number[] = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/** Returns the position of a quantile on the percentile axis. Each nine takes as much room as the one before. */
+/** Returns the position of a quantile on the percentile axis. From p90 to p99 is as far as from p99 to p99.9. */
 export function position(q: number): number {
   return -Math.log10(1 - q);
 }
 
-/** Returns the quantile at a position. */
+/** Returns the quantile at a position on the percentile axis. */
 export function quantileAt(x: number): number {
   return 1 - 10 ** -x;
 }
 
-/** Returns the top of an axis that begins at 0: a multiple of 1, 2 or 5 above a value. */
+/** Returns the top of an axis that begins at 0: a round number (a multiple of 1, 2 or 5) above `most`. */
 export function top(most: number): number {
   if (!(most > 0)) return 1;
   const step = 10 ** Math.floor(Math.log10(most / 4));
@@ -27,7 +27,7 @@ export function top(most: number): number {
   return Math.ceil((most / (nice * step)) * 1.02) * nice * step;
 }
 
-/** Returns the ends of a logarithmic axis: the nearest 1, 2 or 5 beyond the values. */
+/** Returns the ends of a logarithmic axis: round numbers (1, 2 or 5 of a decade) just outside the values. */
 export function decades(low: number, high: number): [number, number] {
   const steps = (value: number) => [1, 2, 5, 10].map((factor) => factor * 10 ** Math.floor(Math.log10(value)));
   const down = steps(low).filter((step) => step <= low * 1.0001).pop() ?? low;
@@ -35,7 +35,7 @@ export function decades(low: number, high: number): [number, number] {
   return down < up ? [down, up] : [down / 2, up * 2];
 }
 
-/** Returns the ticks of a logarithmic axis: 1, 2 and 5 of each decade over a short range, otherwise each decade. */
+/** Returns the ticks of a logarithmic axis: 1, 2 and 5 of each decade if the range is short, otherwise one per decade. */
 export function logTicks(low: number, high: number): number[] {
   const factors = high / low <= 2000 ? [1, 2, 5] : [1];
   const ticks: number[] = [];
@@ -48,7 +48,7 @@ export function logTicks(low: number, high: number): number[] {
   return ticks;
 }
 
-/** Returns the ends of an axis with some room beyond the outermost points. */
+/** Returns the ends of an axis that leaves some space around the outermost points. */
 export function beyond(low: number, high: number, log: boolean): [number, number] {
   if (log) {
     const room = Math.max(1.05, (high / low) ** 0.04);

@@ -1,8 +1,8 @@
-/** Creation of elements. Text is only set as text: no string of a report is parsed as markup. */
+/** Creates elements. All text is inserted as text, so no string in a report is parsed as markup. */
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** Returns an element with attributes and children; strings become text. */
+/** Returns an element with attributes and children. Children that are strings become text. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -14,12 +14,12 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Characters from which on a text is long. */
+/** Maximum length of a short text, in characters. */
 const LONG = 18;
 
-/** Returns a table in a box that scrolls, also by keyboard. */
+/** Returns a table in a box that can be scrolled, also with the keyboard. */
 export function table(label: string, head: string[], left: boolean[], rows: string[][]): HTMLElement {
-  // A long text is broken into lines, and needs some width for them.
+  // A long text is broken into lines, so its column needs a minimum width.
   const isLong = (column: number) => rows.some((row) => (row[column] ?? "").length > LONG);
   const kinds = left.map((isText, column): Attributes => (isText ? { class: isLong(column) ? "text long" : "text" } : {}));
   const kind = (column: number): Attributes => kinds[column] ?? {};
@@ -39,7 +39,7 @@ export function table(label: string, head: string[], left: boolean[], rows: stri
   return el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, whole);
 }
 
-/** Returns a text as part of an element's ID. */
+/** Converts a text so that it can be part of an element's ID. */
 export function slug(text: string): string {
   return text.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 }

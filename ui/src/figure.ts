@@ -1,4 +1,4 @@
-/** A chart on the page: title, legend, plot, values under the cursor, caption, and its numbers as a table. */
+/** A chart on the page: title, legend, plot, values at the cursor, caption, and a table of its numbers. */
 
 import type uPlot from "uplot";
 import { heat } from "./charts/heat";
@@ -23,20 +23,20 @@ function drawn(chart: Chart, times: Times, shared?: SharedAxis): Drawn {
   }
 }
 
-/** Returns whether a chart takes the full width of the page. */
+/** Returns whether a chart should take the full width of the page. */
 function isWide(chart: Chart): boolean {
   if (chart.kind === "points") return chart.unit === "time";
   return chart.kind !== "series" || chart.unit === "time";
 }
 
-/** Returns a table that is created when it is opened for the first time. */
+/** Returns an element that can be opened. The table in it is created when it is opened for the first time. */
 function behind(make: () => HTMLElement): HTMLElement {
   const details = el("details", {}, el("summary", {}, "Numbers"));
   details.addEventListener("toggle", () => details.append(make()), { once: true });
   return details;
 }
 
-/** A figure that can be drawn once it is on the page. */
+/** A figure, with a function that draws it once it is on the page. */
 export interface Shown {
   element: HTMLElement;
   draw: () => uPlot;

@@ -15,13 +15,13 @@ export function decimal(value: number, decimals: number): string {
 }
 
 function digits(value: number, wanted: number): string {
-  // Round first: 999.96 becomes 1000.0, with four digits before the point.
+  // Round before counting digits: 999.96 becomes 1000.0, which has four digits before the point.
   const size = Math.abs(Number(value.toPrecision(wanted)));
   const before = size >= 1 ? Math.floor(Math.log10(size)) + 1 : 1;
   return decimal(value, size === 0 ? 0 : Math.max(0, wanted - before));
 }
 
-/** Units in descending order. A value is shown in the first one whose factor it reaches. */
+/** Units in descending order. A value is shown in the first unit whose factor it reaches. */
 type Units = readonly (readonly [string, number])[];
 
 const TIMES: Units = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
@@ -55,7 +55,7 @@ export function share(ofOne: number): string {
   return `${decimal(percent, 2)} %`;
 }
 
-/** Returns a value with its unit. */
+/** Formats a value with its unit. */
 export function shown(unit: Unit, value: number): string {
   switch (unit) {
     case "rate":
@@ -73,7 +73,7 @@ export function shown(unit: Unit, value: number): string {
   }
 }
 
-/** Returns the short form of a value for an axis. */
+/** Formats a value in a short form, for an axis. */
 export function tick(unit: Unit, value: number): string {
   const short = (units: Units): [string, string] => {
     const [amount, name] = scaled(value, units);
@@ -98,7 +98,7 @@ export function tick(unit: Unit, value: number): string {
 
 const SPANS: readonly (readonly [string, number])[] = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
-/** Returns an instant of the run from seconds: `500 ms`, `12 s`, `1 min 30 s`, `6 h`. Two units at most. */
+/** Formats an instant of the run, given in seconds: `500 ms`, `12 s`, `1 min 30 s`, `6 h`. It has at most two units. */
 export function instant(seconds: number): string {
   if (seconds <= 0) return "0 s";
   if (seconds < 1) return time(seconds * 1e9);

@@ -1,4 +1,4 @@
-/** Small charts on the same axes, with buttons to choose the metric. */
+/** A group of small charts with the same axes, and buttons that choose the metric. */
 
 import { sign } from "./charts/legend";
 import { valueRange } from "./charts/points";
@@ -15,7 +15,7 @@ export function sharedRange(choice: Choice): [number, number] | null {
   return found.length > 0 ? [Math.min(...found.map(([low]) => low)), Math.max(...found.map(([, high]) => high))] : null;
 }
 
-/** A group that can be drawn once it is on the page. */
+/** A group, with a function that draws it once it is on the page. */
 export interface ShownGroup {
   element: HTMLElement;
   draw: () => void;

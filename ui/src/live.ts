@@ -1,4 +1,4 @@
-/** The charts that are on the page now. */
+/** The charts that are currently on the page. */
 
 import type uPlot from "uplot";
 

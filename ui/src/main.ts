@@ -1,4 +1,4 @@
-/** Reads the report from its file and puts it on the page. */
+/** Reads the report from the data in its file, and puts it on the page. */
 
 import { readTheme, theme } from "./charts/theme";
 import { figure } from "./figure";
@@ -21,7 +21,7 @@ function start(): void {
   recolor();
 }
 
-/** Redraws charts when the colors of the page change, on screen or for print. */
+/** Redraws the charts when the colors of the page change, for the screen or for print. */
 function recolor(): void {
   const redraw = () => {
     theme.now = readTheme();

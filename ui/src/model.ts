@@ -1,7 +1,7 @@
 /**
- * The JSON of a report's file. Its counterpart is crates/report/src/html/model.rs; change the two together.
+ * The JSON data of a report. It must match crates/report/src/html/model.rs, so change the two together.
  *
- * All texts are escaped and bounded, and are set only as text.
+ * All texts are escaped and have a maximum length. They must be inserted only as text.
  */
 
 export interface Report {
@@ -27,11 +27,11 @@ export interface Headline {
   detail: string;
 }
 
-/** The columns of all charts over time, in seconds from the start of the run. */
+/** The columns that charts over time share, in seconds from the start of the run. */
 export interface Times {
   starts: number[];
   end: number;
-  /** Intervals in each column. */
+  /** Number of intervals in each column. The last column may have fewer. */
   merged: number;
   window: [number, number] | null;
 }
@@ -60,18 +60,18 @@ export interface QuantilesPlot {
 export interface HeatPlot {
   kind: "heat";
   column_seconds: number;
-  /** Begins of the rows and the end of the last one, in nanoseconds. */
+  /** Lower edge of each row and upper edge of the last one, in nanoseconds. */
   edges: number[];
-  /** Counts of each column by row. */
+  /** Counts by column, then by row. */
   columns: number[][];
 }
 
-/** Small charts on the same axes, which show one of several metrics at a time. */
+/** A group of small charts with the same axes. All of them show the same metric, which the reader chooses. */
 export interface Group {
   id: string;
   title: string;
   caption: string;
-  /** Names of the lines, in the order of their marks. */
+  /** Names of the lines, indexed by `Marks.order`. */
   lines: string[];
   choices: Choice[];
 }
@@ -82,7 +82,7 @@ export interface Choice {
   charts: Chart[];
 }
 
-/** Marks over loads, or over the values of a setting, joined by lines. */
+/** Marks joined by lines, over loads or over the values of a setting. */
 export interface PointsPlot {
   kind: "points";
   across: Across;
@@ -93,14 +93,14 @@ export interface PointsPlot {
   brackets: Bracket[];
 }
 
-/** The horizontal axis of marks. The position of a value is its index. */
+/** The horizontal axis of a chart with marks. The position of a setting's value is its index. */
 export type Across =
   | { kind: "load"; label: string; unit: Unit; log: boolean }
   | { kind: "values"; label: string; names: string[] };
 
 export interface Marks {
   label: string;
-  /** Index of the color, and of the shape of plain marks. */
+  /** Index that selects the line's color, and the shape of its plain marks. */
   order: number;
   points: Mark[];
 }
@@ -108,7 +108,7 @@ export interface Marks {
 export interface Mark {
   x: number;
   y: number | null;
-  /** Range of the value. */
+  /** Lowest and highest value of the repeats; null if there is only one value. */
   range: [number, number] | null;
   shape: "plain" | "passed" | "failed";
 }
@@ -118,7 +118,7 @@ export interface Bound {
   value: number;
 }
 
-/** A load line: it lies between a load that passed and one that failed, or above one that passed. */
+/** A load line. It lies between a load that passed and one that failed, or above one that passed. */
 export interface Bracket {
   label: string;
   order: number;
@@ -126,7 +126,7 @@ export interface Bracket {
   failed: number | null;
 }
 
-/** Units: operations per second, bytes per second, a count, nanoseconds, a share of 1, a multiple. */
+/** A unit: operations per second, bytes per second, a count, nanoseconds, a share of 1, or a multiple of another value. */
 export type Unit = "rate" | "bytes" | "count" | "time" | "share" | "ratio";
 
 export type Role = "main" | "secondary" | "third" | "failed";
@@ -137,7 +137,7 @@ export interface Line {
   label: string;
   role: Role;
   values: Values;
-  /** Lowest and highest value of each column; empty if each column is one interval. */
+  /** Lowest and highest value within each column. Empty if each column is a single interval. */
   low: Values;
   high: Values;
 }

@@ -1,9 +1,9 @@
-/** The text of a report: result, main metrics, sections. */
+/** The text of a report: the result, the main metrics, and the sections. */
 
 import { el, slug, table } from "./dom";
 import type { Block, Headline, Overview, Report, Section } from "./model";
 
-/** Returns the result, what limited the run, and what must be known next to the numbers. */
+/** Returns the result, what limited the run, and the notes that a reader needs to interpret the numbers. */
 function overview(found: Overview): HTMLElement {
   const [first = "", ...others] = found.pieces;
   const line = el("p", { class: "result" }, el("strong", { class: `badge ${found.tone}` }, found.word), " ", el("span", {}, first));
@@ -20,7 +20,7 @@ function headline(metrics: Headline[]): HTMLElement {
   return el("dl", { class: "headline" }, ...metrics.map(one));
 }
 
-/** Returns blocks in order. Consecutive items form one list. */
+/** Returns the elements of blocks, in order. Consecutive items become one list. */
 function blocks(title: string, all: Block[]): HTMLElement[] {
   const elements: HTMLElement[] = [];
   for (const block of all) {
@@ -50,7 +50,7 @@ function section(found: Section): HTMLElement {
   return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, found.title), ...blocks(found.title, found.blocks));
 }
 
-/** Returns links to charts and sections. */
+/** Returns links to the charts and sections. */
 function contents(report: Report): HTMLElement {
   const links: [string, string][] = report.sections.map((found) => [slug(found.title), found.title]);
   links.unshift(...report.groups.map((found): [string, string] => [found.id, found.title]));
@@ -59,7 +59,7 @@ function contents(report: Report): HTMLElement {
   return el("nav", { "aria-label": "Contents" }, el("ul", {}, ...items));
 }
 
-/** Puts small charts in pairs; a single one left takes the full width. */
+/** Arranges small charts in pairs. If one remains, it takes the full width. */
 function paired(figures: HTMLElement[]): HTMLElement[] {
   const small = figures.filter((figure) => !figure.classList.contains("wide"));
   if (small.length % 2 === 1) small[small.length - 1]?.classList.add("wide");

@@ -1,4 +1,4 @@
-/** The heat map: counts by time and response time, as colors. */
+/** The heat map: colors show how many operations there were by time and by response time. */
 
 import uPlot from "uplot";
 import { count as counted, instant, time } from "../format";
@@ -10,7 +10,7 @@ import { theme } from "./theme";
 
 const STEPS = 7;
 
-/** Returns the color step of a count. The scale is logarithmic, so that one slow response in a thousand is visible. */
+/** Returns the index of the color for a count. The scale is logarithmic, so that one slow response in a thousand is visible. */
 export function step(count: number, most: number): number {
   if (count <= 0) return -1;
   if (most <= 1) return STEPS - 1;
@@ -25,7 +25,10 @@ function band(plot: HeatPlot, row: number): string {
   return `${time(plot.edges[row] ?? 0)} to ${time(plot.edges[row + 1] ?? 0)}`;
 }
 
-/** Returns the table: for each column with operations, their number, and the fastest, most frequent and slowest row. */
+/**
+ * Returns the table. It has a line for each column with operations: their number, and the fastest, the most frequent and
+ * the slowest response time.
+ */
 function rows(plot: HeatPlot): HTMLElement {
   const cells = plot.columns.flatMap((column, index) => {
     const sum = column.reduce((all, count) => all + count, 0);
@@ -63,7 +66,7 @@ function paint(plot: HeatPlot, highest: number): (self: uPlot) => void {
   };
 }
 
-/** Returns the values under the cursor. */
+/** Returns the text for the position of the cursor. */
 function under(plot: HeatPlot, self: uPlot): string {
   const { left = -1, top = -1 } = self.cursor;
   if (left < 0 || top < 0) return "";
@@ -74,7 +77,7 @@ function under(plot: HeatPlot, self: uPlot): string {
   return row < 0 ? "" : `${instant(column * plot.column_seconds)} · ${band(plot, row)} · ${counted(count)} succeeded`;
 }
 
-/** Returns the plot, on the time axis of the other charts. */
+/** Returns the plot. It has the same time axis as the other charts. */
 export function heat(plot: HeatPlot, times: Times): Drawn {
   const highest = most(plot);
   const [low = 1, high = 10] = [plot.edges[0], plot.edges[plot.edges.length - 1]];

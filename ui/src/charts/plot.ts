@@ -1,4 +1,4 @@
-/** Common parts of all charts: size, axes, cursor. */
+/** What all charts share: size, axes, and cursor. */
 
 import uPlot from "uplot";
 import { decades, logTicks, TIME_STEPS, top } from "../axis";
@@ -6,29 +6,29 @@ import { instant, tick } from "../format";
 import type { Unit } from "../model";
 import { theme } from "./theme";
 
-/** A chart on the page. */
+/** The parts of a chart on the page. */
 export interface Drawn {
-  /** Summary in a sentence. */
+  /** Summary of the chart in a sentence. */
   summary: string;
-  /** Meaning of its lines or colors. */
+  /** Legend, which explains the lines or colors. */
   legend: HTMLElement;
-  /** Name of the horizontal axis, if it is not time or a percentile. */
+  /** Name of the horizontal axis, unless it shows time or percentiles. */
   across?: string;
-  /** Its numbers as a table. */
+  /** Returns a table with the numbers of the chart. */
   table: () => HTMLElement;
-  /** Draws it into an element. */
+  /** Draws the chart into an element. */
   mount: (into: HTMLElement, read: (text: string) => void, done: () => void) => uPlot;
 }
 
-/** Pixels between ticks that are not evenly spaced. */
+/** Minimum distance between ticks that are not evenly spaced, in pixels. */
 const APART = 34;
 
 export const FONT = "12px system-ui, sans-serif";
 const HEIGHT = 220;
-/** Room below a chart for the ticks of its axis. */
+/** Height of the space below a chart for the labels of its axis, in pixels. */
 export const TICKS_ROOM = 28;
 
-/** Returns width and height of a plot in a box of this width. */
+/** Returns the width and height of a plot for a box of this width. */
 export function size(width: number, height = HEIGHT): { width: number; height: number } {
   return { width: Math.max(200, Math.floor(width)), height };
 }
@@ -54,12 +54,12 @@ export function axis(options: uPlot.Axis): uPlot.Axis {
   };
 }
 
-/** Returns the axis of time, from the start of the run. */
+/** Returns the time axis, which starts at the start of the run. */
 export function timeAxis(): uPlot.Axis {
   return axis({ size: TICKS_ROOM, incrs: TIME_STEPS, space: 70, values: (_, marks) => marks.map(instant) });
 }
 
-/** Returns the room for the longest label of an axis. */
+/** Returns the width that the longest label of an axis needs. */
 function room(self: uPlot, labels: string[] | null): number {
   self.ctx.save();
   self.ctx.font = FONT.replace("12px", `${12 * devicePixelRatio}px`);
@@ -68,7 +68,7 @@ function room(self: uPlot, labels: string[] | null): number {
   return Math.ceil(Math.max(20, ...widths)) + 14;
 }
 
-/** Returns the labels of ticks from right to left, without those that would touch the one before. */
+/** Returns the labels of ticks. Going from right to left, a label that would touch its neighbor on the right is left empty. */
 export function apart(places: number[], texts: string[], least = APART): string[] {
   let last = Infinity;
   const kept = places.map((place, index) => ({ place, text: texts[index] ?? "" })).reverse().map(({ place, text }) => {
@@ -79,14 +79,14 @@ export function apart(places: number[], texts: string[], least = APART): string[
   return kept.reverse();
 }
 
-/** Returns the axis of values. */
+/** Returns the vertical axis, which shows values. */
 export function valueAxis(unit: Unit, log: boolean): uPlot.Axis {
   const values = (_: uPlot, marks: number[]) => marks.map((mark) => tick(unit, mark));
   const marks = (_: uPlot, __: number, low: number, high: number) => logTicks(low, high);
   return axis({ size: room, space: 36, values, ...(log ? { splits: marks, filter: (_: uPlot, all: number[]) => all } : {}) });
 }
 
-/** Returns the scale of values: from 0 up, or by decades. */
+/** Returns the scale of the vertical axis. It starts at 0, or is logarithmic. */
 export function valueScale(unit: Unit, log: boolean): uPlot.Scale {
   if (log) {
     return { distr: 3, log: 10, range: (_, low, high) => (low > 0 && high > 0 ? decades(low, high) : [1, 10]) };

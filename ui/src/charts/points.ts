@@ -1,4 +1,4 @@
-/** Charts of marks over loads, or over the values of a setting, joined by lines. */
+/** Charts with marks that are joined by lines. The horizontal axis shows loads, or the values of a setting. */
 
 import uPlot from "uplot";
 import { beyond, decades, logTicks, top } from "../axis";
@@ -10,10 +10,10 @@ import { apart, axis, base, type Drawn, FONT, TICKS_ROOM, valueAxis } from "./pl
 import { draw as drawMark, FAILED, letter, PASSED } from "./shapes";
 import { faint, LINES, theme } from "./theme";
 
-/** Height of one of several small charts. */
+/** Height of a small chart, in pixels. */
 export const SMALL = 170;
 
-/** Least pixels between ticks of the axis of values. */
+/** Minimum distance between ticks of the axis of values, in pixels. */
 const VALUE_ROOM = 16;
 
 /** Returns the label of a position on the axis. */
@@ -21,14 +21,14 @@ function named(across: Across, x: number): string {
   return across.kind === "load" ? shown(across.unit, x) : (across.names[x] ?? "");
 }
 
-/** Returns all positions with a mark, ascending. */
+/** Returns all horizontal positions that have a mark, in ascending order. */
 export function positions(plot: PointsPlot): number[] {
   if (plot.across.kind === "values") return plot.across.names.map((_, index) => index);
   const all = new Set(plot.lines.flatMap((line) => line.points.map((mark) => mark.x)));
   return [...all].sort((a, b) => a - b);
 }
 
-/** Returns the lowest and highest value; null if there is none. */
+/** Returns the lowest and highest value, or null if there are no values. */
 export function valueRange(plot: PointsPlot): [number, number] | null {
   const marks = plot.lines.flatMap((line) => line.points).flatMap((mark) => [mark.y, ...(mark.range ?? [])]);
   const values = [...marks, ...plot.bounds.map((bound) => bound.value)].filter((value): value is number => value !== null);
@@ -40,12 +40,12 @@ export function valueRange(plot: PointsPlot): [number, number] | null {
 function ends(plot: PointsPlot, found: [number, number] | null): [number, number] {
   const [low, high] = found ?? [1, 1];
   if (plot.log) return decades(low, high);
-  // On an axis from 0 %, one failure in a hundred or in a thousand would be invisible.
+  // If the axis started at 0 %, one failure in a hundred or in a thousand could not be seen.
   if (plot.unit === "share") return [[0.99, 0.9].find((from) => low >= from) ?? 0, Math.max(1, high)];
   return [0, top(high)];
 }
 
-/** Returns a value with its range. */
+/** Formats a value with its range. */
 function value(plot: PointsPlot, mark: Mark): string {
   if (mark.y === null) return "–";
   const range = mark.range && mark.range[0] !== mark.range[1];
@@ -57,7 +57,7 @@ function at(plot: PointsPlot, line: Marks, x: number): string {
   return found.length > 0 ? found.join(", ") : "–";
 }
 
-/** Returns whether objectives were met at a position. */
+/** Returns a text that says whether the objectives were met at a position. */
 function outcome(plot: PointsPlot, x: number): string {
   const all = plot.lines.flatMap((line) => line.points.filter((mark) => mark.x === x).map((mark) => mark.shape));
   const [passed, failed] = [all.includes("passed"), all.includes("failed")];
@@ -104,7 +104,7 @@ function brackets(plot: PointsPlot): (self: uPlot) => void {
     for (const bracket of plot.brackets) {
       const from = self.valToPos(bracket.passed, "x", true);
       const to = bracket.failed === null ? from : self.valToPos(bracket.failed, "x", true);
-      // The band of a precise search would be too narrow to see.
+      // If a search was precise, its band would be too narrow to see.
       const width = Math.max(3 * devicePixelRatio, to - from);
       ctx.fillStyle = faint(color(bracket.order), bracket.failed === null ? 0.6 : 0.25);
       ctx.fillRect(from, bbox.top, width, bbox.height);
@@ -113,7 +113,7 @@ function brackets(plot: PointsPlot): (self: uPlot) => void {
   };
 }
 
-/** Draws bounds of objectives with their labels. */
+/** Draws the bounds that objectives set, with their labels. */
 function bounds(self: uPlot, plot: PointsPlot): void {
   const { ctx, bbox } = self;
   ctx.save();
@@ -134,7 +134,7 @@ function bounds(self: uPlot, plot: PointsPlot): void {
   ctx.restore();
 }
 
-/** Draws a line with its marks and their ranges. */
+/** Draws a line, its marks, and the ranges of the marks. */
 function line(self: uPlot, found: Marks): void {
   const { ctx } = self;
   const ratio = devicePixelRatio;
@@ -168,7 +168,7 @@ function whisker(self: uPlot, x: number, range: [number, number]): void {
   ctx.stroke();
 }
 
-/** Returns the horizontal axis with its scale. */
+/** Returns the horizontal axis and its scale. */
 function horizontal(plot: PointsPlot, all: number[]): { axis: uPlot.Axis; scale: uPlot.Scale } {
   const across = plot.across;
   if (across.kind === "values") {
@@ -205,7 +205,7 @@ export interface SharedAxis {
   range: [number, number] | null;
 }
 
-/** Returns the plot of a chart of marks. With a `shared` axis it is small, and has no legend of its own. */
+/** Returns the plot of a chart with marks. With a `shared` axis, the chart is small and has no legend of its own. */
 export function points(plot: PointsPlot, shared?: SharedAxis): Drawn {
   const all = positions(plot);
   const [low, high] = ends(plot, shared ? shared.range : valueRange(plot));

@@ -1,4 +1,4 @@
-/** The chart of times by percentile. Each nine takes as much room as the one before, so that the tail is visible. */
+/** The chart of times by percentile. From p90 to p99 is as far as from p99 to p99.9, so that the tail is visible. */
 
 import uPlot from "uplot";
 import { PERCENTILE_TICKS, position, quantileAt } from "../axis";
@@ -9,10 +9,10 @@ import { key } from "./legend";
 import { apart, axis, base, type Drawn, TICKS_ROOM, valueAxis, valueScale } from "./plot";
 import { theme } from "./theme";
 
-/** Percentiles in the table and in the summary. */
+/** Quantiles that the table shows. */
 const SHOWN = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/** Returns the value of a line at a quantile; null beyond the end of the line. */
+/** Returns the value of a line at a quantile, or null if the line ends before it. */
 export function valueAt(plot: QuantilesPlot, line: Line, q: number): number | null {
   const index = plot.quantiles.findIndex((found) => Math.abs(found - q) < 1e-9);
   return line.values[index] ?? null;

@@ -1,4 +1,4 @@
-/** Charts of lines over time. A line keeps its value for the length of a column. */
+/** Charts with lines over time. A line is level within a column. */
 
 import uPlot from "uplot";
 import { el, table } from "../dom";
@@ -8,12 +8,12 @@ import { key } from "./legend";
 import { base, type Drawn, timeAxis, valueAxis, valueScale } from "./plot";
 import { faint, theme } from "./theme";
 
-/** Returns every value twice: for the begin and the end of its column. */
+/** Returns every value twice: for the start and for the end of its column. */
 function doubled(values: Values): Values {
   return values.flatMap((value) => [value, value]);
 }
 
-/** Returns begin and end of every column. */
+/** Returns the start and the end of every column. */
 export function bounds(times: Times): number[] {
   return times.starts.flatMap((start, column) => [start, times.starts[column + 1] ?? times.end]);
 }
@@ -33,7 +33,7 @@ function summary(plot: SeriesPlot): string {
   return parts.join("; ");
 }
 
-/** Returns the text for a line at one column. */
+/** Returns the text for the value of a line in a column. */
 function at(unit: Unit, line: Line, column: number): string {
   const value = line.values[column];
   if (value === null || value === undefined) return "–";
@@ -47,7 +47,7 @@ function rows(plot: SeriesPlot, times: Times): HTMLElement {
   return table("Numbers of this chart", ["from", ...plot.lines.map((line) => line.label)], [true], cells);
 }
 
-/** Returns a line and the lines of its band, which have no color of their own. */
+/** Returns a line, and the two lines that bound its band. The two have no color of their own. */
 function drawn(line: Line): uPlot.Series[] {
   const common = { points: { show: false } };
   const main = { ...common, label: line.label, width: 1.5, stroke: () => theme.now.roles[line.role] };

@@ -1,4 +1,4 @@
-/** Shapes of marks. Every meaning of a color has a shape as well. */
+/** Shapes of marks. Whatever a color shows, a shape shows as well, for readers who do not see the color. */
 
 import type { Mark } from "../model";
 import { LINES } from "./theme";
@@ -30,7 +30,7 @@ const PLAIN: readonly Shape[] = [
   { letter: "◀", draw: polygon([[-1.1, 0], [0.9, -1.1], [0.9, 1.1]]) },
 ];
 
-/** Returns the shape of a line. When all colors are used, they repeat with the next shape. */
+/** Returns the shape of a line's plain marks. After the last color, colors start again with other shapes. */
 function plain(order: number): Shape {
   return PLAIN[(order + Math.floor(order / LINES)) % PLAIN.length] ?? CIRCLE;
 }
@@ -40,11 +40,11 @@ export function letter(order: number): string {
   return plain(order).letter;
 }
 
-/** Characters for levels at which all objectives were met, and for those at which one was missed. */
+/** Characters for levels that met all objectives, and for levels that missed one. */
 export const PASSED = "●";
 export const FAILED = "✕";
 
-/** Draws a mark in the colors of the context. */
+/** Draws a mark in the current colors of the context. */
 export function draw(context: CanvasRenderingContext2D, mark: Mark, order: number, x: number, y: number, r: number): void {
   context.beginPath();
   if (mark.shape === "failed") {

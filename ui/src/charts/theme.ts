@@ -1,4 +1,4 @@
-/** Colors of charts from the style sheet: light, dark, or print. */
+/** Colors of charts, taken from the style sheet, which has light, dark and print colors. */
 
 import type { Role } from "../model";
 
@@ -9,16 +9,16 @@ export interface Theme {
   shade: string;
   paper: string;
   roles: Record<Role, string>;
-  /** Colors of lines in comparison, by their order. */
+  /** Colors of compared lines, by their order. */
   lines: string[];
-  /** Colors of counts, from few to many. */
+  /** Colors of a heat map, from few operations to many. */
   heat: string[];
 }
 
-/** Rows of the heat map's scale. */
+/** Number of colors of a heat map. */
 const HEAT_STEPS = 7;
 
-/** Number of line colors. Further lines repeat them with other shapes. */
+/** Number of colors for compared lines. Further lines use the same colors with other shapes. */
 export const LINES = 6;
 
 /** Returns the current colors. */
@@ -37,10 +37,10 @@ export function readTheme(): Theme {
   };
 }
 
-/** The current colors, updated when the colors of the page change. */
+/** The current colors. They are updated when the colors of the page change. */
 export const theme: { now: Theme } = { now: undefined as unknown as Theme };
 
-/** Returns a color with opacity. */
+/** Returns a color with an opacity. */
 export function faint(color: string, share: number): string {
   const [, digits] = /^#([0-9a-f]{6})$/i.exec(color) ?? [];
   return digits ? `#${digits}${Math.round(share * 255).toString(16).padStart(2, "0")}` : color;

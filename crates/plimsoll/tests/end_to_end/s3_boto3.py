@@ -1,4 +1,4 @@
-"""What a stock client does with a bucket: every step checks what it gets. Argument: the endpoint."""
+"""Uses a bucket with an unmodified client, and checks the result of every step. Argument: the endpoint."""
 
 import hashlib
 import os
@@ -54,7 +54,7 @@ def objects(s3):
     fails("NoSuchKey", s3.get_object, Bucket="bbb", Key="absent")
     fails("NoSuchBucket", s3.get_object, Bucket="absent", Key="k")
     fails("BadDigest", s3.put_object, Bucket="bbb", Key="wrong", Body=b"x", ContentMD5="AAAAAAAAAAAAAAAAAAAAAA==")
-    # boto3 before 1.20 knows no checksums but MD5.
+    # Before 1.20, boto3 supports no checksum except MD5.
     knows_checksums = "ChecksumCRC32" in s3.meta.service_model.operation_model("PutObject").input_shape.members
     checksum = {"ChecksumCRC32": "y/Q5Jg=="} if knows_checksums else {}
     s3.put_object(Bucket="bbb", Key="sum", Body=b"123456789", **checksum)

@@ -1,9 +1,9 @@
 // The target of `cargo xtask bench causes`: a server that is slow as planned and logs the times of each request.
 //
-// It shares no code with Plimsoll. TLS and HTTP/2 are those of net/http. All times are nanoseconds of one monotonic clock.
+// It shares no code with Plimsoll, and uses the TLS and HTTP/2 of net/http. All times are nanoseconds of one monotonic clock.
 //
-// A request arrives when the kernel has its bytes, and ends when the kernel has taken the response. The time in between, other than the
-// planned work, is latency of the target. See conn.
+// A request arrives when the kernel has its bytes, and ends when the kernel has taken the response. The time in
+// between, other than the planned work, is latency of the target. See conn.
 package main
 
 import (
@@ -45,18 +45,18 @@ var (
 
 // The times of one request.
 type entry struct {
-	arrival  int64 // the kernel had the request's header
-	received int64 // how much later it had the body
-	asked    int64 // the handler had the request and asked for a place
+	arrival  int64 // the kernel had received the request's header
+	received int64 // time from then until it had received the body
+	asked    int64 // the handler had the request and requested a place
 	start    int64 // it got a place
 	end      int64 // the work was done and the place was free again
 	left     int64 // the kernel had taken the response
-	held     int64 // part of the time from start to end in which the server was paused as planned
+	held     int64 // part of the time from start to end in which the server made a planned pause
 }
 
 type server struct {
 	epoch time.Time
-	// The offset of the kernel's timestamps to the clock of the log.
+	// The difference between the kernel's timestamps and the clock of the log.
 	offset atomic.Int64
 	// The free places, one for each request that can be served at the same time, with the time since when each is free.
 	places chan int64
@@ -71,7 +71,7 @@ type server struct {
 
 func (s *server) now() int64 { return int64(time.Since(s.epoch)) }
 
-// Returns the time of the first request, and sets it at the first call.
+// Returns the time of the first request. The first call sets it.
 func (s *server) firstArrival(now int64) int64 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -81,7 +81,8 @@ func (s *server) firstArrival(now int64) int64 {
 	return s.first
 }
 
-// Sleeps with a timer of the kernel. Go's timers are up to a millisecond late, which is too much for short service times.
+// Sleeps until a timer of the kernel fires. Go's own timers are up to a millisecond late, which is too much for short
+// service times.
 func (s *server) sleep(length time.Duration) {
 	if length <= 0 {
 		return
@@ -97,7 +98,8 @@ func (s *server) sleep(length time.Duration) {
 	s.timers.Put(timer)
 }
 
-// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil without timers.
+// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil if the kernel has no
+// such timers.
 func newTimer() *os.File {
 	const monotonic, flags = 1, syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, failed := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, flags, 0)
@@ -126,7 +128,7 @@ func wait(timer *os.File, length time.Duration) bool {
 	return err == nil
 }
 
-// Sleeps during a planned pause of the server, and returns for how long.
+// Sleeps until the end of a planned pause of the server, if there is one now. Returns how long it slept.
 func (s *server) hold(first int64) int64 {
 	now := s.now()
 	from := first + int64(*stallAt)
@@ -190,12 +192,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	atomic.StoreInt64(&e.left, c.newestWrite())
 }
 
-// Does the planned work, in a place if their number is limited.
+// Does the planned work. If the number of places is limited, the work needs a place.
 func (s *server) work(e *entry, first, bytes int64) {
 	e.asked = s.now()
 	e.start = e.asked
 	if s.places != nil {
-		// The place is blocked while this goroutine wakes up, so that time is part of the work.
+		// The place is occupied while this goroutine wakes up, so the time to wake up is part of the work.
 		if free := <-s.places; free > e.start {
 			e.start = free
 		}
@@ -218,7 +220,7 @@ func (s *server) writeLog() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, e := range s.entries {
-		// Responses that were not written completely are left out.
+		// The log leaves out responses that were not written completely.
 		if left := atomic.LoadInt64(&e.left); left > 0 {
 			fmt.Fprintf(out, "%d %d %d %d %d %d %d\n", e.arrival, e.received, e.asked, e.start, e.end, left, e.held)
 		}
@@ -229,12 +231,13 @@ func (s *server) writeLog() error {
 	return file.Close()
 }
 
-// Samples the offset of the two clocks from time to time, since the kernel's timestamps follow the time of day.
+// Samples the difference of the two clocks from time to time, because the kernel's timestamps follow the time of day,
+// which may be adjusted.
 func (s *server) followClock() {
 	sample := func() {
 		best := int64(math.MinInt64)
 		for i := 0; i < 5; i++ {
-			// The time of day is read first, so a delay in between makes the offset smaller.
+			// The time of day is read first, so a delay between the two readings makes the difference smaller.
 			now := time.Now()
 			if offset := now.UnixNano() - int64(now.Sub(s.epoch)); offset > best {
 				best = offset
@@ -250,10 +253,12 @@ func (s *server) followClock() {
 	}()
 }
 
-// A connection below TLS. It records when the kernel received the bytes that are read, and when it has taken the bytes that are written.
+// A connection below TLS. It records when the kernel received the bytes that are read, and when the kernel took the
+// bytes that are written.
 //
-// With one request at a time on a connection, the last read before a handler starts is that of its request. With several, it may be that
-// of a later one, and the next write may be that of an earlier response: the log would show too little time.
+// With one request at a time on a connection, the last read before a handler starts is that of its request. With
+// several, it may be that of a later one, and the next write may be that of an earlier response: the log would show too
+// little time.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn
@@ -280,15 +285,15 @@ func (c *conn) newestWrite() int64 {
 	return c.written
 }
 
-// The response of an entry has left with the first write that begins after its stream was closed, when its last frame is in a buffer.
-// An earlier write may have its first frames.
+// When a stream is closed, the last frame of its response is in a buffer. So the response of an entry leaves with the
+// next write that begins. Its first frames may have left with an earlier write.
 func (c *conn) endWhenIdle(e *entry) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.waiting = append(c.waiting, e)
 }
 
-// Called when no stream is open: the waiting entries leave with the next write.
+// Is called when no stream is open. The entries that wait leave with the next write.
 func (c *conn) idle() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -320,12 +325,13 @@ func (c *conn) Read(buffer []byte) (int, error) {
 	at := c.server.received(control[:length])
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	// Bytes without a timestamp count as received when they are read. That may be later than the timestamp of bytes after them.
+	// Bytes without a timestamp count as received when they are read, which may be later than the timestamp of the
+	// bytes after them.
 	c.read = max(c.read, at)
 	return count, nil
 }
 
-// Returns when the kernel received the bytes of a read, or the current time without a timestamp.
+// Returns when the kernel received the bytes of a read, or the current time if the bytes have no timestamp.
 func (s *server) received(control []byte) int64 {
 	now := s.now()
 	messages, err := syscall.ParseSocketControlMessage(control)
@@ -380,10 +386,10 @@ func (l listener) Accept() (net.Conn, error) {
 }
 
 func listen(s *server) net.Listener {
-	// Connections inherit the option, so that bytes that arrive before the accept have a timestamp as well.
+	// Connections inherit this option. So bytes that arrive before the connection is accepted have a timestamp as well.
 	stamp := func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) {
-			// If the kernel refuses, reads use the current time.
+			// If the kernel refuses this, reads use the current time.
 			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TIMESTAMPNS, 1)
 		})
 	}
@@ -402,7 +408,7 @@ func noteConn(all context.Context, c net.Conn) context.Context {
 	return context.WithValue(all, connKey{}, c.(*conn))
 }
 
-// Notifies a connection of HTTP/2 that its stream is closed.
+// Tells an HTTP/2 connection that a stream of it is closed.
 func noteState(c net.Conn, state http.ConnState) {
 	if secure, ok := c.(*tls.Conn); ok && state == http.StateIdle {
 		secure.NetConn().(*conn).idle()

@@ -1,4 +1,4 @@
-"""A server for `cargo xtask bench line`. It admits one request after the other at a given rate, with a queue in front.
+"""A server for `cargo xtask bench line`. Requests wait in a queue, and are admitted one by one at a given rate.
 
 Arguments: requests per second, and `regular` or `random` (exponentially distributed intervals). Prints its port.
 """
@@ -10,7 +10,7 @@ import sys
 RATE = float(sys.argv[1])
 RANDOM = sys.argv[2] == "random"
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"
-free = 0.0  # Time from which on the next request is admitted.
+free = 0.0  # Earliest time at which the next request is admitted.
 
 
 class Connection(asyncio.Protocol):
@@ -36,7 +36,7 @@ class Connection(asyncio.Protocol):
         self.left = data
 
     def respond(self):
-        # A request of a client that has gone keeps its place in the queue.
+        # If the client has gone, its request keeps its place in the queue.
         if not self.transport.is_closing():
             self.transport.write(RESPONSE)
 
