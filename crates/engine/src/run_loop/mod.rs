@@ -1,17 +1,17 @@
-//! The run loop: one thread's state machine that makes load.
+//! The run loop: the state machine of one thread, which generates load.
 //!
-//! [`RunLoop::drive`] waits and steps by turns. A step gets the current instant and the ready sockets, does everything that is
-//! due, and returns the instant until which the thread can wait. It never blocks, and reads no clock but its network's. The
-//! folders follow the life of an operation:
+//! [`RunLoop::drive`] alternates between waiting and steps. A step gets the current instant and the ready sockets, does
+//! everything that is due, and returns the instant until which the thread can wait. It never blocks, and uses only the clock of
+//! its network. The folders follow the life of an operation:
 //!
 //! - `pacing`: which slot may start an operation, and when;
-//! - `operation`: its request and object are chosen, and what follows each of its requests;
-//! - `attempt`: one request begins, is redirected, sent again, times out or ends, for both versions of HTTP;
+//! - `operation`: its request and object are chosen, and also what follows each of its requests;
+//! - `attempt`: one of its requests begins, is redirected, is sent again, times out or ends (for both versions of HTTP);
 //! - `request`: the fields and the body of a request;
-//! - `connections`: an attempt finds a connection, or one is opened;
+//! - `connections`: an attempt finds a free connection, or a new one is opened;
 //! - `http1`, `http2`: requests are sent and responses are received;
 //! - `response`: responses are judged;
-//! - `observation`: what the thread observes of itself, such as client stalls.
+//! - `observation`: the thread observes itself, for example for client stalls.
 
 mod attempt;
 mod buffers;
@@ -64,7 +64,7 @@ const NAME_POLL: Duration = Duration::from_millis(1);
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Nothing is due before that instant, unless a socket becomes ready.
+    /// Nothing is due before this instant, unless a socket becomes ready.
     WaitUntil(Instant),
     /// The run is over for this thread.
     Done,
@@ -127,8 +127,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Drives the loop until the run is over. `hand_over` gets the intervals that are over and, when every operation is
-    /// logged, the operations.
+    /// Drives the loop until the run is over. `hand_over` gets the intervals that are over, and the operations that are logged.
     ///
     /// # Errors
     /// When the poller fails.
@@ -160,19 +159,19 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Returns what the first good response showed, if there was one.
+    /// Returns the properties of the server from the first good response, if there was one.
     #[must_use]
     pub fn first_response(&self) -> Option<&FirstResponse> {
         self.first_response.found.as_ref()
     }
 
-    /// Returns what this thread leaves at the server.
+    /// Returns the objects and uploads that this thread leaves at the server.
     #[must_use]
     pub fn left(&self) -> Left {
         self.written.left()
     }
 
-    /// Does everything that is due at `now`, when the wait for `ready` has ended.
+    /// Does everything that is due at `now`, after a wait that ended with the events in `ready`.
     fn step(&mut self, net: &mut N, mut now: Instant, ready: &[Ready]) -> Step {
         self.apply_commands(now);
         self.note_gap(now);
@@ -205,8 +204,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Returns whether as many bytes have come as an open run requested. That ends it at once, because its arrivals and the
-    /// operations in flight would move more bytes. A closed run starts nothing more and lets operations in flight end.
+    /// Returns whether this is an open run that has received the requested number of bytes. It ends at once, because further
+    /// arrivals and the operations in flight would only move more bytes. A closed run starts nothing more, but lets operations
+    /// in flight end.
     fn ends_at_once(&self) -> bool {
         matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
     }
@@ -229,7 +229,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.recorder.advance(now);
     }
 
-    /// Returns when something is due, unless a socket becomes ready before.
+    /// Returns when the next action is due, if no socket becomes ready before.
     fn next_due(&self, now: Instant) -> Instant {
         let pool = &self.pool;
         if !pool.unfinished.is_empty() || !pool.to_send.is_empty() {
@@ -245,7 +245,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     /// Handles a ready socket. Returns the current instant.
     fn handle_ready(&mut self, net: &mut N, event: Ready, now: Instant) -> Instant {
-        // An event may be about a connection that has just been closed.
+        // The event may belong to a connection that has just been closed.
         let Some(connection) = self.pool.connections.get_mut(event.token) else { return now };
         connection.exchange.closing |= event.closing;
         let (mut now, mut readable) = (now, event.readable);
@@ -261,7 +261,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if readable && !queued { self.read_connection(net, event.token, now) } else { now }
     }
 
-    /// Reads on where a connection was left so that others got their turn. Returns the current instant.
+    /// Continues to read from connections that were left so that others got their turn. Returns the current instant.
     fn read_unfinished(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for token in std::mem::take(&mut self.pool.unfinished) {
             if let Some(connection) = self.pool.connections.get_mut(token) {
@@ -280,7 +280,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
             self.recorder.end_window(now);
         }
         if self.plan.stop.bytes.is_some() {
-            // The last bytes may have come in this step.
+            // The last of the requested bytes may have arrived in this step.
             self.apply_commands(now);
         }
         let window_end = self.recorder.timeline().window_end();

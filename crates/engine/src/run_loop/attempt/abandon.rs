@@ -1,4 +1,4 @@
-//! Operations in flight that are ended because the run ends.
+//! The end of operations in flight because the run ends.
 
 use super::Reuse;
 use super::exchange::State;
@@ -10,7 +10,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use wire::message::Reading;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Ends everything in flight: the drain is over.
+    /// Ends everything in flight, because the drain is over.
     pub(in crate::run_loop) fn abandon_all(&mut self, net: &mut N, now: Instant) {
         let by_user = self.control.is_abandoned() && self.control.reason() != Some(StopReason::ThreadLost);
         let (class, cause) = if by_user {
@@ -21,7 +21,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.abandon(net, class, cause, |_| true, now);
     }
 
-    /// Ends the reads in flight: as many bytes have come as were requested, and they would only bring more. Writes may
+    /// Ends the reads in flight, because the requested number of bytes has arrived and reads would only add more. Writes may
     /// complete, because a part of an object is useless.
     pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
         self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
@@ -31,7 +31,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_connection = self.pool.origins.iter().map(|origin| origin.waiting.len()).sum();
     }
 
-    /// Ends the operations in flight whose request `which` selects.
+    /// Ends the operations in flight for whose request `which` returns true.
     fn abandon(
         &mut self,
         net: &mut N,

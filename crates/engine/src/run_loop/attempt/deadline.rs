@@ -1,7 +1,7 @@
 //! Timeouts.
 //!
-//! Deadlines are not sorted: each exchange has its own, and most are moved long before they expire. Checking all of them when
-//! the earliest may have expired is cheaper than updating a queue for each request.
+//! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most of them are moved long before they
+//! expire, so it costs less to check all of them when the earliest may have expired than to update a queue for each request.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};
@@ -12,7 +12,7 @@ use std::io;
 use wire::message::Reading;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Sets when the current phase of an exchange times out.
+    /// Sets the instant at which the current phase of an exchange times out.
     #[inline]
     pub(in crate::run_loop) fn set_deadline(&mut self, id: ExchangeId, deadline: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
@@ -27,7 +27,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.next_deadline = self.pool.next_deadline.min(deadline);
     }
 
-    /// Sets when the current phase of a connection times out.
+    /// Sets the instant at which the current phase of a connection times out.
     pub(in crate::run_loop) fn set_connection_deadline(&mut self, token: Token, deadline: Instant) {
         self.set_deadline(ExchangeId::Connection(token), deadline);
     }
@@ -43,9 +43,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.next_deadline = next.unwrap_or(Instant::NEVER);
     }
 
-    /// The current phase of an exchange took too long.
+    /// Handles a phase of an exchange that took too long.
     fn time_out(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
-        // A timeout before this one may have closed the connection.
+        // An earlier timeout in this step may have closed the connection.
         let Some(exchange) = self.pool.exchange(id) else { return };
         let (slot, state) = (exchange.slot, exchange.state);
         let Some(op) = self.slots.op(slot) else { return };
@@ -80,7 +80,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the outcome of a timeout in `phase`, of the whole attempt or of the phase alone.
+/// Returns the outcome of a timeout in `phase`. `total_over` states that the whole attempt took too long, not only the phase.
 fn of_timeout(phase: Phase, total_over: bool) -> AttemptOutcome {
     let (class, cause) = match phase {
         _ if total_over => (AttemptClass::TimeoutTotal, Cause::TotalTimedOut),

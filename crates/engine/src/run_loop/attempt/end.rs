@@ -1,4 +1,4 @@
-//! The end of an attempt: its response is judged, it is recorded, and what follows it is decided.
+//! The end of an attempt. Its response is judged, the attempt is recorded, and the next step of the operation is decided.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -25,7 +25,7 @@ const HAS_HEAD: &str = "a complete response has a head";
 const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// A response is complete; `excess` bytes came after it.
+    /// Handles a complete response, after which `excess` bytes were received.
     pub(in crate::run_loop) fn complete(&mut self, net: &mut N, id: ExchangeId, excess: usize, now: Instant) {
         self.sample_unread(net, id, now);
         let request_sent = self.pool.request_is_sent(id);
@@ -34,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let Some(head) = exchange.reader.head().assert_some(HAS_HEAD) else { return };
         let status = head.status;
-        // HTTP/2 has no response field for it: GOAWAY announces that the connection takes no more requests.
+        // HTTP/2 has no response field that announces the end of a connection. It has GOAWAY: no more requests are accepted.
         let goaway = exchange.closing && matches!(id, ExchangeId::Stream(_));
         let persistent = exchange.reader.reusable() && request_sent && self.plan.http.keep_alive && !goaway;
         if excess > 0 {
@@ -68,14 +68,15 @@ impl<N: Network> RunLoop<'_, N> {
         };
         let expects = request.body.as_ref().is_some_and(|body| body.expect_continue);
         if status == 417 && expects && !op.expectation_failed && after_head != AfterHead::Read {
-            // The server does not support `Expect`: the request is sent again without it.
+            // The server does not support `Expect`, so the request is sent again without it.
             op.expectation_failed = true;
             if op.continue_nanos.is_none() {
                 op.note_continue(now);
             }
             return self.resend(net, slot, outcome, now);
         }
-        // A redirect is not the requested response, and a body that was cut off was not read completely.
+        // Lengths of other bodies must not be compared: a redirect is not the requested response, and a body that was cut off
+        // was not read completely.
         let comparable = matches!(after_head, AfterHead::Read | AfterHead::ReadAndFail(_));
         if comparable && self.first_response.length_differs(body_bytes) {
             op.attempt.flags.set(Flag::LengthDiffers);
@@ -87,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, if kept { Reuse::Keep } else { Reuse::Close }, now);
     }
 
-    /// Keeps what the first good response shows of the server.
+    /// Keeps the properties of the server, from the first good response.
     #[cold]
     fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
         let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
@@ -103,7 +104,7 @@ impl<N: Network> RunLoop<'_, N> {
         });
     }
 
-    /// Ends the slot's attempt, and with it the operation, unless a redirect or another request follows.
+    /// Ends the slot's attempt. Also ends its operation, unless a redirect is followed or the operation has another request.
     pub(in crate::run_loop) fn end_attempt(
         &mut self,
         net: &mut N,
@@ -136,7 +137,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends the slot's attempt with a redirect, and sends the request to its target.
+    /// Ends the slot's attempt, whose response is a redirect, and sends the request to the redirect's target.
     fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
         if self.is_multipart(slot) {
             // The requests of a multipart upload belong to one server.
@@ -169,7 +170,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and releases its connection. Returns the body bytes that it moved inside the window.
+    /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt moved inside the window.
     pub(in crate::run_loop) fn record_attempt(
         &mut self,
         net: &mut N,
@@ -233,7 +234,7 @@ fn add_hop(op: &mut Op<'_>, sample: &AttemptSample, host: LabelId, end: Instant)
         body_bytes: sample.body_bytes,
         overhead_bytes: sample.overhead_bytes,
     };
-    // An operation counts as sent when it was first sent, even on a stale connection.
+    // The time at which an operation was sent is that of its first attempt, even if the connection was stale.
     let hop = if op.redirects == 0 { HopSample { sent: op.sent, ..hop } } else { hop };
     if let Some(chain) = &mut op.chain {
         chain.add(op.redirects, hop);

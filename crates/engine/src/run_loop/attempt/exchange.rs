@@ -1,16 +1,16 @@
-//! One request and its response, the same for both versions of HTTP.
+//! One request and its response, in a form that is the same for both versions of HTTP.
 
 use crate::network::{Address, Token};
 use crate::run_loop::request::upload::Upload;
 use crate::run_loop::response::reader::Reader;
 use measure::Instant;
 
-/// The connection or stream that an attempt runs on.
+/// The connection or stream on which an attempt runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum ExchangeId {
-    /// On a connection that carries one request at a time (HTTP/1, or not known yet).
+    /// A connection that carries one request at a time (HTTP/1, or a version that is not known yet).
     Connection(Token),
-    /// On a stream of a multiplexed connection (HTTP/2).
+    /// A stream of a multiplexed connection (HTTP/2).
     Stream(Token),
 }
 
@@ -36,26 +36,27 @@ pub(in crate::run_loop) struct Exchange {
     /// The slot whose attempt runs here; meaningless while idle.
     pub slot: u32,
     pub origin: usize,
-    /// The address that the connection was opened to.
+    /// The address to which the connection was opened.
     pub address: Address,
     pub reader: Reader,
     /// The body of the request, while it has one.
     pub upload: Option<Box<Upload>>,
-    /// Bytes of the request that the kernel did not take yet: of its head, and of one piece of its body. Always empty on a
-    /// stream, whose connection keeps them.
+    /// Bytes of the request that the kernel has not taken yet, from its head and from one piece of its body. On a stream this
+    /// is always empty, because the session of the connection keeps such bytes.
     pub unsent: Vec<u8>,
     /// Time at which the current phase times out.
     pub deadline: Instant,
-    /// Position of the request among those of its connection, from 1. Above 1, the connection was used before.
+    /// Position of the request among the requests on its connection, counted from 1. Above 1, the connection was used before.
     pub requests: u64,
-    /// Intended start of the operation after whose response the connection was left open, until it is known whether it
-    /// stayed open.
+    /// Set while a connection that was left open after a response is not yet known to have stayed open: the intended start of
+    /// that response's operation.
     pub kept_for: Option<Instant>,
-    /// The connection takes no further request: the peer closed its side, or the connection is broken or being retired.
+    /// `true` if the connection takes no further request, because the peer closed its side or because the connection is broken
+    /// or being retired.
     pub closing: bool,
-    /// The body that is being read is checked or kept, and not discarded.
+    /// `true` if the body that is being read is checked or kept, and not discarded.
     pub body_is_read: bool,
-    /// The last body was large: the next head is read apart from its body.
+    /// `true` if the last body was large. The next head is then read separately from its body.
     pub large_bodies: bool,
 }
 

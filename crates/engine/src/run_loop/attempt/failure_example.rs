@@ -1,11 +1,11 @@
-//! Examples of failures, which reports show next to their counts.
+//! Examples of failures. Reports show them next to the counts of failures.
 
 use crate::network::Network;
 use crate::run_loop::RunLoop;
 use measure::{AttemptOutcome, Example, Instant};
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Keeps the failure of the slot's attempt as an example.
+    /// Keeps the failed attempt of a slot as an example.
     pub(super) fn keep_example(&mut self, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let Some(op) = self.slots.op(slot) else { return };
         let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));

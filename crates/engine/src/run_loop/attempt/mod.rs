@@ -1,4 +1,4 @@
-//! Attempts: how one request of an operation begins and ends. The same for both versions of HTTP.
+//! Attempts: the beginning and end of one request of an operation. They are the same for both versions of HTTP.
 
 pub(in crate::run_loop) mod abandon;
 pub(in crate::run_loop) mod deadline;
@@ -22,36 +22,36 @@ use measure::{Flags, Instant, ReadSample};
 #[derive(Debug)]
 pub(in crate::run_loop) struct Attempt {
     pub kind: AttemptKind,
-    /// The exchange that it runs on, once there is one.
+    /// The exchange on which the attempt runs, once there is one.
     pub exchange: Option<ExchangeId>,
     pub started: Instant,
-    /// Time at which its first byte was handed to the kernel.
+    /// Time at which the first byte of the request was handed to the kernel.
     pub sent: Option<Instant>,
-    /// Time since which it has waited for space in the queue of a listening unix socket.
+    /// Time since which the attempt waits for space in the queue of a listening unix socket.
     pub backlog_since: Option<Instant>,
-    /// `true` if a connection was opened for it.
+    /// `true` if a connection was opened for this attempt.
     pub opened: bool,
     pub flags: Flags,
     pub sent_bytes: u64,
-    /// Body bytes among them.
+    /// Body bytes among `sent_bytes`.
     pub sent_body: u64,
-    /// All bytes received for it.
+    /// All bytes received for the attempt.
     pub received_bytes: u64,
     /// Body bytes that were received and sent inside the window.
     pub window: BodyBytes,
     /// Addresses that were tried.
     pub addresses_tried: usize,
-    /// Its first place in the rotation of the host's addresses.
+    /// Place of the first address tried, in the rotation of the host's addresses.
     pub first_address: usize,
-    /// Its next step, once the head of the response is known.
+    /// The next step of the attempt, decided when the head of the response is complete.
     pub after_head: AfterHead,
     /// One bit for each required header field that the response has.
     pub headers_matched: u128,
-    /// The ETag of the response; kept for the parts of a multipart upload.
+    /// The ETag of the response. It is kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,
-    /// Time for which the end of its response waited before it was read, where that was sampled.
+    /// A sample of the time for which the end of the response waited before it was read, if one was taken.
     pub unread: Option<ReadSample>,
-    /// It has ended and is recorded.
+    /// `true` once the attempt has ended and is recorded.
     pub over: bool,
     /// Values from the head of a refusal.
     pub refusal: Refusal,

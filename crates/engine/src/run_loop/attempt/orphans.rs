@@ -1,9 +1,9 @@
-//! Operations that a defect of this program has left without a connection.
+//! Operations that have no connection because of a defect of this program.
 //!
-//! A broken invariant panics in debug builds. In release builds the code returns early where it finds one, so an operation
-//! could remain in flight without anything that would ever end it. Once a second, operations without a connection or stream
-//! of their own are looked for. They end with the class `internal`, so that they are counted. An operation that still has its
-//! connection ends by its timeout at the latest.
+//! A broken invariant panics in debug builds. In release builds, the code just returns early, so an operation could remain in
+//! flight forever. To prevent this, a search for operations without a connection or stream of their own runs once a second. It
+//! ends these operations with the class `internal`, so that they are counted. An operation that still has its connection ends
+//! at its timeout at the latest.
 
 use super::Reuse;
 use super::exchange::State;
@@ -19,7 +19,7 @@ pub(in crate::run_loop) const CHECK_EVERY: Duration = Duration::from_secs(1);
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Ends the operations that nothing else would end. Called between steps, when no slot is being worked on.
+    /// Ends the operations that nothing else would end. Must be called between steps, when no slot is being worked on.
     #[cold]
     pub(in crate::run_loop) fn end_orphans(&mut self, net: &mut N, now: Instant) {
         self.slots.next_check = now + CHECK_EVERY;
@@ -38,7 +38,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether a connection or stream belongs to the attempt of an operation.
+    /// Returns whether the attempt of an operation has a connection or stream of its own.
     fn has_exchange(&self, op: &Op<'_>, slot: u32) -> bool {
         let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
         exchange.is_some_and(|exchange| {

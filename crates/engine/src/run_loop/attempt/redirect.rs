@@ -1,8 +1,8 @@
 //! Targets of redirects, and the redirects that are not followed.
 //!
-//! A server can send a client anywhere: in circles, from https to http, or into the client's own network, where the client may
-//! reach what the server cannot. Each of these has a cause of its own. Whether an address is private is decided for the
-//! address that is connected to, after the name look-up, so that the name of a public host cannot hide it.
+//! A server can redirect a client in circles, from https to http, or into the client's own network, where the client can access
+//! hosts that the server cannot. Each of these has its own cause of failure. The check for private addresses is applied after
+//! the name look-up, to the address that is connected to. So a public name cannot hide a private address.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -30,7 +30,7 @@ fn denied(cause: Cause, phase: Phase) -> AttemptOutcome {
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns where the redirect leads that was just read.
+    /// Returns the target of the redirect that was just read.
     ///
     /// # Errors
     /// The outcome of the attempt, when the redirect is not followed.
@@ -39,7 +39,7 @@ impl<N: Network> RunLoop<'_, N> {
         let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
         let exchange = exchange.assert_some("a redirect has an exchange").ok_or(DEFECT)?;
         let head = exchange.reader.head().assert_some("a redirect has a head").ok_or(DEFECT)?;
-        // 301, 302 and 303 may turn other methods into GET. Only redirects that keep the method are followed.
+        // 301, 302 and 303 may change the method to GET. Only redirects that keep the method are followed.
         let keeps_method = matches!(self.plan.mix.requests()[op.request].method.as_ref(), "GET" | "HEAD")
             || matches!(head.status, 307 | 308);
         if !keeps_method {
@@ -53,9 +53,10 @@ impl<N: Network> RunLoop<'_, N> {
         let url = redirected_to(&base, &head.location)?;
         let mut visited = op.redirect.as_ref().map_or_else(Vec::new, |redirect| redirect.visited.clone());
         visited.push(hash(&base));
-        // The limit applies to each request of an operation, such as each page of a listing: so does `visited`.
+        // Both the limit and `visited` apply to each request of an operation separately, such as to each page of a listing.
         if visited.len() > usize::from(most) {
-            // A second visit may end elsewhere than the first. Only one beyond the limit is known to lead nowhere.
+            // Visiting a URL a second time is not necessarily a loop, because the server may respond differently. It is
+            // reported as a loop only if the limit is exceeded as well.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
         }
@@ -65,7 +66,7 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Checks what the URL of a redirect shows by itself. Returns whether it may lead to public addresses only.
+    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private address.
     fn check_redirect(
         &mut self,
         base: &Url,
@@ -82,13 +83,13 @@ impl<N: Network> RunLoop<'_, N> {
             self.note_target(url);
             return Err(denied(Cause::Downgrade, Phase::Head));
         }
-        // Through a proxy no address is known here: the URL has to do.
+        // Through a proxy, the addresses are not known here, so only the URL can be checked.
         let from_public = match from {
             _ if proxied => !is_private_host(base.origin()),
             Address::Tcp(address) => !is_private(address.ip()),
             Address::Unix(_) => false,
         };
-        // A redirect to where the user sends load anyway leads nowhere new.
+        // A redirect to a host that the user named is harmless, because the user sends load there anyway.
         let named = origin < self.plan.targets.origins().len();
         let only_public = from_public && !named && rules.private == RedirectRule::Deny;
         if only_public && proxied && is_private_host(url.origin()) {
@@ -98,13 +99,14 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(only_public)
     }
 
-    /// Keeps the target of a redirect that is not followed, without path and query, which may contain a secret.
+    /// Keeps the target of a redirect that is not followed, for the example of the failure. Path and query are left out,
+    /// because they may contain a secret.
     fn note_target(&mut self, url: &Url) {
         let origin = url.origin();
         self.notes.set_detail(format!("to {}://{}", origin.scheme, origin.host_header()).as_bytes());
     }
 
-    /// Returns the URL of an operation, as it was addressed first.
+    /// Returns the URL of an operation before any redirect.
     pub(super) fn url_of(&self, op: &Op<'_>) -> String {
         let origin = &self.pool.origins[op.origin].origin;
         let mut url = format!("{}://{}", origin.scheme, origin.host_header());
@@ -112,7 +114,7 @@ impl<N: Network> RunLoop<'_, N> {
         url
     }
 
-    /// Returns the index of the URL's origin, which is added when it is new. `None` when there are too many.
+    /// Returns the index of the URL's origin. A new origin is added first. Returns `None` when there are too many.
     fn origin_index(&mut self, url: &Url) -> Option<usize> {
         let origins = &mut self.pool.origins;
         let known = origins.iter().position(|state| state.origin == *url.origin());
@@ -124,7 +126,8 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether the slot's attempt must not use this kept connection, because a redirect leads to a private address.
+    /// Returns whether the slot's attempt must not use this kept connection, because the attempt follows a redirect and the
+    /// connection leads to a private address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());
@@ -142,10 +145,10 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the URL in a `Location`, which may be relative to that of the request.
+/// Returns the URL in a `Location`. It may be relative to the URL of the request.
 ///
 /// # Errors
-/// The outcome of a request with such a response, when it has no valid target.
+/// The outcome of the request, when the response has no valid target.
 pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
     let location = match location {
         Location::One(location) => location,
@@ -164,12 +167,12 @@ pub(crate) fn leaves_tls(from: &Url, to: &Url) -> bool {
     (from.origin().scheme, to.origin().scheme) == (Scheme::Https, Scheme::Http)
 }
 
-/// Returns whether a redirect must not be followed to that address.
+/// Returns whether a redirect must not be followed to this address.
 pub(in crate::run_loop) fn is_forbidden(redirect: &RedirectTarget, address: &Address) -> bool {
     redirect.only_public && matches!(address, Address::Tcp(address) if is_private(address.ip()))
 }
 
-/// Returns a hash of a URL, which is only compared within one run.
+/// Returns a hash of a URL. Hashes can be compared only within one run.
 fn hash(url: &Url) -> u64 {
     let mut hasher = DefaultHasher::new();
     url.to_string().hash(&mut hasher);

@@ -8,9 +8,9 @@ use wire::url::Url;
 pub(in crate::run_loop) struct RedirectTarget {
     pub url: Url,
     pub origin: usize,
-    /// `true` if it must not be followed to an address that is not public.
+    /// `true` if the redirect must not be followed to a private address.
     pub only_public: bool,
-    /// A hash of each URL that this request was sent to before, to recognize a loop.
+    /// Hashes of the URLs to which this request was sent before, to recognize a loop.
     pub visited: Vec<u64>,
 }
 
@@ -18,7 +18,8 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Attempts and bytes before the first redirect that are not in `hops`: a kept connection that was stale.
+    /// Attempts before the first redirect that are not in `hops`, because their kept connection was stale. The next field is
+    /// the number of their bytes.
     attempts_before: u64,
     bytes_before: u64,
 }
@@ -29,7 +30,7 @@ impl RedirectChain {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }
 
-    /// Adds an attempt at a position. A resend has the position of the attempt that it repeats.
+    /// Adds an attempt at a position of the chain. A resend has the same position as the attempt that it repeats.
     pub fn add(&mut self, position: u16, mut hop: HopSample) {
         match self.hops.get_mut(usize::from(position)) {
             Some(before) => {

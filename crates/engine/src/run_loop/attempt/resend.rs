@@ -1,4 +1,4 @@
-//! Attempts that end before their response is complete, and when their request is sent again.
+//! Attempts that end before their response is complete, and the cases in which their request is sent again.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};
@@ -25,8 +25,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 
-    /// Like [`Self::cut`], except for a kept connection that was closed before the first byte of a response. That one was
-    /// stale: the request is sent again on a new connection, once, if that is safe (docs/measurement.md).
+    /// Like [`Self::cut`], except for a kept connection that was closed before the first byte of a response. Such a connection
+    /// was stale. The request is then sent again once, on a new connection, if that is safe (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,
         net: &mut N,
@@ -50,7 +50,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The server reports that it has not processed the request: it is sent again once, whatever the method (RFC 9113 §8.7).
+    /// Sends the request again, once, because the server reported that it has not processed it. This is safe for any method
+    /// (RFC 9113 §8.7).
     pub(in crate::run_loop) fn resend_unprocessed(
         &mut self,
         net: &mut N,
@@ -68,15 +69,15 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and starts another one for the same request. This is where a retry gets counted.
+    /// Records the slot's attempt and starts another one for the same request. Retries are counted here.
     pub(in crate::run_loop) fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let wasted = self.record_attempt(net, slot, outcome, Reuse::Close, now);
         self.recorder.wasted(wasted);
         self.begin_attempt(net, slot, AttemptKind::Resend, now);
     }
 
-    /// Returns the outcome of an attempt that got no response: indeterminate for a write that was sent completely, since it may
-    /// have taken place.
+    /// Returns the outcome of an attempt that got no response. A write that was sent completely is indeterminate, because it
+    /// may have taken place.
     pub(in crate::run_loop) fn of_no_response(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let exchange = self.pool.exchange(id).assert_some("an attempt without a response has an exchange");
         let Some(exchange) = exchange else { return outcome };

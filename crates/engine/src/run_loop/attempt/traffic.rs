@@ -1,4 +1,4 @@
-//! The bytes of an attempt: its request body is sent, and sent and received bytes are counted.
+//! The bytes of an attempt: sending of the request body, and the counts of sent and received bytes.
 
 use super::exchange::ExchangeId;
 use crate::control::NOTICE;
@@ -14,7 +14,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn append_piece(&mut self, id: ExchangeId) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
-        // A request without a body ends with its head.
+        // A request without a body has no pieces.
         let Some(upload) = &mut exchange.upload else { return Ok(false) };
         let body = self.plan.mix.requests()[op.request].body.as_ref().assert_some("a body that is sent is planned");
         let Some(body) = body else { return Ok(false) };
@@ -22,7 +22,8 @@ impl<N: Network> RunLoop<'_, N> {
         upload.next_piece(&mut source, &mut self.buffers.send)
     }
 
-    /// Sets the deadline of an exchange with a request body: the body has to make progress, then the response has its time.
+    /// Sets the deadline of an exchange with a request body. While the body is being sent, it has to make progress. After that,
+    /// the timeout of the response head applies.
     pub(in crate::run_loop) fn expect_progress(&mut self, id: ExchangeId, now: Instant) {
         // A failed write may have ended the attempt.
         let Some(upload) = self.pool.exchange(id).and_then(|exchange| exchange.upload.as_ref()) else { return };
@@ -34,8 +35,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.set_deadline(id, deadline);
     }
 
-    /// Ends the wait for `100 Continue`. On a connection of HTTP/1 sending begins with the next step, because a response may
-    /// be in the middle of being read.
+    /// Ends the wait for `100 Continue`. On an HTTP/1 connection, sending begins only in the next step, because a response may
+    /// just be being read.
     pub(in crate::run_loop) fn continue_body(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
         let upload = exchange.upload.as_mut().assert_some("a request that waits for 100 Continue has a body");
@@ -54,7 +55,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Counts bytes sent for the slot's attempt.
     pub(in crate::run_loop) fn count_sent(&mut self, slot: u32, bytes: usize) {
         self.recorder.sent(bytes as u64);
-        // The attempt may have ended with what was sent, as with a TLS alert.
+        // The bytes may have ended the attempt, as a TLS alert does.
         if let Some(op) = self.slots.find_op_mut(slot) {
             op.attempt.sent_bytes += bytes as u64;
         }
@@ -73,7 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts received bytes, `body` of `total` being content, by the instant at which they were read.
+    /// Counts `total` received bytes, `body` of which are content. They belong to the interval of the instant at which they
+    /// were read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);
@@ -86,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts body bytes of the window, for a run that ends after a number of them.
+    /// Counts body bytes inside the window towards the number after which the run ends, if there is one.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::url::Origin;
 
-/// Names are looked up again after this time. The resolver keeps the results.
+/// Time after which the resolver is asked again for a name. The resolver itself caches its results.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 
 /// The addresses of one origin.
@@ -36,7 +36,7 @@ pub(in crate::run_loop) enum AddressLookup {
 }
 
 impl Addresses {
-    /// Returns the addresses of `origin` that the plan knows.
+    /// Returns the addresses of `origin` that are known from the plan.
     pub fn new(plan: &Plan, origin: &Origin) -> Self {
         let endpoint = endpoint(plan, origin);
         let known = match &endpoint {
@@ -63,7 +63,7 @@ impl Addresses {
                 Resolution::Found(addresses) => self.known = Some(addresses),
                 Resolution::Pending if self.known.is_none() => return AddressLookup::Pending,
                 Resolution::Failed(error) if self.known.is_none() => return AddressLookup::Failed(error),
-                // Earlier addresses remain usable.
+                // The earlier addresses remain usable.
                 Resolution::Pending | Resolution::Failed(_) => {}
             }
             self.looked_up = now;
@@ -74,7 +74,7 @@ impl Addresses {
         }
     }
 
-    /// Returns how many addresses there are to try.
+    /// Returns how many addresses can be tried.
     pub fn count(&self) -> usize {
         self.known.as_ref().map_or(1, |addresses| addresses.len())
     }
@@ -96,7 +96,7 @@ fn endpoint(plan: &Plan, origin: &Origin) -> Endpoint {
     }
 }
 
-/// Returns the name and port that connections to `origin` go to; `None` for a unix socket.
+/// Returns the name and port to which connections for `origin` are opened; `None` for a unix socket.
 #[must_use]
 pub fn connects_to(plan: &Plan, origin: &Origin) -> Option<(String, u16)> {
     match endpoint(plan, origin) {

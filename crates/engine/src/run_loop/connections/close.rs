@@ -1,4 +1,4 @@
-//! The end of an attempt's use of a connection, which is kept for the next attempt or closed.
+//! The release of a connection when an attempt ends. The connection is kept for the next attempt or closed.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -28,7 +28,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.end_forecast(token, None);
         let Some(mut connection) = self.pool.connections.remove(token) else { return };
         let exchange = &connection.exchange;
-        // It stayed open long enough to carry a part of another response.
+        // If so, the connection had stayed open long enough to carry a part of another response.
         let used = exchange.state == State::Active && !exchange.reader.is_untouched();
         if let Some(before) = exchange.kept_for.filter(|_| used) {
             self.recorder.kept_alive(before);
@@ -45,8 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         net.closed(connection.transport.into_socket());
     }
 
-    /// A response is complete, so its connection has stayed open since the one before. `kept` is whether it is left open
-    /// again.
+    /// Notes that a response is complete, so its connection stayed open since the response before. `kept` states whether the
+    /// connection is left open again.
     #[inline]
     pub(in crate::run_loop) fn note_kept(&mut self, id: ExchangeId, kept: bool) {
         let Some(exchange) = self.pool.running(id) else { return };
@@ -57,14 +57,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts the connections that are still open after their last response, at the end of the run.
+    /// Counts, at the end of the run, the connections that stayed open after their last response.
     pub(in crate::run_loop) fn count_kept(&mut self, net: &mut N) {
         let exchanges = self.pool.exchanges();
         let idle = exchanges.filter(|(_, it)| it.state == State::Idle && it.kept_for.is_some());
         let idle: Vec<ExchangeId> = idle.map(|(id, _)| id).collect();
         for id in idle {
             if let ExchangeId::Connection(token) = id {
-                // The server may have closed it.
+                // The server may have closed the connection.
                 self.check_idle(net, token);
             }
             if let Some(before) = self.pool.exchange_mut(id).and_then(|exchange| exchange.kept_for.take()) {
@@ -73,8 +73,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Closes an idle connection if its peer closed it or sent bytes without a request. Nothing may have come at
-    /// all: the bytes that made the socket readable may have been read before.
+    /// Closes an idle connection if its peer closed it or sent bytes without a request. Possibly nothing has arrived, because
+    /// the bytes that made the socket readable may have been read before.
     pub(in crate::run_loop) fn check_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let unusable = if connection.transport.is_tls() {

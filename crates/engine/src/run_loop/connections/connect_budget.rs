@@ -1,19 +1,19 @@
-//! A limit on how fast the open model opens connections.
+//! A limit on the rate at which the open model opens connections.
 
 use measure::Instant;
 use std::time::Duration;
 
 /// A token bucket for opening connections in the open model.
 ///
-/// Arrivals come whether or not there are connections for them. If each opened its own at once, a target that responds
-/// slightly late would be flooded with handshakes. These cost it more than requests, so it would respond even later. Once
-/// the bucket is empty, a thread therefore opens at most one connection per millisecond. Other arrivals take the next
-/// connection that becomes free, and the wait is part of their response time.
+/// Operations arrive even if no connection is free for them. If each of them opened a connection at once, a target that
+/// responds slightly late would be flooded with handshakes. Handshakes cost it more than requests, so it would respond even
+/// later. Therefore, once the bucket is empty, a thread opens at most one connection per millisecond. The other operations use
+/// the next connection that becomes free, and their wait for it is part of their response time.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ConnectBudget {
     left: u64,
     filled: Instant,
-    /// A request was denied since [`Self::reset_demand`].
+    /// `true` if a token was denied since the last [`Self::reset_demand`].
     denied: bool,
 }
 
@@ -47,7 +47,7 @@ impl ConnectBudget {
         self.denied = false;
     }
 
-    /// Returns when there is a token for a request that was denied.
+    /// Returns when there is a token again, if one was denied.
     pub fn next_refill(&self) -> Instant {
         if self.denied { self.filled + REFILL_EVERY } else { Instant::NEVER }
     }

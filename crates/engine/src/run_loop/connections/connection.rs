@@ -1,4 +1,4 @@
-//! Connections, and streams of multiplexed ones.
+//! Connections, and the streams of multiplexed connections.
 
 use super::transport::Transport;
 use crate::http2::Key;
@@ -12,22 +12,22 @@ use measure::Instant;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Connection<S> {
     pub transport: Transport<S>,
-    /// The exchange on it, unless it is multiplexed.
+    /// The exchange on the connection, unless it is multiplexed.
     pub exchange: Exchange,
     pub opened: Instant,
-    /// Time at which it was established, before TLS.
+    /// Time at which the connection was established, before the TLS handshake.
     pub connected: Instant,
     /// The low-water mark of the socket.
     pub low_water: usize,
-    /// Waits in `Pool::unfinished` to be read on.
+    /// `true` if the connection is in `Pool::unfinished`, to be read further.
     pub queued: bool,
-    /// The origin's forecast counts the streams that this connection is expected to take.
+    /// `true` if the origin's forecast counts the streams that this connection is expected to have.
     pub forecast: bool,
     /// The HTTP/2 side of a multiplexed connection.
     pub http2: Option<Box<Multiplexed>>,
 }
 
-/// A place for a stream on a multiplexed connection. It is idle, or carries an exchange.
+/// A place for a stream on a multiplexed connection. It is either idle or carries an exchange.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Stream {
     pub connection: Token,
@@ -51,7 +51,7 @@ impl<S> Connection<S> {
         }
     }
 
-    /// Returns a free stream of this connection, which has the token `connection`.
+    /// Returns a free stream for this connection, whose token is `connection`.
     pub fn idle_stream(&self, connection: Token) -> Stream {
         let (origin, address) = (self.exchange.origin, self.exchange.address.clone());
         let exchange = Exchange { state: State::Idle, ..Exchange::opening(Reader::http2(), origin, address, 0) };

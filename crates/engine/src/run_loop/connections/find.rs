@@ -16,8 +16,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.op(slot) else { return };
         let origin = op.attempt_origin();
-        // A resend needs a new connection: other kept ones are likely to be as stale as the first. Connections of HTTP/2 are
-        // few, and announce that they close.
+        // A resend needs a new connection, because the other kept connections are probably as stale as the first. This does not
+        // apply to HTTP/2, whose few connections announce that they close.
         let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
         let idle = if new_only { None } else { self.pool.take_idle(origin) };
         match idle {
@@ -42,14 +42,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether an attempt has to wait for a connection. In the closed model each slot opens its own, because as many
-    /// connections are wanted as there are slots.
+    /// Returns whether an attempt has to wait for a connection. In the closed model no attempt does, because there should be as
+    /// many connections as slots.
     fn must_wait(&mut self, origin: usize, now: Instant) -> bool {
         let waits = !self.pool.origins[origin].waiting.is_empty();
         matches!(self.pacer, Pacer::Open(_)) && (waits || !self.pool.budget.take(now))
     }
 
-    /// Gives free connections, and permission to open new ones, to the attempts that wait.
+    /// Gives free connections to the attempts that wait for one, or opens new connections for them if that is allowed.
     #[inline]
     pub(in crate::run_loop) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
         if self.pool.waits.for_connection == 0 {
@@ -64,11 +64,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Serves the attempt that has waited for longest. Returns `false` when there is none, or nothing for it.
+    /// Serves the attempt that has waited longest. Returns `false` when no attempt waits, or when there is no connection for
+    /// it.
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
         let Some(op) = self.slots.op(slot) else {
-            // The attempts behind it must not wait because of a defect.
+            // This is a defect, but the attempts behind this one must not wait because of it.
             self.remove_first(origin);
             return true;
         };
@@ -86,13 +87,13 @@ impl<N: Network> RunLoop<'_, N> {
         true
     }
 
-    /// Removes the attempt that has waited for longest.
+    /// Removes the attempt that has waited longest.
     fn remove_first(&mut self, origin: usize) {
         self.pool.origins[origin].waiting.pop_front();
         self.pool.waits.for_connection -= 1;
     }
 
-    /// Returns whether a connection may be opened for the first attempt that waits.
+    /// Returns whether a connection may be opened for the attempt that has waited longest.
     fn may_open(&mut self, origin: usize, now: Instant) -> bool {
         let state = &self.pool.origins[origin];
         state.streams_coming() < state.waiting.len()

@@ -1,4 +1,4 @@
-//! The connections of one thread: how attempts find them, and how they are opened, encrypted and closed.
+//! The connections of one thread: finding one for an attempt, opening, encrypting and closing them.
 
 pub(in crate::run_loop) mod addresses;
 pub(in crate::run_loop) mod close;
@@ -36,15 +36,15 @@ pub(in crate::run_loop) struct Pool<S> {
     pub origins: Vec<OriginPool>,
     pub budget: ConnectBudget,
     pub waits: Waits,
-    /// Connections with more to read than their turn allowed.
+    /// Connections that may have more bytes than could be read in their turn.
     pub unfinished: Vec<Token>,
-    /// Multiplexed connections with something to send.
+    /// Multiplexed connections that have bytes to send.
     pub to_send: Vec<Token>,
-    /// No exchange times out before this instant.
+    /// An instant before which no exchange times out.
     pub next_deadline: Instant,
     /// Attempts in a row that got no connection.
     pub failures_in_a_row: u32,
-    /// This thread's TLS settings, once a connection has needed them.
+    /// This thread's TLS settings. They are made when the first connection needs them.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
@@ -57,7 +57,7 @@ pub(in crate::run_loop) struct Waits {
     pub for_name: Vec<u32>,
     /// Slots whose attempt waits for space in the queue of a listening unix socket.
     pub for_backlog: Vec<u32>,
-    /// The latter are not tried again before this instant.
+    /// Instant at which the slots in `for_backlog` try again.
     pub next_backlog_retry: Instant,
 }
 
@@ -98,11 +98,11 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Returns the exchange of a running attempt, which must exist.
+    /// Returns the exchange of a running attempt. It must exist.
     #[inline]
     pub fn running(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
         let exchange = self.exchange_mut(id);
-        debug_assert!(exchange.is_some(), "{id:?} of a running attempt does not exist");
+        debug_assert!(exchange.is_some(), "the exchange {id:?} of a running attempt does not exist");
         exchange
     }
 
@@ -112,13 +112,13 @@ impl<S> Pool<S> {
         connections.chain(self.streams.iter().map(|(token, it)| (ExchangeId::Stream(token), &it.exchange)))
     }
 
-    /// Returns the HTTP/2 side of a connection, while it is open and multiplexed.
+    /// Returns the HTTP/2 side of a connection, if the connection is open and multiplexed.
     #[inline]
     pub fn multiplexed(&mut self, token: Token) -> Option<&mut Multiplexed> {
         self.connections.get_mut(token)?.http2.as_deref_mut()
     }
 
-    /// Takes a free connection or stream of an origin, the one that was used last.
+    /// Takes the free connection or stream of an origin that was used last.
     #[inline]
     pub fn take_idle(&mut self, origin: usize) -> Option<ExchangeId> {
         while let Some(id) = self.origins[origin].idle.pop() {
@@ -129,13 +129,14 @@ impl<S> Pool<S> {
         None
     }
 
-    /// Puts a connection or stream among the free ones of its origin.
+    /// Adds a connection or stream to the free ones of its origin.
     #[inline]
     pub fn put_idle(&mut self, id: ExchangeId) {
         let Some(exchange) = self.running(id) else { return };
         let origin = exchange.origin;
         self.origins[origin].idle.push(id);
-        // Connections that the server closed while they were idle leave their identifiers behind.
+        // The list may have identifiers of connections that the server closed while they were idle. They are removed when there
+        // are many.
         if self.origins[origin].idle.len() > 2 * (self.connections.len() + self.streams.len()) + 64 {
             let mut idle = std::mem::take(&mut self.origins[origin].idle);
             idle.retain(|id| self.exchange(*id).is_some());
@@ -143,13 +144,13 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Takes the connection that has been free for longest, from the origin with the most free ones.
+    /// Takes the connection that has been free longest, from the origin with the most free connections.
     pub fn take_stalest(&mut self) -> Option<ExchangeId> {
         let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle.len())?;
         (!fullest.idle.is_empty()).then(|| fullest.idle.remove(0))
     }
 
-    /// Returns whether the kernel has the whole request of an exchange.
+    /// Returns whether the kernel has taken the whole request of an exchange.
     pub fn request_is_sent(&self, id: ExchangeId) -> bool {
         let flushed = match id {
             ExchangeId::Connection(token) => self.connections.get(token).is_some_and(|it| it.transport.is_flushed()),
@@ -167,8 +168,8 @@ impl<S> Pool<S> {
         self.connections.get(token)?.transport.tls()
     }
 
-    /// Takes the bytes that came for an attempt and are not counted yet, when it ends. On a multiplexed connection the last
-    /// attempt gets them.
+    /// Takes the received bytes that are not counted yet, when the attempt for which they were received ends. On a multiplexed
+    /// connection, they go to the last active attempt.
     pub fn take_unattributed(&mut self, id: ExchangeId) -> u64 {
         match id {
             ExchangeId::Connection(token) => {
@@ -183,7 +184,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Counts the streams that a connection that is being opened may take: attempts that come now wait for it.
+    /// Adds the streams of a connection that is being opened to the forecast of its origin, so that further attempts wait for
+    /// it.
     pub fn begin_forecast(&mut self, token: Token) {
         let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {
@@ -192,7 +194,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Ends the forecast of a connection, unless it is closed. `streams` is how many it takes, if that is known.
+    /// Ends the forecast of a connection, unless the connection is closed. `streams` is the number of its streams, if known.
     pub fn end_forecast(&mut self, token: Token, streams: Option<usize>) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let counted = std::mem::take(&mut connection.forecast);
@@ -201,7 +203,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Notes that the server of a connection has chosen HTTP/1.1: attempts that wait for a stream get a connection.
+    /// Notes that the server of a connection has chosen HTTP/1.1. Attempts that wait for a stream then need connections of
+    /// their own.
     pub fn set_single(&mut self, token: Token) {
         self.end_forecast(token, Some(1));
         let Some(connection) = self.connections.existing(token) else { return };
@@ -210,7 +213,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Has a connection read on after the others had their turn.
+    /// Makes sure that a connection is read further, after the others had their turn.
     pub fn read_later(&mut self, token: Token) {
         if let Some(connection) = self.connections.get_mut(token)
             && !std::mem::replace(&mut connection.queued, true)
@@ -219,7 +222,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Notes that a multiplexed connection has something to send.
+    /// Notes that a multiplexed connection has bytes to send.
     pub fn send_later(&mut self, token: Token) {
         if let Some(http2) = self.multiplexed(token)
             && !std::mem::replace(&mut http2.queued, true)

@@ -1,4 +1,4 @@
-//! Opening connections: names, addresses, and what happens when it fails.
+//! Opening connections: names, addresses, and failures.
 
 use super::addresses::AddressLookup;
 use super::connection::Connection;
@@ -73,7 +73,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The queue of a listening unix socket is full: the slot's attempt waits and tries again.
+    /// Makes the slot's attempt wait and try again, because the queue of the listening unix socket is full.
     fn wait_for_backlog(&mut self, slot: u32, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.addresses_tried -= 1;
@@ -81,7 +81,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_backlog.push(slot);
     }
 
-    /// Tries the unix sockets again whose queue was full, until opening a connection times out.
+    /// Tries again to connect to unix sockets whose queue was full. This ends when the timeout for opening a connection has
+    /// passed.
     pub(in crate::run_loop) fn retry_backlogged(&mut self, net: &mut N, now: Instant) {
         if self.pool.waits.for_backlog.is_empty() || now < self.pool.waits.next_backlog_retry {
             return;
@@ -103,7 +104,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.next_backlog_retry = now + BACKLOG_RETRY_EVERY;
     }
 
-    /// Closes free connections while so many are open that a new one could find no file descriptor.
+    /// Closes free connections as long as there might be no file descriptor for a new connection.
     fn make_room(&mut self, net: &mut N) {
         while self.pool.connections.len() >= self.plan.connections.open_max {
             match self.pool.take_stalest() {
@@ -118,7 +119,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Looks up the names again that attempts wait for.
+    /// Looks up again the names for which attempts wait.
     pub(in crate::run_loop) fn retry_names(&mut self, net: &mut N, now: Instant) {
         for slot in std::mem::take(&mut self.pool.waits.for_name) {
             // The end of the run may have ended the operation.
@@ -135,7 +136,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// A connection that was being opened is established or has failed. Returns the current instant.
+    /// Handles the end of opening a connection: it is established, or has failed. Returns the current instant.
     pub(in crate::run_loop) fn opened(&mut self, net: &mut N, token: Token) -> Instant {
         let now = net.now();
         self.advance_to(net, now);
@@ -151,7 +152,7 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// A connection is established: TLS or HTTP begins on it.
+    /// Begins TLS or HTTP on a connection that is established.
     fn established(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
@@ -165,7 +166,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// A connection is ready for its first request.
+    /// Handles a connection that is ready for its first request.
     pub(in crate::run_loop) fn reached(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing(token) else { return };
         let host = self.pool.origins[connection.exchange.origin].label;
@@ -182,7 +183,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.send_request(net, ExchangeId::Connection(token), now);
     }
 
-    /// A connection could not be opened: tries the next address of the host, if there is one.
+    /// Handles a connection that could not be opened: tries the next address of the host, if there is one.
     pub(in crate::run_loop) fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.exchange = None;

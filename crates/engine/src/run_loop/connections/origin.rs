@@ -18,17 +18,17 @@ pub(in crate::run_loop) struct OriginPool {
     pub addresses: Addresses,
     /// The expected streams of connections that are being opened, for plans with HTTP/2.
     pub forecast: Option<StreamForecast>,
-    /// Operations in flight that were addressed to it.
+    /// Operations in flight whose object is at this origin.
     pub in_flight: u32,
     pub label: LabelId,
-    /// Free connections and streams, the one used last at the end. Some may be closed by now.
+    /// Free connections and streams. The one that was used last is at the end. Some may be closed by now.
     pub(super) idle: Vec<ExchangeId>,
     /// Slots that wait for a connection, oldest first.
     pub waiting: VecDeque<u32>,
 }
 
 impl OriginPool {
-    /// Returns an origin without connections. `trusted` origins are those that the user named: they get credentials.
+    /// Returns an origin without connections. `trusted` states that the user named this origin, so that it gets credentials.
     pub fn new(plan: &Plan, origin: Origin, trusted: bool, label: LabelId) -> Self {
         let requests = plan.mix.requests().iter();
         Self {
@@ -43,17 +43,17 @@ impl OriginPool {
         }
     }
 
-    /// Returns whether a connection that is being opened is expected to take one attempt more than those that wait.
+    /// Returns whether the connections that are being opened are expected to take one more attempt than already waits.
     pub fn stream_is_coming(&self) -> bool {
         self.streams_coming() > self.waiting.len()
     }
 
-    /// Returns how many attempts the connections that are being opened are expected to take.
+    /// Returns how many waiting attempts the connections that are being opened are expected to take.
     pub fn streams_coming(&self) -> usize {
         self.forecast.as_ref().map_or(0, StreamForecast::coming)
     }
 
-    /// Returns whether connections are multiplexed, as far as is known.
+    /// Returns whether connections to this origin are multiplexed, as far as is known.
     pub fn multiplexes(&self) -> bool {
         self.forecast.as_ref().is_some_and(StreamForecast::multiplexes)
     }

@@ -3,23 +3,23 @@
 use crate::http2::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// Knowledge about HTTP/2 at an origin. Attempts wait for a connection that is being opened as long as it is expected to
-/// take them, so that N slots open as many connections as they need and no more.
+/// Knowledge about HTTP/2 at an origin. Attempts wait for a connection that is being opened if it is expected to have streams
+/// for them. So N slots open only as many connections as they need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]
 pub(in crate::run_loop) struct StreamForecast {
-    /// Streams wanted on a connection.
+    /// Number of streams wanted on a connection.
     wanted: usize,
-    /// Streams that one thread can have open at once on a connection.
+    /// Number of streams that one thread can have open at once on a connection.
     pub at_once: u32,
-    /// Requests after which a connection takes no more.
+    /// Number of requests after which a connection takes no more.
     pub requests_max: u64,
-    /// Streams that a new connection is expected to take.
+    /// Number of streams that a new connection is expected to have.
     expected: usize,
     /// `true` if the last connection that was opened is multiplexed, as far as is known.
     multiplexes: bool,
-    /// Connections that are being opened.
+    /// Number of connections that are being opened.
     opening: usize,
 }
 
@@ -40,7 +40,8 @@ impl StreamForecast {
         self.multiplexes
     }
 
-    /// Returns how many attempts the connections that are being opened will take, besides the one for which each is opened.
+    /// Returns how many attempts the connections that are being opened will probably take, in addition to the attempt for which
+    /// each of them is opened.
     pub fn coming(&self) -> usize {
         self.opening * (self.expected - 1)
     }
@@ -55,7 +56,8 @@ impl StreamForecast {
         self.opening += 1;
     }
 
-    /// Ends the count of a connection that was counted. `streams` is how many streams it takes, if that is known.
+    /// Notes that a connection is no longer being opened. `counted` states that [`Self::begin`] counted it. `streams` is the
+    /// number of its streams, if known.
     pub fn end(&mut self, counted: bool, streams: Option<usize>) {
         self.opening -= usize::from(counted);
         self.expected = streams.unwrap_or(self.expected).clamp(1, self.wanted);

@@ -1,9 +1,9 @@
-//! A table with stable places, whose entries are named by tokens.
+//! A table with stable places, whose entries are identified by tokens.
 
 use crate::network::Token;
 
-/// A table of connections or streams. A place is used again with a higher generation, so that a token never names another
-/// entry than the one it was made for.
+/// A table of connections or streams. A place is reused with a higher generation, so that a token never identifies another
+/// entry than the one for which it was made.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Table<T> {
     places: Vec<(u32, Option<T>)>,
@@ -17,7 +17,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Returns the token of the entry that is inserted next.
+    /// Returns the token that the next inserted entry will have.
     pub fn reserve(&mut self) -> Token {
         let index = self.free.last().copied().unwrap_or_else(|| {
             self.places.push((0, None));
@@ -30,7 +30,11 @@ impl<T> Table<T> {
     /// Puts an entry into the place that was reserved last.
     pub fn insert(&mut self, token: Token, entry: T) {
         let reserved = self.free.pop();
-        debug_assert_eq!(reserved, Some(token.index), "entries are inserted where they were reserved");
+        debug_assert_eq!(
+            reserved,
+            Some(token.index),
+            "an entry must be inserted into the place that was reserved last"
+        );
         self.places[token.index as usize].1 = Some(entry);
     }
 
@@ -98,7 +102,7 @@ mod tests {
     fn tokens_of_removed_entries_name_nothing() {
         let mut table = Table::default();
         let first = table.reserve();
-        assert_eq!(table.reserve(), first, "a reservation that is not used is made again");
+        assert_eq!(table.reserve(), first, "a reservation that was not used must be made again");
         // A place is free until something is inserted.
         assert_eq!((table.len(), table.get(first)), (0, None));
         table.insert(first, 'a');
@@ -108,7 +112,7 @@ mod tests {
         assert_eq!((table.remove(first), table.remove(first)), (Some('a'), None));
         let third = table.reserve();
         table.insert(third, 'c');
-        assert_eq!((third.index, table.len()), (first.index, 2), "its place is used again");
+        assert_eq!((third.index, table.len()), (first.index, 2), "the place must be reused");
         assert_eq!(table.get(first), None);
         assert_eq!(table.get_mut(third), Some(&mut 'c'));
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const HAS_SESSION: &str = "a connection in its handshake has a TLS session";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns this thread's TLS settings, which are made when the first connection needs them.
+    /// Returns this thread's TLS settings. They are made when the first connection needs them.
     fn tls_config(&mut self) -> Option<Arc<ClientConfig>> {
         if self.pool.tls.is_none() {
             self.pool.tls = self.plan.connections.tls.for_thread();
@@ -52,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the handshake, and what follows it.
+    /// Reads bytes of the handshake, and those that follow it.
     pub(in crate::run_loop) fn receive_handshake(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let received = connection.transport.recv(net, &mut self.buffers.receive);
@@ -90,7 +90,7 @@ impl<N: Network> RunLoop<'_, N> {
         let is_plain_http = session.begin().starts_with(b"HTTP/");
         match result {
             Err(error) => {
-                // Sends the alert to the server. If that fails, the server has closed the connection anyway.
+                // This sends the TLS alert to the server. If it fails, the server has closed the connection anyway.
                 let sent = connection.transport.flush(net).unwrap_or(0);
                 self.count_sent(slot, sent);
                 self.notes.set_detail(outcome::detail(&error).as_bytes());
@@ -110,7 +110,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The handshake is complete. Sending its end may have closed the connection.
+    /// Handles a complete handshake. Sending the last part of it may have closed the connection.
     fn handshake_done(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.get(token) else { return };
         let Some(session) = connection.transport.tls().assert_some(HAS_SESSION) else { return };

@@ -1,12 +1,13 @@
-//! The socket of a connection, perhaps with TLS on it.
+//! The socket of a connection, with or without TLS.
 //!
-//! A plain connection costs one check per call. The state of TLS is behind a pointer, since most runs have none.
+//! For a plain connection, TLS support costs only one check per call. The TLS state is behind a pointer, since most runs have
+//! none.
 
 use crate::network::Network;
 use crate::tls::{Session, Wire};
 use std::io;
 
-/// A socket, and the TLS session on it.
+/// A socket, and the TLS session on it, if there is one.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Transport<S> {
     socket: S,
@@ -46,8 +47,7 @@ impl<S> Transport<S> {
         self.tls = Some(session);
     }
 
-    /// Takes the session out, to be put back with [`Self::set_tls`]: its plaintext is read while the connection is
-    /// borrowed.
+    /// Takes the session out, because its plaintext is read while the connection is borrowed. [`Self::set_tls`] puts it back.
     #[inline]
     pub fn take_tls(&mut self) -> Option<Box<Session>> {
         self.tls.take()
@@ -71,13 +71,13 @@ impl<S> Transport<S> {
         self.tls.as_deref_mut()
     }
 
-    /// Returns whether the kernel has everything that TLS has taken.
+    /// Returns whether the kernel has taken all bytes that TLS has encrypted.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.tls().is_none_or(|session| !session.wants_write())
     }
 
-    /// Returns the number of bytes that were received and not counted yet, and counts them as taken.
+    /// Returns the number of received bytes that are not counted yet. From now on they are considered counted.
     #[inline]
     pub fn take_unattributed(&mut self) -> u64 {
         self.tls_mut().map_or(0, Session::take_unattributed)
@@ -98,28 +98,28 @@ impl<S> Transport<S> {
         net.connected(&mut self.socket)
     }
 
-    /// Receives what has come, encrypted as it may be.
+    /// Receives available bytes, without decryption.
     #[inline]
     pub fn recv<N: Network<Socket = S>>(&mut self, net: &mut N, room: &mut [u8]) -> Received {
         net.recv(&mut self.socket, room).into()
     }
 
-    /// Discards up to `most` bytes of what has come.
+    /// Discards up to `most` bytes of the available bytes.
     #[inline]
     pub fn discard<N: Network<Socket = S>>(&mut self, net: &mut N, most: usize) -> Received {
         net.discard(&mut self.socket, most).into()
     }
 
-    /// Asks the kernel not to report the socket as readable before `bytes` bytes have come.
+    /// Asks the kernel not to report the socket as readable before `bytes` bytes have arrived.
     pub fn set_low_water<N: Network<Socket = S>>(&self, net: &mut N, bytes: usize) {
         net.set_low_water(&self.socket, bytes);
     }
 
-    /// Sends as much of `bytes` as fits. Bytes that TLS has taken and the kernel has not go out with the next call, or with
-    /// [`Self::flush`].
+    /// Sends as many of `bytes` as are taken. TLS may take bytes that the kernel does not take yet. These are sent by the next
+    /// call, or by [`Self::flush`].
     ///
     /// # Errors
-    /// `WouldBlock` when nothing fits.
+    /// `WouldBlock` when nothing is taken.
     #[inline]
     pub fn send<N: Network<Socket = S>>(&mut self, net: &mut N, bytes: &[u8]) -> io::Result<Wire> {
         let Self { socket, tls } = self;
@@ -129,14 +129,14 @@ impl<S> Transport<S> {
         }
     }
 
-    /// Sends what TLS has taken and the kernel has not. Returns how many bytes went out.
+    /// Sends the bytes that TLS has taken and the kernel has not. Returns their number.
     #[inline]
     pub fn flush<N: Network<Socket = S>>(&mut self, net: &mut N) -> io::Result<usize> {
         let Self { socket, tls } = self;
         tls.as_mut().map_or(Ok(0), |session| session.flush(|bytes| net.send(socket, bytes)))
     }
 
-    /// Tells the server that nothing more will be sent, as TLS requires. Returns how many bytes went out.
+    /// Announces to the server that nothing more will be sent, as TLS requires. Returns the number of bytes sent.
     #[inline]
     pub fn send_close<N: Network<Socket = S>>(&mut self, net: &mut N) -> usize {
         let Self { socket, tls } = self;

@@ -3,12 +3,12 @@
 use crate::run_loop::request::fields::Fields;
 use wire::message::Version;
 
-/// The part of a request's text that is the same each time.
+/// The part of a request's text that is the same for all requests of a kind.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FixedHead {
-    /// Method, blank, and what precedes the path.
+    /// Method, space, and the prefix of the path.
     before_target: Box<[u8]>,
-    /// From the blank after the path to the last fixed field.
+    /// The text from the space after the path to the last fixed field.
     after_target: Box<[u8]>,
 }
 

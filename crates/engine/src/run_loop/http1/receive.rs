@@ -1,7 +1,7 @@
-//! Responses of HTTP/1.
+//! HTTP/1 responses.
 //!
-//! One `recv` into a buffer that all connections share is enough for a small response. The rest of a large body is
-//! discarded inside the kernel, except for its last byte: reading that one as well would hide surplus bytes of the server.
+//! One `recv` into a buffer that all connections share is enough for a small response. The rest of a large body is discarded
+//! inside the kernel, except for its last byte. The last byte is read normally, so that surplus bytes after it are noticed.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -12,20 +12,20 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::message::{Event, Reading};
 
-/// A rest of a body above this is discarded in the kernel.
+/// If more than this is left of a body, it is discarded in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most that one call discards, so that a fast peer does not keep other connections waiting.
+/// The most bytes that one call discards. The limit prevents that a fast peer keeps other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
 /// Where large bodies are expected, the head is read into a buffer of this size, so that little of the body is copied.
 const HEAD_BUFFER_BYTES: usize = 1024;
-/// Reads of one connection before others get their turn.
+/// The most reads from one connection before the others get their turn.
 const READS_MAX: usize = 8;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Reads what has come on a connection. Returns the current instant.
+    /// Reads the bytes that have arrived on a connection. Returns the current instant.
     pub(in crate::run_loop) fn read_connection(&mut self, net: &mut N, token: Token, mut now: Instant) -> Instant {
         for _ in 0..READS_MAX {
-            // The connection may have been closed since it was ready, or by the read before.
+            // The connection may have been closed after it became ready, or by the previous read.
             let Some(connection) = self.pool.connections.get(token) else { return now };
             let exchange = &connection.exchange;
             let step = match exchange.state {
@@ -58,15 +58,16 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Keeps the low-water mark below what is still to come, so that the end of a body does not wait for bytes that do not
-    /// exist. The kernel checks again what has arrived whenever the mark is set.
+    /// Keeps the low-water mark below the number of bytes that are still expected. Otherwise the end of a body would not be
+    /// reported while the kernel waits for bytes that will never arrive. Setting the mark makes the kernel check again what has
+    /// arrived.
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wanted) = self.plan.connections.receive_low_water else { return };
-        // The end of a response may have closed the connection.
+        // The connection may have been closed at the end of a response.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         if connection.transport.is_tls() {
-            // The amount of ciphertext that is still to come is unknown.
+            // With TLS, it is unknown how many more bytes are expected.
             return;
         }
         let left = connection.exchange.reader.opaque_bytes().saturating_sub(1);
@@ -119,7 +120,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that brought less than fitted: the socket is empty, and only an end can be left.
+    /// Returns the step after a read that did not fill the buffer. The socket is then empty, and only the end of the stream can
+    /// be left.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -136,7 +138,7 @@ impl<N: Network> RunLoop<'_, N> {
         step
     }
 
-    /// Parses one more piece of a response. What comes after its end is only counted.
+    /// Parses one more piece of a response. Bytes after the end of the response are only counted.
     #[inline]
     pub(in crate::run_loop) fn parse_piece(&mut self, token: Token, piece: &[u8], parsed: &mut Parsed, now: Instant) {
         match &mut parsed.end {
@@ -158,7 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Proceeds after what was parsed.
+    /// Takes the next step, depending on what was parsed.
     #[inline]
     pub(in crate::run_loop) fn after_parsing(
         &mut self,
@@ -182,7 +184,7 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Over
             }
             ParsedEnd::Incomplete => {
-                // The head's deadline is absolute. Each arrival moves that of the body.
+                // Received bytes move the deadline of the body, but not that of the head.
                 let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
                 if exchange.reader.phase() != Reading::Head {
                     self.set_deadline(id, now + self.plan.timeouts.idle);
@@ -196,17 +198,17 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of interim heads read so far, and whether a head has begun without being complete. `None` once the
-    /// final head is known.
+    /// Returns the number of interim heads read so far, and whether a further head has begun but is not complete. Returns
+    /// `None` once the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
         let reader = &self.pool.connections.existing(token)?.exchange.reader;
         reader.head().is_none().then(|| (reader.interim(), reader.is_within_head()))
     }
 
-    /// Notes when the first byte of the response came, given the heads `before` the piece that was just parsed. It is the
-    /// first byte of the final head, in however many pieces this comes: interim heads do not count, and the first byte after a
-    /// redirect replaces that of the redirect.
+    /// Notes when the first byte of the response arrived. `before` is the result of [`Self::heads_so_far`] before the last
+    /// piece was parsed. The first byte is that of the final head, even if the head arrives in several pieces. Interim heads do
+    /// not count, and the first byte after a redirect replaces that of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
@@ -217,7 +219,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Parses what `input` holds of the response on a connection.
+    /// Parses the bytes of a response in `input`.
     fn parse_events(&mut self, token: Token, input: &[u8]) -> Option<Parsed> {
         let id = ExchangeId::Connection(token);
         let (mut at, mut body) = (0, 0);
@@ -226,7 +228,7 @@ impl<N: Network> RunLoop<'_, N> {
             let connection = self.pool.connections.existing_mut(token)?;
             let exchange = &mut connection.exchange;
             if exchange.reader.is_untouched() {
-                // Values of a head that was cut off do not belong to the next one.
+                // Values of a head that was cut off must not be used for the next head.
                 self.notes.clear_head();
             }
             let op = self.slots.op_mut(exchange.slot)?;
@@ -256,7 +258,7 @@ impl<N: Network> RunLoop<'_, N> {
                         return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });
                     }
                 }
-                // Bytes after a head that ends the attempt still count as its body.
+                // Even if the head ends the attempt, the bytes after it still count as its body.
                 (Event::Head, _) => cut = self.judge_head(id, matched),
                 (Event::NeedMore | Event::End, Some(outcome)) => {
                     return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });
@@ -269,7 +271,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The server closed its side.
+    /// Handles the end of the server's stream.
     pub(in crate::run_loop) fn ended_by_peer(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let id = ExchangeId::Connection(token);
         *now = net.now();
@@ -285,7 +287,7 @@ impl<N: Network> RunLoop<'_, N> {
         ReadStep::Over
     }
 
-    /// The connection broke before its response was complete.
+    /// Handles a connection that broke before its response was complete.
     pub(in crate::run_loop) fn broken(
         &mut self,
         net: &mut N,

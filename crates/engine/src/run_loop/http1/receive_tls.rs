@@ -1,8 +1,8 @@
-//! Responses that come encrypted.
+//! Encrypted responses.
 //!
-//! Ciphertext is received into the buffer that all connections share, and all of it is decrypted, so that the rule of
-//! edge-triggered readiness holds as for plain sockets: a short read means that the socket is empty, and no plaintext waits
-//! unseen. Bodies have to be decrypted, and cannot be discarded inside the kernel.
+//! Ciphertext is received into the buffer that all connections share, and is decrypted completely. So the rule of
+//! edge-triggered readiness is the same as for plain sockets: a short read means that the socket is empty, and no plaintext
+//! waits in the session. Bodies must be decrypted, so they cannot be discarded inside the kernel.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -18,7 +18,7 @@ use wire::message::Reading;
 const HAS_SESSION: &str = "a connection with TLS has a session";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Reads what has come of a response inside TLS.
+    /// Reads the bytes that have arrived of an encrypted response.
     pub(super) fn receive_tls(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         match connection.transport.recv(net, &mut self.buffers.receive) {
@@ -39,7 +39,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The server closed its side without the alert that TLS requires: a body that ends here may be incomplete.
+    /// Handles the end of the server's stream without the alert that TLS requires. A body that ends here may be incomplete.
     fn ended_without_close(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let id = ExchangeId::Connection(token);
         *now = net.now();
@@ -64,7 +64,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Decrypts and parses ciphertext. `drained` is whether it was all that had come.
+    /// Decrypts and parses ciphertext. `drained` states that `input` was all that had arrived.
     pub(in crate::run_loop) fn decrypt(
         &mut self,
         net: &mut N,
@@ -74,7 +74,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) -> ReadStep {
         let id = ExchangeId::Connection(token);
-        // The first request after a handshake may have failed and closed the connection.
+        // The first request after the handshake may have failed, which closes the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return ReadStep::Over };
         if connection.http2.is_some() {
             return self.read_frames(net, token, input, drained, now);
@@ -92,7 +92,8 @@ impl<N: Network> RunLoop<'_, N> {
         let ended = drained && connection.exchange.closing;
         connection.exchange.closing |= peer_closed || result.is_err();
         if wants_write {
-            // TLS itself responds, for example to new keys. If sending fails, so does what follows.
+            // TLS itself may have to send something, for example a response to new keys. If this fails, the next send fails
+            // too.
             let (slot, sent) = (connection.exchange.slot, connection.transport.flush(net).unwrap_or(0));
             self.count_sent(slot, sent);
         }
@@ -120,13 +121,13 @@ impl<N: Network> RunLoop<'_, N> {
         ReadStep::Over
     }
 
-    /// Reads what came on an idle connection. Returns whether it makes the connection unusable.
+    /// Reads the bytes that arrived on an idle connection. Returns whether they make the connection unusable.
     pub(in crate::run_loop) fn is_unusable_tls(&mut self, net: &mut N, token: Token) -> bool {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return false };
         loop {
             let bytes = match connection.transport.recv(net, &mut self.buffers.receive) {
                 Received::Bytes(bytes) => bytes,
-                // What made the socket readable was read together with the last response.
+                // The bytes that made the socket readable were read together with the last response.
                 Received::Nothing => return false,
                 Received::End | Received::Broken(_) => return true,
             };
@@ -141,7 +142,7 @@ impl<N: Network> RunLoop<'_, N> {
                 return true;
             }
             if bytes < self.buffers.receive.len() {
-                // Keys or session tickets: the connection is as good as before.
+                // These were new keys or session tickets, so the connection is still usable.
                 return false;
             }
         }

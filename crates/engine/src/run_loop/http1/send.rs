@@ -1,4 +1,4 @@
-//! Requests of HTTP/1: the head at once, the body piece by piece as the kernel takes it.
+//! HTTP/1 requests. The head is sent at once, the body piece by piece as the kernel takes it.
 
 use crate::network::{Network, Token};
 use crate::plan::{ExpectedChecksum, ResponseBody};
@@ -14,7 +14,7 @@ use wire::response::RequestKind;
 enum Sent {
     /// All of it was taken.
     Whole,
-    /// A part was taken: the kernel may take more.
+    /// A part of it was taken, and the kernel may take more.
     Part,
     /// Nothing more is taken for now.
     Nothing,
@@ -67,7 +67,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.stalls.request_taken(slot);
     }
 
-    /// Sends the head together with the first piece of the body, or alone when the body waits for `100 Continue`.
+    /// Sends the head together with the first piece of the body. If the body waits for `100 Continue`, sends only the head.
     fn begin_body(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
         match self.append_piece(id) {
@@ -80,7 +80,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the buffer, and keeps what the kernel does not take.
+    /// Sends the bytes in the buffer, and keeps those that the kernel does not take.
     #[inline]
     fn send_buffer(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
         let connection = self.pool.connections.existing_mut(token)?;
@@ -108,7 +108,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends what was kept.
+    /// Sends the bytes that were kept.
     fn send_kept(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
         let connection = self.pool.connections.existing_mut(token)?;
         let unsent = &mut connection.exchange.unsent;
@@ -127,7 +127,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts the bytes of a request that were taken, and those of them that the kernel has.
+    /// Counts bytes of a request. `taken` bytes need not be sent again; `sent` is the number of bytes that the kernel took.
     #[inline]
     fn count_taken(&mut self, token: Token, taken: usize, sent: usize, now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
@@ -142,11 +142,11 @@ impl<N: Network> RunLoop<'_, N> {
         self.count_sent(slot, sent);
     }
 
-    /// Sends on where the kernel did not take all of a request.
+    /// Continues to send a request of which the kernel has not taken all bytes.
     pub(in crate::run_loop) fn send_on(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
         for _ in 0..PIECES_MAX {
-            // The connection may have been closed since it was ready, or by the send before.
+            // The connection may have been closed after it became ready, or by the previous send.
             let Some(connection) = self.pool.connections.get(token) else { return };
             let exchange = &connection.exchange;
             let body_left = exchange.upload.as_ref().is_some_and(|upload| upload.is_under_way());
@@ -165,7 +165,7 @@ impl<N: Network> RunLoop<'_, N> {
             } else {
                 self.send_kept(net, token, now)
             };
-            // `None`: sending has failed.
+            // `None` means that sending has failed.
             let Some(sent) = sent else { return };
             let Some(exchange) = self.pool.running(id) else { return };
             if exchange.upload.as_ref().map(|upload| upload.taken()) != before {
@@ -178,7 +178,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.read_later(token);
     }
 
-    /// Sends what TLS still holds. Then the request is sent.
+    /// Sends the bytes that TLS still holds. When there are none left, the request is sent.
     fn flush(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         if !connection.transport.is_flushed() {
@@ -194,7 +194,7 @@ impl<N: Network> RunLoop<'_, N> {
             && let Some(upload) = &mut connection.exchange.upload
             && upload.mark_sent()
         {
-            // Generating and sending a body takes time.
+            // The clock is read again, because generating and sending a body takes time.
             let now = net.now();
             if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
                 op.sent_all = Some(now);
@@ -203,7 +203,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The request could not be sent. The server may have responded to an upload before it closed, so what has come is read.
+    /// Handles a request that could not be sent. The server may have responded to an upload before it closed the connection, so
+    /// the bytes that have arrived are read first.
     fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         let id = ExchangeId::Connection(token);
         self.notes.set_detail(error.to_string().as_bytes());
@@ -214,15 +215,16 @@ impl<N: Network> RunLoop<'_, N> {
             exchange.closing = true;
             self.read_connection(net, token, now);
         }
-        // Reading may have ended the attempt, and there may be more to read.
+        // The attempt is ended here, unless reading has ended it or there is more to read.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             let outcome = self.of_lost(id, SEND_FAILED);
             self.cut_or_resend(net, id, outcome, now);
         }
     }
 
-    /// Returns how an attempt ends whose connection was lost, whichever way that was noticed: with the request when not all
-    /// of it could be sent and no response came, with the response when its head came.
+    /// Returns the outcome of an attempt whose connection was lost. It does not depend on whether sending or receiving noticed
+    /// this. If the response head arrived, the response failed. If it did not and the request was not sent completely, the
+    /// request failed.
     pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else {
             return outcome;
@@ -231,7 +233,7 @@ impl<N: Network> RunLoop<'_, N> {
         let unsent = upload.is_broken() || (upload.is_under_way() && outcome.class == AttemptClass::Reset);
         match exchange.reader.head() {
             None if unsent => SEND_FAILED,
-            // After a failed send the kernel reports the end of the stream instead of the reset.
+            // After a failed send, the kernel reports the end of the stream instead of the reset.
             Some(_) if upload.is_broken() => RESET_IN_BODY,
             _ => outcome,
         }

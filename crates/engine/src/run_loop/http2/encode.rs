@@ -1,4 +1,4 @@
-//! Requests as the fields of HTTP/2.
+//! Requests in the form of HTTP/2, as fields.
 
 use crate::run_loop::request::fields::Fields;
 use http::uri::{Authority, PathAndQuery};
@@ -9,7 +9,7 @@ use wire::url::Scheme;
 const NOT_SENT: [&str; 7] =
     ["connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
-/// The part of a request that is the same each time.
+/// The part of a request that is the same for all requests of a kind.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FixedHead {
     method: Method,
@@ -19,8 +19,8 @@ pub(in crate::run_loop) struct FixedHead {
 }
 
 impl FixedHead {
-    /// Returns the fields of `fixed` in the form of HTTP/2. `None` when they cannot be sent so, which is a defect: method and
-    /// fields were checked when the plan was made.
+    /// Returns the fields of `fixed` in the form of HTTP/2. `None` means that they cannot be sent with HTTP/2. This is a
+    /// defect, because method and fields were checked when the plan was made.
     pub fn new(method: &str, scheme: Scheme, fixed: &Fields) -> Option<Self> {
         let host = fixed.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
         let mut fields = HeaderMap::new();
@@ -36,7 +36,7 @@ impl FixedHead {
         })
     }
 
-    /// Returns a request. `None` when it cannot be sent with HTTP/2, which is a defect.
+    /// Returns a request. `None` means that it cannot be sent with HTTP/2, which is a defect.
     #[inline]
     pub fn request(&self, target: &str, fields: &Fields) -> Option<Request<()>> {
         let mut uri = http::uri::Parts::default();

@@ -1,4 +1,4 @@
-//! Events of a stream: its response comes, it has space for the request's body, or it ends.
+//! Events of a stream: a part of its response has arrived, there is space for its request's body, or the stream has ended.
 
 use crate::http2::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
@@ -14,7 +14,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Handles one event of a stream of `connection`.
     pub(super) fn handle_event(&mut self, net: &mut N, connection: Token, event: Event, now: Instant) {
         if !self.is_current(&event) {
-            // It was counted as the content of an exchange that has ended meanwhile.
+            // These bytes are content of an exchange that has ended meanwhile. They are counted again, as overhead.
             if let (EventKind::Body(bytes), Some(http2)) = (event.kind, self.pool.multiplexed(connection)) {
                 http2.unattributed.add(bytes.len() as u64);
             }

@@ -8,8 +8,8 @@ use measure::{AttemptClass, Cause, Instant};
 
 /// The state of a multiplexed connection.
 ///
-/// Invariants: `streams` names every stream of the connection in the pool, and `active` of them carry an exchange. While
-/// it is retiring, no stream is idle. It is closed when the last one ends.
+/// Invariants: `streams` has the tokens of all streams of the connection in the pool, and `active` of these carry an exchange.
+/// While the connection is retiring, no stream is idle. When the last stream then ends, the connection is closed.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Multiplexed {
     pub session: Session,
@@ -17,33 +17,33 @@ pub(in crate::run_loop) struct Multiplexed {
     pub unattributed: Unattributed,
     pub streams: Vec<Token>,
     pub active: usize,
-    /// Takes no more requests.
+    /// `true` if the connection takes no more requests.
     pub retiring: bool,
-    /// Requests sent.
+    /// Number of requests sent.
     pub requests: u64,
-    /// Complete responses.
+    /// Number of complete responses.
     pub responses: u64,
-    /// Streams whose requests the kernel does not have yet.
+    /// Streams whose requests the kernel has not taken yet.
     pub unsent: Vec<Token>,
-    /// Time at which bytes came last.
+    /// Time at which bytes were last received.
     pub last_received: Instant,
-    /// The reason for which the connection was lost, where frames do not show it.
+    /// The reason why the connection was lost, if frames do not show it.
     pub lost: Option<Lost>,
-    /// Waits in `Pool::to_send` for its turn.
+    /// `true` if the connection is in `Pool::to_send`, to send when it is its turn.
     pub queued: bool,
 }
 
-/// The reason for which a multiplexed connection was lost.
+/// The reason why a multiplexed connection was lost.
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct Lost {
     pub class: AttemptClass,
-    /// `None` when the cause depends on what each stream waits for.
+    /// The cause; `None` if it is different for each stream, because it depends on what the stream waits for.
     pub cause: Option<Cause>,
     pub detail: String,
 }
 
 impl Lost {
-    /// Returns the reason for which a read or write failed.
+    /// Returns the reason for a failed read or write.
     pub fn broken(error: &std::io::Error) -> Self {
         Self { class: AttemptClass::Reset, cause: None, detail: error.to_string() }
     }
@@ -67,8 +67,9 @@ impl Multiplexed {
         }
     }
 
-    /// Opens a stream for the exchange of `stream`. Returns its key, and the number of responses that were complete before,
-    /// plus one: 1 for the first request of a connection. `None` when the connection takes no more; then nothing was sent.
+    /// Opens a stream for the exchange of `stream`. Returns the stream's key, and one more than the number of responses that
+    /// were complete before (so 1 for the first request of a connection). Returns `None` when the connection takes no more
+    /// requests. In that case nothing was sent.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

@@ -1,4 +1,4 @@
-//! Frames from the socket of a multiplexed connection.
+//! Receiving of frames on a multiplexed connection.
 
 use super::multiplexed::Lost;
 use crate::http2::{Event, EventKind};
@@ -16,12 +16,12 @@ use measure::{Flag, Instant, Phase};
 const MULTIPLEXED: &str = "frames come from a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Reads what has come on a multiplexed connection.
+    /// Reads the bytes that have arrived on a multiplexed connection.
     pub(in crate::run_loop) fn receive_frames(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return ReadStep::Over };
         if http2.session.input_waits() {
-            // Goes on after what waits to be sent.
+            // Reading continues after the waiting output is sent.
             return ReadStep::Drained;
         }
         let received = connection.transport.recv(net, &mut self.buffers.receive);
@@ -57,7 +57,7 @@ impl<N: Network> RunLoop<'_, N> {
         let buffer = std::mem::take(&mut self.buffers.receive);
         match &mut connection.http2 {
             Some(http2) if !connection.transport.is_tls() => {
-                // Frames are read in place. Then the buffer is free again.
+                // The session reads the frames in the buffer without a copy, and returns the buffer.
                 let mut events = std::mem::take(&mut self.buffers.events);
                 self.buffers.receive = http2.session.drive_with(buffer, bytes, &mut events);
                 self.pool.send_later(token);
@@ -72,7 +72,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads frames, decrypted first with TLS. `drained` is whether `input` was all that had come.
+    /// Reads frames. With TLS, `input` is decrypted first. `drained` states that `input` was all that had arrived.
     pub(in crate::run_loop) fn read_frames(
         &mut self,
         net: &mut N,
@@ -114,9 +114,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The peer has closed its side.
+    /// Handles the end of the peer's stream.
     fn frames_ended(&mut self, net: &mut N, token: Token, now: Instant) {
-        // The last frames may have ended the last stream, which closes the connection.
+        // The last frames may have ended the last stream, and so closed the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
         let unclean = connection.transport.tls().is_some_and(|tls| !tls.peer_closed());
@@ -133,9 +133,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.abort_streams(net, token, now);
     }
 
-    /// The connection is lost.
+    /// Handles the loss of a connection.
     fn lose_connection(&mut self, net: &mut N, token: Token, lost: Lost, now: Instant) {
-        // The frames before may have ended the last stream, which closes the connection.
+        // Earlier frames may have ended the last stream, and so closed the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
@@ -143,7 +143,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.abort_streams(net, token, now);
     }
 
-    /// Ends the streams that are left on a connection.
+    /// Ends all streams of a connection.
     pub(super) fn abort_streams(&mut self, net: &mut N, token: Token, now: Instant) {
         if let Some(http2) = self.pool.multiplexed(token) {
             http2.session.abort();
@@ -151,7 +151,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Lets a session proceed, and handles the events of its streams.
+    /// Drives a session, and handles the events of its streams.
     pub(super) fn drive_session(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) else { return };
         let mut events = std::mem::take(&mut self.buffers.events);
@@ -166,7 +166,8 @@ impl<N: Network> RunLoop<'_, N> {
         if accepts {
             self.add_streams(token);
         } else {
-            // Comes first: requests that are sent again must not use this connection.
+            // This must be done before the events are handled, because requests that are sent again must not use this
+            // connection.
             self.retire(net, token);
         }
         for event in events.drain(..) {
@@ -175,7 +176,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.buffers.events = events;
     }
 
-    /// Counts the received bytes that are not content with the first stream that has an event, or any active one.
+    /// Counts the received bytes that are not content. They count for the first stream that has an event, or else for any
+    /// active stream.
     fn count_overhead(&mut self, token: Token, events: &mut [Event], now: Instant) {
         for event in events.iter_mut().filter(|event| !self.is_current(event)) {
             // The content of a stream that was reset counts as overhead.
@@ -184,7 +186,7 @@ impl<N: Network> RunLoop<'_, N> {
         let content = |event: &Event| if let EventKind::Body(bytes) = &event.kind { bytes.len() as u64 } else { 0 };
         let body: u64 = events.iter().map(content).sum();
         let receiver = events.iter().find(|event| self.is_current(event)).map(|event| event.owner);
-        // Without any active stream, the bytes count with the next attempt.
+        // If no stream is active, the bytes will count for the next attempt.
         let Some(receiver) = receiver.or_else(|| self.any_active_stream(token)) else { return };
         let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) else { return };
         let overhead = http2.unattributed.attribute(body) - body;
@@ -193,7 +195,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether the exchange that an event is about is still in progress.
+    /// Returns whether the exchange to which an event belongs is still in progress.
     pub(super) fn is_current(&self, event: &Event) -> bool {
         let stream = self.pool.streams.get(event.owner);
         stream.is_some_and(|it| it.exchange.state == State::Active && it.key == Some(event.key))

@@ -1,6 +1,6 @@
-//! Frames to the socket of a multiplexed connection.
+//! Sending of frames on a multiplexed connection.
 //!
-//! Requests that start together are sent with one system call. They count as sent when the kernel gets them.
+//! Requests that start together are sent with one system call. They count as sent when they are handed to the kernel.
 
 use super::multiplexed::Lost;
 use crate::http2::Key;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use measure::Instant;
 use std::io;
 
-/// System calls with which one connection sends before others get their turn.
+/// The most system calls with which one connection sends before the others get their turn.
 const SENDS_MAX: usize = 16;
 
 /// Invariant of connections that frames are sent on.
@@ -20,7 +20,7 @@ const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
     /// Sends pieces of a request's body while the stream has space for them. They count as sent once the session has them,
-    /// which keeps only a few.
+    /// because it keeps only a few.
     pub(in crate::run_loop) fn send_pieces(&mut self, net: &mut N, stream: Token, now: Instant) {
         let id = ExchangeId::Stream(stream);
         while let Some((connection, key)) = self.open_key(stream) {
@@ -51,14 +51,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let piece = Bytes::copy_from_slice(&self.buffers.send);
         if let Some(http2) = self.pool.multiplexed(connection) {
-            // A stream that takes no more reports why with its next event.
+            // If the stream takes no more, its next event reports the reason.
             let _ = http2.session.send(key, piece, last);
         }
         self.expect_progress(id, now);
         self.pool.send_later(connection);
     }
 
-    /// Sends what multiplexed connections have to send.
+    /// Sends the output of all multiplexed connections that have some.
     #[inline]
     pub(in crate::run_loop) fn send_queued(&mut self, net: &mut N, now: Instant) {
         for token in std::mem::take(&mut self.pool.to_send) {
@@ -70,7 +70,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends what waits on a connection, as far as the kernel takes it. Returns whether received bytes can be read on.
+    /// Sends as much of a connection's output as the kernel takes. Returns whether received bytes that had to wait can now be
+    /// read.
     pub(in crate::run_loop) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let requests = self.mark_requests_sent(net, token);
         let read_on = self.send_output(net, token, now);
@@ -82,7 +83,7 @@ impl<N: Network> RunLoop<'_, N> {
     fn send_output(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let mut read_on = false;
         for _ in 0..SENDS_MAX {
-            // Events of its streams may have closed the connection.
+            // The connection may have been closed by events of its streams.
             let Some(connection) = self.pool.connections.get_mut(token) else { return false };
             let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return false };
             if !http2.session.has_output() && connection.transport.is_flushed() {
@@ -107,26 +108,26 @@ impl<N: Network> RunLoop<'_, N> {
                 }
             }
         }
-        // Other connections get their turn.
+        // It is now the turn of other connections.
         self.pool.send_later(token);
         read_on
     }
 
-    /// Frames could not be sent. What came before the connection broke is read first, so that it does not matter whether
-    /// this or a failed read is noticed first.
+    /// Handles a failure to send frames. Bytes that arrived before the connection broke are read first, so that the outcome
+    /// does not depend on whether a send or a read fails first.
     fn send_frames_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         connection.exchange.closing = true;
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
         http2.lost.get_or_insert(Lost::broken(error));
         self.read_connection(net, token, now);
-        // There may be more to read.
+        // If there is more to read, the streams are ended later.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             self.abort_streams(net, token, now);
         }
     }
 
-    /// Marks the requests that are about to be handed to the kernel as sent now. Returns their streams.
+    /// Marks the requests that are about to be handed to the kernel as sent at this instant. Returns their streams.
     fn mark_requests_sent(&mut self, net: &mut N, token: Token) -> Vec<Token> {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.unsent.is_empty()) else {
             return Vec::new();
@@ -143,7 +144,7 @@ impl<N: Network> RunLoop<'_, N> {
         unsent
     }
 
-    /// The kernel has the requests of these streams.
+    /// Notes that the kernel has taken the requests of these streams.
     fn mark_requests_taken(&mut self, token: Token, mut streams: Vec<Token>) {
         if streams.is_empty() {
             return;
@@ -153,13 +154,13 @@ impl<N: Network> RunLoop<'_, N> {
                 self.stalls.request_taken(slot);
             }
         }
-        // Keeps the allocation for the next requests.
+        // This keeps the allocation for the next requests.
         if let Some(http2) = self.pool.multiplexed(token).filter(|http2| http2.unsent.is_empty()) {
             http2.unsent = streams;
         }
     }
 
-    /// Counts bytes sent with one of the active streams: frames of several share them.
+    /// Counts sent bytes for one of the active streams, because one write may have frames of several streams.
     fn count_frames_sent(&mut self, token: Token, bytes: usize) {
         match self.any_active_stream(token).and_then(|stream| self.active_slot(stream)) {
             Some(slot) => self.count_sent(slot, bytes),

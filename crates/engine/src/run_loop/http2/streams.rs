@@ -1,7 +1,7 @@
-//! The streams of multiplexed connections: how they are added, opened and released.
+//! The streams of multiplexed connections: adding, opening and releasing them.
 //!
-//! A connection has as many streams as the plan and the peer allow. They wait among the free connections of their origin,
-//! and attempts run on them as on a connection of HTTP/1.
+//! A connection has as many streams as the plan and the peer allow. Free streams are in the same list as the free connections
+//! of their origin, and attempts run on them as on an HTTP/1 connection.
 
 use super::multiplexed::Multiplexed;
 use crate::http2::{FRAME_BYTES_MAX, Session};
@@ -23,7 +23,8 @@ const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Inte
 const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Send);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns whether a connection that is ready for requests uses HTTP/2: by ALPN with TLS, else because the plan says so.
+    /// Returns whether a connection that is ready for requests uses HTTP/2. With TLS this is the result of ALPN; without TLS it
+    /// is a setting of the plan.
     pub(in crate::run_loop) fn speaks_http2(&self, token: Token) -> bool {
         let Some(connection) = self.pool.connections.existing(token) else { return false };
         let origin = &self.pool.origins[connection.exchange.origin];
@@ -34,7 +35,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
     }
 
-    /// Makes a connection multiplexed. The attempt that it was opened for gets the first stream.
+    /// Makes a connection multiplexed. The attempt for which it was opened gets the first stream.
     pub(in crate::run_loop) fn multiplex(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;
@@ -57,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds a free stream to a connection, without putting it among those of its origin.
+    /// Adds a free stream to a connection, but not to the free streams of the origin.
     fn add_stream(&mut self, token: Token) -> Option<Token> {
         let stream = self.pool.connections.existing(token)?.idle_stream(token);
         let place = self.pool.streams.reserve();
@@ -66,7 +67,7 @@ impl<N: Network> RunLoop<'_, N> {
         Some(place)
     }
 
-    /// Adds as many streams as the plan and the peer allow: one until the peer has sent its settings.
+    /// Adds as many streams as the plan and the peer allow. That is only one until the peer has sent its settings.
     pub(in crate::run_loop) fn add_streams(&mut self, token: Token) {
         let Some(connection) = self.pool.connections.existing(token) else { return };
         // A connection that takes no more requests gets no streams.
@@ -110,7 +111,7 @@ impl<N: Network> RunLoop<'_, N> {
         let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
         let opened = http2.and_then(|http2| http2.open(token, request, has_body));
         let Some((key, requests)) = opened else {
-            // The connection takes no more requests. Nothing was sent: the same attempt goes elsewhere.
+            // The connection takes no more requests. Nothing was sent, so the same attempt uses another connection.
             if let Some(op) = self.slots.op_mut(slot) {
                 op.attempt.exchange = None;
             }
@@ -136,7 +137,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Releases the stream of an ended attempt. A stream that has not ended is reset; its connection remains usable.
+    /// Releases the stream of an ended attempt. If the stream has not ended, it is reset. Its connection remains usable.
     pub(in crate::run_loop) fn release_stream(&mut self, net: &mut N, token: Token) {
         let Some(stream) = self.pool.streams.existing_mut(token) else { return };
         let connection = stream.connection;
@@ -163,7 +164,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Stops sending requests on a connection: its free streams are removed, and it is closed when the others have ended.
+    /// Stops sending requests on a connection. Its free streams are removed, and it is closed when the other streams have
+    /// ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.retiring) else { return };
         http2.retiring = true;
@@ -187,9 +189,10 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// A stream has timed out. When no byte at all came since its attempt began, its connection is considered dead.
+    /// Retires the connection of a stream that has timed out, if no byte was received on the connection since the stream's
+    /// attempt began. Such a connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
-        // A connection of HTTP/1 is closed by its only attempt.
+        // An HTTP/1 connection has only one attempt, which closes it.
         let ExchangeId::Stream(token) = id else { return };
         if let Some(connection) = self.pool.streams.get(token).map(|stream| stream.connection)
             && self.pool.multiplexed(connection).is_some_and(|http2| http2.last_received < since)
@@ -198,7 +201,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends an attempt whose request cannot be made: a file is gone or shorter than it was, or it cannot be signed.
+    /// Ends an attempt whose request cannot be made, because a file is gone or too short, or because signing failed.
     pub(in crate::run_loop) fn request_failed(
         &mut self,
         net: &mut N,

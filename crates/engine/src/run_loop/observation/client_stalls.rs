@@ -1,9 +1,9 @@
 //! Client stalls: times in which a thread of this client acted later than it should have.
 //!
 //! In the open model, and with think time, lateness shows a stall: an operation starts late, a wait ends late, or a step takes
-//! long while responses wait. Lateness below [`LATE_MIN`] changes no percentile by more than that, because a target that
-//! processes requests in order delays none by more than the client did. A closed loop without think time has no schedule:
-//! there, a stall means that the thread was not scheduled.
+//! long while responses wait. Lateness below [`LATE_MIN`] is ignored. It changes no percentile by more than [`LATE_MIN`],
+//! because a target that processes requests in order delays none of them by more than the client did. A closed loop without
+//! think time has no schedule. For it, a stall means that the operating system did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -16,16 +16,17 @@ use measure::recorder::Pacing;
 use measure::{Instant, ReadSample};
 use std::time::Duration;
 
-/// Lateness below this is no stall.
+/// Lateness below this is not a stall.
 const LATE_MIN: Duration = Duration::from_micros(100);
-/// Nor is lateness below this share of the median response time: percentiles from the median up change by no more.
+/// Lateness below this share of the median response time is not a stall either, because it changes percentiles from the median
+/// up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// In the closed model, a thread must not have been scheduled for at least this time. On a busy host, shorter delays are part
-/// of every operation, so that there would be no unaffected ones to compare with.
+/// In the closed model, a stall is a time of at least this length in which the thread was not run. On a busy host, shorter
+/// delays are part of every operation, so there would be no unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
-/// A response up to this length fits one segment, on any common link.
+/// A response of at most this length fits one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// A median needs this many operations of a kind.
+/// The fewest operations of a kind from which a median is taken.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.
@@ -36,18 +37,18 @@ pub(in crate::run_loop) struct ClientStalls {
     /// Lateness above this is a stall.
     late: Duration,
     level: LevelGauge,
-    /// Operations in flight of this thread, as published to the others.
+    /// Number of this thread's operations in flight, as published to the other threads.
     published: u64,
     stretch: Duration,
     cpu_nanos: u64,
     /// Start and end of the last wait.
     waited: (Instant, Instant),
-    /// The latest and the earliest time at which the events of the last wait may have come.
+    /// The latest time at which the events of the last wait may have arrived. The next field is the earliest such time.
     ready_since: Instant,
     not_before: Instant,
     /// Time for which this thread waited for a core, when it was last read.
     delay_nanos: u64,
-    /// Slots whose requests the kernel got since the clock was last read.
+    /// Slots whose requests the kernel took since the clock was last read.
     taken: Vec<u32>,
 }
 
@@ -72,8 +73,8 @@ impl ClientStalls {
         }
     }
 
-    /// Notes that the kernel has the first bytes of the slot's request. The time that this took is known when the clock is read
-    /// next, which is soon.
+    /// Notes that the kernel has taken the first bytes of the slot's request. The time that this took becomes known when the
+    /// clock is read next, which is soon.
     #[inline]
     pub fn request_taken(&mut self, slot: u32) {
         self.taken.push(slot);
@@ -93,19 +94,19 @@ impl ClientStalls {
     }
 
     /// Returns the time in which this client delayed a response that came at `came` and is read at `now`. In a closed loop that
-    /// is the time to wake up: what a thread does between two waits is its work.
+    /// is the time to wake up, because a thread works between two waits.
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
         let (began, woke) = self.waited;
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel
-    /// has a timestamp of the newest byte of a read, and on a multiplexed connection another response may have come before it. The time for which this
-    /// thread waited for a core bounds that.
+    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel's
+    /// timestamp is that of the newest byte of a read. On a multiplexed connection another response may have come before it,
+    /// earlier by at most the time for which this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // A part of it was before this wait. It applies to other responses of this step as well.
+        // A part of that time may have been before this wait. The result also applies to other responses of this step.
         self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
     }
@@ -120,7 +121,7 @@ fn rate_at(plan: &Plan, seconds: f64) -> f64 {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Notes that an operation starts at `now` that could have started at `due`.
+    /// Notes that an operation starts at `now` although it could have started at `due`.
     #[inline]
     pub(in crate::run_loop) fn note_start(&mut self, due: Instant, now: Instant) {
         if now.since(due) > self.stalls.late && self.stalls.pacing == Pacing::Scheduled {
@@ -128,12 +129,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes that a wait has ended with events, which could have lasted until `until`.
+    /// Notes that a wait has ended. It could have lasted until `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;
         self.stalls.waited = (waited.began, waited.now);
-        // Events that are there at once came during the last step.
+        // Events that were there at once arrived during the last step.
         self.stalls.not_before = if waited.at_once { self.load.step_began } else { waited.began };
         self.stalls.ready_since = if waited.at_once { self.load.step_began } else { waited.now };
         let overslept = waited.now.since(until.max(waited.began));
@@ -141,14 +142,14 @@ impl<N: Network> RunLoop<'_, N> {
         if overslept > late || kept > late {
             self.stalled(waited.now - overslept.max(kept), waited.now);
         }
-        // Events that come while the thread waits were not delayed by the last step.
+        // Events that arrive while the thread waits were not delayed by the last step.
         if waited.began.since(self.load.step_began) > late && waited.now.since(waited.began) < late {
             self.note_long_step(net, waited);
         }
     }
 
-    /// The last step took long. With a schedule, responses waited meanwhile. In a closed loop that is its work, unless the
-    /// thread was not scheduled.
+    /// The last step took long. With a schedule, responses waited during it. In a closed loop the thread worked, unless it
+    /// was not scheduled.
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.load.step_began);
@@ -164,14 +165,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes how long the operations that started in this step took until the kernel had their requests: all of that is time
-    /// inside the client. Others have waited for something, such as a connection.
+    /// Notes how long it took until the kernel had the requests of operations that started in this step. All of that is time
+    /// inside the client. Operations that started earlier have waited for something else, such as a connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
     }
 
-    /// A response has ended with the last read. Notes how long its end had waited, if that was sampled.
+    /// Notes how long the end of a response had waited before it was read, if the last read, which ended it, was sampled.
     #[inline]
     pub(in crate::run_loop) fn sample_unread(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         if let Some(sample) = net.sample() {
@@ -186,9 +187,9 @@ impl<N: Network> RunLoop<'_, N> {
         let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.unread = Some(sample.at_least(longest));
-        // A server may respond to a request of HTTP/2 before the kernel has it.
+        // The server may respond to an HTTP/2 request before the kernel has taken all of it.
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
-        // On a multiplexed connection, what was read last may belong to another stream.
+        // On a multiplexed connection, the last bytes that were read may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;
         self.recorder.unread(sample, now.nanos_since(sent), exact);
         let ReadSample::Timestamped { nanos, .. } = sample else { return };
@@ -202,13 +203,13 @@ impl<N: Network> RunLoop<'_, N> {
     /// Notes that this client stalled from `from` to `now`.
     #[cold]
     pub(in crate::run_loop) fn stalled(&mut self, from: Instant, now: Instant) {
-        // The slots of a closed loop are always in flight: no backlog builds up during a stall.
+        // In a closed loop, all slots are always in flight, so no backlog builds up during a stall.
         let scheduled = self.stalls.pacing == Pacing::Scheduled;
         let level = self.stalls.level.level().filter(|_| scheduled);
         self.control.stalls().note(from, now, level);
     }
 
-    /// Checks whether the effects of a stall are over. Without a stall, learns how many operations are in flight.
+    /// Checks whether the effects of a stall are over. If there is no stall, learns how many operations are usually in flight.
     #[inline]
     pub(in crate::run_loop) fn watch_stall(&mut self, now: Instant) {
         let own = &mut self.stalls;
@@ -243,7 +244,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adapts the lateness of a stall to the median response time of the interval that ends.
+    /// Adapts the lateness that counts as a stall to the median response time of the interval that ends.
     pub(in crate::run_loop) fn adapt_stall_threshold(&mut self) {
         let stats = &self.recorder.current_mut().stats;
         let median =

@@ -5,19 +5,20 @@ use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::State;
 use measure::evidence::PathSample;
 
-/// Connections that are sampled at a time: each costs a system call.
+/// The most connections that are sampled at a time. Each of them costs a system call.
 const SAMPLES_MAX: usize = 16;
-/// Addresses whose shortest round trip is kept.
+/// The most addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// The shortest round trip to each address. A connection that is opened while packets queue on the path knows no shorter one.
+/// The shortest round trip to each address. It is kept across connections, because a connection that was opened while packets
+/// queued on the path has never had a short round trip.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,
 }
 
 impl PathSamples {
-    /// Returns the sample with the shortest round trip to that address.
+    /// Returns the sample, with the shortest round trip of all samples for this address.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {
@@ -33,7 +34,7 @@ impl PathSamples {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Samples connections of all ages.
+    /// Samples some connections, spread evenly over their ages.
     pub(in crate::run_loop) fn sample_paths(&mut self, net: &mut N) {
         let step = self.pool.connections.len().div_ceil(SAMPLES_MAX).max(1);
         let connections = self.pool.connections.iter().map(|(_, connection)| connection);

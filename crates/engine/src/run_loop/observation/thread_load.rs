@@ -5,7 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// A thread that takes longer than this from one step to the next was not scheduled: waits and steps are far shorter.
+/// If a thread takes longer than this from one step to the next, the operating system did not run it, because waits and steps
+/// are far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.
@@ -13,10 +14,10 @@ const FROZEN_MIN: Duration = Duration::from_millis(150);
 pub(in crate::run_loop) struct ThreadLoad {
     /// Start of the last step.
     pub step_began: Instant,
-    /// Waits, and those of them that found events already there.
+    /// Number of waits. The next field counts those that found events already there.
     polls: u64,
     polls_at_once: u64,
-    /// CPU time and run delay up to the start of the interval.
+    /// CPU time and run delay of the thread up to the start of the interval.
     used: ThreadUse,
     /// Time for which finished work could not be handed over.
     held_up_nanos: u64,
@@ -28,7 +29,7 @@ impl ThreadLoad {
         Self { step_began: start, polls: 0, polls_at_once: 0, used: ThreadUse::default(), held_up_nanos: 0 }
     }
 
-    /// Notes what the thread used before the run.
+    /// Notes the use of the processor by this thread before the run.
     pub fn start(&mut self, used: ThreadUse) {
         self.used = used;
     }
@@ -48,7 +49,7 @@ impl ThreadLoad {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Begins a step, and notes that this thread was not scheduled since the last one, if it was not.
+    /// Begins a step. If the operating system did not run this thread since the last step, notes that.
     #[inline]
     pub(in crate::run_loop) fn note_gap(&mut self, now: Instant) {
         if now.since(self.load.step_began) > FROZEN_MIN {
@@ -67,7 +68,7 @@ impl<N: Network> RunLoop<'_, N> {
         let cpu_nanos = used.cpu_nanos.saturating_sub(load.used.cpu_nanos);
         let delay_nanos = used.delay_nanos.saturating_sub(load.used.delay_nanos);
         let client = &mut interval.client;
-        // Clocks are read one after the other, which must not make a very short interval look more than full.
+        // The clocks are read one after the other, so a very short interval could seem to be more than fully used.
         client.busy = (cpu_nanos.saturating_add(load.held_up_nanos) as f64 / length).min(1.0);
         client.run_delay = (delay_nanos as f64 / length).min(1.0);
         client.run_delay_sum = client.run_delay;

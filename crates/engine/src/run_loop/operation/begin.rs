@@ -1,4 +1,4 @@
-//! The start of an operation: its request, object, origin and range are chosen.
+//! The start of an operation: the choice of its request, object, origin and range.
 
 use super::delete_batch::DeleteBatch;
 use super::op::{Op, Pages};
@@ -12,7 +12,7 @@ use measure::Instant;
 use measure::sample::AttemptKind;
 use wire::range::ByteRange;
 
-/// The choices of one operation.
+/// The choices for one operation.
 struct Chosen {
     /// Index of the request in the mix.
     request: usize,
@@ -22,7 +22,7 @@ struct Chosen {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts operation `number` in a free slot. It was due at `intended`, and waited `slot_wait_nanos` for a slot.
+    /// Starts operation `number` in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for a slot.
     pub(in crate::run_loop) fn start_op(
         &mut self,
         net: &mut N,

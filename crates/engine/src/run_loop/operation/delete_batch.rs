@@ -1,4 +1,4 @@
-//! Several objects that one request deletes.
+//! Requests that delete several objects.
 
 use super::{BAD_MESSAGE, ERROR_WITHIN_200};
 use crate::network::Network;
@@ -13,13 +13,13 @@ use wire::s3::{DeleteRequest, DeleteResult};
 #[derive(Debug)]
 pub(in crate::run_loop) struct DeleteBatch {
     pub bytes: Box<[u8]>,
-    /// The value of `Content-MD5`: S3 requires a checksum for such a message.
+    /// The value of `Content-MD5`, because S3 requires a checksum for such a message.
     pub md5: Box<str>,
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. The objects in
-    /// it are not chosen again, however the operation ends.
+    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. The objects
+    /// in it are not chosen again, no matter how the operation ends.
     pub(super) fn delete_batch(&mut self, batch: Batch, number: u64) -> Option<Box<DeleteBatch>> {
         let targets = &self.plan.targets;
         let most = batch.size_max.get();
@@ -47,10 +47,10 @@ impl DeleteBatch {
     }
 }
 
-/// Judges the response to such a message. `message` gets the explanation of a failure.
+/// Judges the response to a request that deletes several objects. Writes the explanation of a failure to `message`.
 ///
 /// # Errors
-/// When an object was not deleted, or the response does not show whether all were.
+/// When an object was not deleted, or when the response does not show whether all objects were.
 pub(super) fn judge(response: &[u8], message: &mut String) -> Result<(), AttemptOutcome> {
     let errors = DeleteResult::parse(response).map_err(|_| BAD_MESSAGE)?.errors;
     let Some(first) = errors.first() else { return Ok(()) };

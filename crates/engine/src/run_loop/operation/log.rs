@@ -1,4 +1,4 @@
-//! The log of operations, for plans that want each one.
+//! The log of operations, for plans that log every operation.
 
 use crate::plan::Subject;
 use measure::stats::label::Label;
@@ -11,66 +11,67 @@ use wire::response::Location;
 pub struct OpEntry {
     /// Number of the operation.
     pub number: u64,
-    /// The slot of its thread.
+    /// Slot of the operation, within its thread.
     pub slot: u32,
     /// Kind of the operation.
     pub kind: OpKind,
-    /// The object that it read or wrote.
+    /// The object that the operation read or wrote.
     pub subject: Subject,
     /// The range that was requested.
     pub range: Option<ByteRange>,
-    /// Time at which it should have started.
+    /// Time at which the operation should have started.
     pub intended: Instant,
-    /// Time at which the client started it.
+    /// Time at which the client started the operation.
     pub started: Instant,
-    /// Time at which its first byte was handed to the kernel.
+    /// Time at which the first byte of the request was handed to the kernel.
     pub sent: Option<Instant>,
-    /// Time at which the first byte of its final response was read.
+    /// Time at which the first byte of the final response was read.
     pub first_byte: Option<Instant>,
-    /// Time at which it ended.
+    /// Time at which the operation ended.
     pub end: Instant,
-    /// Time for opening its connections, in nanoseconds.
+    /// Time for opening connections, in nanoseconds.
     pub connect_nanos: Option<u64>,
-    /// Time for the TLS handshakes of its connections, in nanoseconds.
+    /// Time for TLS handshakes, in nanoseconds.
     pub handshake_nanos: Option<u64>,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u16,
-    /// Redirects followed.
+    /// Number of redirects followed.
     pub hops: u16,
-    /// Its requests in order, when it was redirected; empty otherwise.
+    /// The requests in order, if the operation was redirected; otherwise empty.
     pub chain: Vec<HopEntry>,
     /// Outcome of its last attempt.
     pub outcome: AttemptOutcome,
     /// Status of its final response.
     pub status: Option<u16>,
-    /// Target of its final response, when that is a redirect which was not followed.
+    /// Target of the final response, if that is a redirect which was not followed.
     pub location: Location,
-    /// Bytes of the object that it moved: the body of its final response, or of the request of an upload.
+    /// Number of bytes of the object that the operation moved: the size of the final response's body or, for an upload, of the
+    /// request's body.
     pub body_bytes: u64,
-    /// All bytes received for it, with heads and framing, of all its attempts.
+    /// All bytes received in all attempts of the operation, including heads and framing.
     pub received_bytes: u64,
     /// Size of the whole object, according to the final response.
     pub object_bytes: Option<u64>,
     /// Offset in the object of the first byte that differs from its content.
     pub differs_at: Option<u64>,
-    /// The body of the final response, where bodies are kept; of a refusal, its first 64 KiB.
+    /// The body of the final response, if bodies are kept. For a refusal, its first 64 KiB.
     pub message: Option<Box<[u8]>>,
 }
 
 /// One request of a redirected operation.
 #[derive(Clone, Debug)]
 pub struct HopEntry {
-    /// The host that it was sent to.
+    /// The host to which the request was sent.
     pub host: Label,
-    /// Time at which its first byte was handed to the kernel.
+    /// Time at which the first byte of the request was handed to the kernel.
     pub sent: Option<Instant>,
     /// Time at which its response was complete.
     pub end: Instant,
     /// Status of its response.
     pub status: Option<u16>,
-    /// All bytes received for it, with heads and framing.
+    /// All bytes received for this request, including heads and framing.
     pub bytes: u64,
 }
 
-/// Entries that are handed over together.
+/// Number of entries that are handed over together.
 pub(in crate::run_loop) const BATCH: usize = 512;

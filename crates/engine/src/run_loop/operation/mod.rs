@@ -1,4 +1,4 @@
-//! Operations: which request and object each one has, the slot that it occupies, and what follows each of its requests.
+//! Operations: their requests and objects, the slots that they occupy, and the requests that follow each of their requests.
 
 pub(in crate::run_loop) mod begin;
 pub(in crate::run_loop) mod delete_batch;

@@ -1,4 +1,4 @@
-//! Objects that are uploaded in parts. The parts are sent at once, each in a slot of its own.
+//! Objects that are uploaded in parts. Several parts are sent in parallel, each in a slot of its own.
 
 use super::BAD_MESSAGE;
 use crate::plan::Multipart;
@@ -9,9 +9,9 @@ use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
 /// A part of an object that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct UploadPart {
-    /// The slot and the number of the operation that it belongs to.
+    /// The slot and the number of the operation to which the part belongs.
     pub of: (u32, u64),
-    /// From 0.
+    /// Index of the part, counted from 0.
     pub index: u32,
     pub offset: u64,
     pub length: u64,
@@ -32,20 +32,20 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub upload: Box<str>,
     /// Size of the object.
     size: u64,
-    /// Size of each part but the last.
+    /// Size of each part except the last.
     part_bytes: u64,
     /// The ETags of the parts that were sent, by index.
     etags: Vec<Option<Box<str>>>,
-    /// The part to be sent next.
+    /// Index of the part to be sent next.
     next: u32,
-    /// Parts in flight.
+    /// Number of parts in flight.
     pub running: u32,
     pub failed: Option<AttemptOutcome>,
-    /// The server has confirmed that it keeps none of the parts.
+    /// `true` if the server has confirmed that it keeps none of the parts.
     pub aborted: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
-    /// Those of them that were sent inside the window.
+    /// Body bytes of these parts that were sent inside the window.
     pub window: BodyBytes,
     /// The message that completes the upload.
     pub completion: Vec<u8>,
@@ -77,7 +77,7 @@ impl MultipartUpload {
         self.etags.len() as u32
     }
 
-    /// Returns the query of requests for the whole upload.
+    /// Returns the query for requests that concern the whole upload.
     pub(super) fn query(&self) -> Box<str> {
         format!("uploadId={}", wire::percent::parameter(&self.upload)).into()
     }
@@ -95,7 +95,7 @@ impl MultipartUpload {
         Some((UploadPart { of, index, offset, length }, query.into()))
     }
 
-    /// Returns whether another part is to be sent.
+    /// Returns whether another part has to be sent.
     pub(super) fn has_more(&self) -> bool {
         self.failed.is_none() && self.next < self.count()
     }

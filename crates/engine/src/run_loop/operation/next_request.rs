@@ -20,10 +20,10 @@ pub(in crate::run_loop) enum Next {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns what follows the slot's attempt, which has just ended with `outcome`.
+    /// Returns what follows within the operation after the slot's attempt, which has just ended with `outcome`.
     ///
     /// # Errors
-    /// The outcome of the operation, when the response does not show what follows.
+    /// The outcome of the operation, when the response does not show what has to follow.
     pub(in crate::run_loop) fn next_request(
         &mut self,
         slot: u32,

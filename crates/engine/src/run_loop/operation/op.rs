@@ -1,4 +1,4 @@
-//! An operation in flight, and the samples of it that are recorded.
+//! An operation in flight, and the samples that are recorded about it.
 
 use super::delete_batch::DeleteBatch;
 use super::log::OpEntry;
@@ -17,7 +17,7 @@ use wire::response::Location;
 /// The progress of a listing.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct Pages {
-    /// Pages read.
+    /// Number of pages read.
     pub read: u32,
     /// The start of the next page, as a part of the query.
     pub next: Option<Box<str>>,
@@ -29,59 +29,61 @@ pub(in crate::run_loop) struct Pages {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Op<'p> {
     pub number: u64,
-    /// Index of its request in the mix.
+    /// Index of the operation's request in the mix.
     pub request: usize,
-    /// The object that it reads or writes.
+    /// The object that the operation reads or writes.
     pub subject: Subject,
     pub kind: OpKind,
     pub range: Option<ByteRange>,
-    /// Size of the object, when it is read and its size is known.
+    /// Size of the object, if the operation reads it and the size is known.
     pub size: Option<u64>,
     pub intended: Instant,
     pub started: Instant,
     pub sent: Option<Instant>,
-    /// Time at which the last byte of its request was handed to the kernel, for uploads.
+    /// Time at which the last byte of the request was handed to the kernel, for uploads.
     pub sent_all: Option<Instant>,
-    /// Time for which its bodies have waited for `100 Continue`.
+    /// Time for which the bodies of the operation have waited for `100 Continue`.
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
-    /// The time from its start until the kernel had its request, if the client waited for nothing in between.
+    /// Time from the start of the operation until the kernel had taken its request, if the client waited for nothing in
+    /// between.
     pub client_send_nanos: u64,
-    /// Length of all client stalls before it started, or before the slots ran out that it waited for, in nanoseconds.
+    /// Length in nanoseconds of all client stalls before the operation started. If the operation had to wait for a slot, it is
+    /// the length of all stalls before the slots ran out.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
     pub origin: usize,
-    /// Target of the redirect that it follows.
+    /// Target of the redirect that is being followed.
     pub redirect: Option<Box<RedirectTarget>>,
-    /// Redirects followed so far.
+    /// Number of redirects followed so far.
     pub redirects: u16,
-    /// Its requests so far, once it was redirected.
+    /// The requests so far, if the operation was redirected.
     pub chain: Option<Box<RedirectChain>>,
     pub attempts: u16,
-    /// Bytes received by the attempts before the current one.
+    /// Number of bytes received by the attempts before the current one.
     pub received_before: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
-    /// The server has refused `Expect: 100-continue` with a 417.
+    /// `true` if the server has refused `Expect: 100-continue` with a 417.
     pub expectation_failed: bool,
     /// Consumer of the body that is being read.
     pub body: BodySink<'p>,
     /// The progress of a listing.
     pub pages: Pages,
-    /// The parts in which its object is written, once the upload is initiated.
+    /// The state of a multipart upload, once the upload is initiated.
     pub multipart: Option<Box<MultipartUpload>>,
-    /// The message with which it deletes several objects.
+    /// The message of a request that deletes several objects.
     pub batch: Option<Box<DeleteBatch>>,
-    /// The part that this is, when its operation is in another slot.
+    /// Set if this is only a part of a multipart upload, whose operation is in another slot.
     pub part: Option<UploadPart>,
     pub attempt: Attempt,
 }
 
 impl<'p> Op<'p> {
-    /// Notes that the first byte of the current request is handed to the kernel. The only place for that instant, for both
-    /// versions of HTTP.
+    /// Notes that the first byte of the current request is handed to the kernel. Both versions of HTTP set this instant only
+    /// here.
     #[inline]
     pub fn note_sent(&mut self, now: Instant) {
         self.attempt.sent = Some(now);
@@ -94,7 +96,7 @@ impl<'p> Op<'p> {
         self.continue_nanos = Some(self.continue_nanos.unwrap_or(0) + waited);
     }
 
-    /// Returns the operation that sends a part of this one.
+    /// Returns an operation that sends a part of this one's object.
     pub fn of_part(&self, part: UploadPart, request: usize, query: Box<str>, now: Instant) -> Op<'p> {
         Op {
             number: self.number,
@@ -132,7 +134,7 @@ impl<'p> Op<'p> {
         }
     }
 
-    /// Returns the source of the body of its request. `key` is memory for the key of the object.
+    /// Returns the source of the request's body. `key` is a buffer for the key of the object.
     #[inline]
     pub fn body_source<'a>(&'a self, plan: &'a Plan, body: &'a BodyPlan, key: &'a mut String) -> BodySource<'a> {
         BodySource {
@@ -149,25 +151,25 @@ impl<'p> Op<'p> {
         }
     }
 
-    /// Begins its next attempt.
+    /// Begins the next attempt of the operation.
     pub fn begin_attempt(&mut self, kind: AttemptKind, now: Instant) {
         self.attempts += 1;
         self.received_before += self.attempt.received_bytes;
         self.attempt = Attempt::new(kind, now);
     }
 
-    /// Returns the origin that the current attempt goes to.
+    /// Returns the origin to which the current attempt goes.
     pub fn attempt_origin(&self) -> usize {
         self.redirect.as_ref().map_or(self.origin, |redirect| redirect.origin)
     }
 
-    /// Returns what the response is judged by.
+    /// Returns the request's properties that its response is judged by.
     #[inline]
     pub fn expected(&self, follow: Follow) -> Expected {
         Expected { range: self.range, follow, size: self.size, headers_matched: self.attempt.headers_matched }
     }
 
-    /// Returns the sample that is recorded at the end.
+    /// Returns the sample that is recorded when the operation ends.
     pub fn sample(&self, end: Instant, outcome: OpOutcome, body_bytes: u64) -> OpSample {
         OpSample {
             kind: self.kind,
@@ -222,17 +224,17 @@ impl<'p> Op<'p> {
     }
 }
 
-/// The final response of an operation, as far as it is reported.
+/// The properties of an operation's final response that are reported.
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct FinalResponse {
     pub status: Option<u16>,
-    /// Its target, when it is a redirect. Only when every operation is logged.
+    /// The target, if the response is a redirect. It is kept only if every operation is logged.
     pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,
 }
 
 impl FinalResponse {
-    /// No complete head.
+    /// The value for a response without a complete head.
     pub const NONE: Self = Self { status: None, location: Location::Absent, object_bytes: None };
 }

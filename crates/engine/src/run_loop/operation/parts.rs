@@ -30,7 +30,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the next part of the slot's object, if there is one. The parts before may have ended the operation.
+    /// Sends the next part of the slot's object, if there is one. The earlier parts may have ended the operation.
     fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.find_op_mut(slot) else { return };
         let number = op.number;
@@ -42,7 +42,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, place, AttemptKind::Step, now);
     }
 
-    /// Ends a part. Another one is sent, or the upload is completed or aborted.
+    /// Ends a part. Then another part is sent, or the upload is completed or aborted.
     pub(super) fn end_part(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
         let window = self.record_attempt(net, slot, outcome, reuse, now);
         let Some(child) = self.slots.take_part(slot) else { return };
@@ -51,7 +51,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let Some(part) = child.part.assert_some("the operation in the slot of a part is a part") else { return };
         let (parent, number) = part.of;
-        // The end of the run may have ended the operation.
+        // The operation may have been ended by the end of the run.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
         op.sent_all = op.sent_all.max(child.sent_all);
@@ -65,8 +65,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether the server has just refused to complete the slot's upload. When its response is not clear, it may have
-    /// completed the upload, and there is nothing to abort.
+    /// Returns whether the server has just refused to complete the slot's upload. If the response is not clear, the server may
+    /// have completed the upload, and then there is nothing to abort.
     pub(in crate::run_loop) fn completion_is_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
         use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
         let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);
@@ -91,8 +91,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, slot, AttemptKind::Step, now);
     }
 
-    /// Ends an upload with the attempt that aborted it. Returns `false` for all other attempts. Whatever the outcome of the
-    /// abort, the upload has failed before.
+    /// Ends an upload after the attempt that aborted it. Returns `false` for all other attempts. The outcome of the abort does
+    /// not matter, because the upload has already failed.
     pub(in crate::run_loop) fn end_aborted_multipart(
         &mut self,
         net: &mut N,

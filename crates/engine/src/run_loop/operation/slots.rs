@@ -7,23 +7,23 @@ use measure::Instant;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slot<'p> {
     pub op: Option<Op<'p>>,
-    /// End of its last operation.
+    /// Time at which the last operation of the slot ended.
     pub freed: Instant,
-    /// Measured operations that it has started.
+    /// Number of measured operations that the slot has started.
     pub taken: u64,
 }
 
 /// The slots of one thread.
 ///
-/// Invariant: `in_flight` is the number of slots with an operation, without those of parts of multipart uploads. A part is no
-/// operation of its own: it has a slot that belongs to no load model.
+/// Invariant: `in_flight` is the number of slots with an operation, without the slots of parts of multipart uploads. A part is
+/// not an operation, so its slot does not count in the load model.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slots<'p> {
     slots: Vec<Slot<'p>>,
     pub in_flight: usize,
-    /// Slots of parts that are free again.
+    /// Slots for parts that are free again.
     free_part_slots: Vec<u32>,
-    /// Time of the next check of operations for defects.
+    /// Time of the next check of operations (see `attempt/orphans.rs`).
     pub next_check: Instant,
 }
 
@@ -85,7 +85,7 @@ impl<'p> Slots<'p> {
         self.slots[slot as usize].op.as_mut()
     }
 
-    /// Puts a part of a multipart upload into a free slot, and returns it.
+    /// Puts a part of a multipart upload into a free slot, and returns the slot.
     pub fn add_part(&mut self, part: Op<'p>, now: Instant) -> u32 {
         let slot = self.free_part_slots.pop().unwrap_or_else(|| self.add(now));
         self.slots[slot as usize].op = Some(part);

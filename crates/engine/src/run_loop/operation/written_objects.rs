@@ -1,5 +1,5 @@
 //! The objects that a run has written at the server, and the multipart uploads that it leaves open. The parts of an open upload
-//! take space at the server until somebody aborts it, so a run reports it at its end.
+//! take space at the server until somebody aborts the upload, so a run reports its open uploads at the end.
 
 use super::op::Op;
 use crate::plan::{RequestPlan, Subject, Then};
@@ -7,9 +7,9 @@ use crate::run_loop::pacing::WARMUP_NUMBERS;
 use measure::{AttemptClass, AttemptOutcome};
 use std::collections::VecDeque;
 
-/// Uploads that a thread remembers. Those beyond are only counted.
+/// The most uploads that a thread remembers. Further ones are only counted.
 const UPLOADS_MAX: usize = 100_000;
-/// Objects that a thread has written and remembers, to delete them.
+/// The most written objects that a thread remembers, so that operations can delete them.
 const DELETABLE_MAX: usize = 1 << 20;
 
 /// An upload that is probably open at the server.
@@ -26,9 +26,9 @@ pub struct OpenUpload {
 /// The uploads that a run leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenUploads {
-    /// Those that can be aborted.
+    /// Uploads that can be aborted, because their ID is known.
     pub known: Vec<OpenUpload>,
-    /// Number of uploads that may be open as well: the response with their ID did not arrive or was not understood, or there
+    /// Number of further uploads that may be open. The response with their ID did not arrive or could not be parsed, or there
     /// were too many to keep.
     pub unknown: u64,
 }
@@ -38,14 +38,15 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Every [`Subject::Fresh`] that the run wrote has a number below this, or is of the warm-up.
+    /// Every [`Subject::Fresh`] that the run wrote has a number below this, unless it was written in the warm-up.
     pub fresh_below: u64,
-    /// Those of the warm-up have numbers below this, counted from [`crate::run_loop::WARMUP_NUMBERS`].
+    /// Every [`Subject::Fresh`] that was written in the warm-up has a number below this, counted from
+    /// [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }
 
 impl Left {
-    /// Adds what another thread or another run leaves.
+    /// Adds the objects and uploads that another thread or another run leaves.
     pub fn merge(&mut self, other: Self) {
         let Self { uploads: OpenUploads { known, unknown }, fresh_below, fresh_of_warmup } = other;
         self.uploads.known.extend(known);
@@ -55,7 +56,7 @@ impl Left {
     }
 }
 
-/// The objects that one thread has written besides those of the dataset.
+/// The objects that one thread has written in addition to those of the dataset.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct WrittenObjects {
     /// Objects that exist and that an operation may delete, oldest first.
@@ -64,7 +65,7 @@ pub(in crate::run_loop) struct WrittenObjects {
 }
 
 impl WrittenObjects {
-    /// Returns what this thread leaves at the server.
+    /// Returns the objects and uploads that this thread leaves at the server.
     pub fn left(&self) -> Left {
         self.left.clone()
     }
@@ -87,7 +88,7 @@ impl WrittenObjects {
         }
     }
 
-    /// Notes the upload that an operation which did not succeed leaves open.
+    /// Notes the upload that a failed operation leaves open, if it leaves one.
     #[cold]
     pub fn note_open_upload(&mut self, op: &Op<'_>, request: &RequestPlan, outcome: AttemptOutcome) {
         let uploads = &mut self.left.uploads;
@@ -106,7 +107,7 @@ impl WrittenObjects {
     }
 }
 
-/// Returns whether the server may have processed the request without this client knowing.
+/// Returns whether the server may have processed the request although the attempt failed.
 fn may_be_done(class: AttemptClass) -> bool {
     use AttemptClass::{
         ClosedEarly, Incomplete, InflightAtEnd, Interrupted, Protocol, Reset, TimeoutHead, TimeoutIdle, TimeoutTotal,

@@ -1,4 +1,4 @@
-//! The closed model: each slot starts an operation when its last one has ended.
+//! The closed model: each slot starts its next operation when its last one has ended.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks whether the profile wants parked slots.
+/// Interval between checks whether the profile requires parked slots.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
 /// The slots that wait for their next operation.
@@ -23,21 +23,21 @@ pub(in crate::run_loop) struct Closed<'p> {
     pub think: Duration,
     pub tickets: Tickets,
     pub warmup_tickets: Tickets,
-    /// Slots that can start now, and since when.
+    /// Slots that can start now, each with the time since which it can.
     pub waiting: VecDeque<(u32, Instant)>,
-    /// Slots that pause, by the end of the pause.
+    /// Slots that pause, ordered by the end of their pause.
     pauses: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Slots above the current level of the profile.
+    /// Slots that are not used now, because their number is above the current level of the profile.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
-    /// The budget is used up, or every slot has retired.
+    /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
     retired: u64,
     slots: u64,
 }
 
 impl<'p> Closed<'p> {
-    /// Returns the slots of one thread, all of which can start at `start`.
+    /// Returns the slots of one thread. All of them can start at `start`.
     pub fn new(
         plan: &Plan,
         profile: &'p Profile,
@@ -53,7 +53,7 @@ impl<'p> Closed<'p> {
             start,
             think,
             tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
-            // The warm-up uses other numbers than the window, and thus other objects.
+            // The warm-up uses other operation numbers than the window, and thus other objects.
             warmup_tickets: Tickets::endless_from(WARMUP_NUMBERS, share.thread, share.threads),
             waiting: (0..slots).map(|slot| (slot, start)).collect(),
             pauses: BinaryHeap::new(),
@@ -65,13 +65,13 @@ impl<'p> Closed<'p> {
         }
     }
 
-    /// Returns whether the profile wants that slot in use.
+    /// Returns whether the profile requires that slot.
     fn wants(&self, slot: u32, now: Instant) -> bool {
         let place = f64::from(slot) * f64::from(self.share.threads) + f64::from(self.share.thread);
         self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place
     }
 
-    /// Returns the next slot that may start, and since when.
+    /// Returns the next slot that may start, and the time since which it can.
     pub fn next(&mut self, now: Instant) -> Option<(u32, Instant)> {
         while let Some((slot, since)) = self.waiting.pop_front() {
             if self.wants(slot, now) {
@@ -94,7 +94,7 @@ impl<'p> Closed<'p> {
         self.exhausted = self.exhausted || self.retired >= self.slots;
     }
 
-    /// Lets slots start whose pause is over, and parked ones that are wanted again.
+    /// Allows slots to start if their pause is over, or if they were parked and are needed again.
     pub fn wake(&mut self, now: Instant) {
         while let Some(Reverse((at, slot))) = self.pauses.peek().copied().filter(|Reverse((at, _))| *at <= now) {
             self.pauses.pop();
@@ -109,7 +109,7 @@ impl<'p> Closed<'p> {
         }
     }
 
-    /// Returns when a slot may start next.
+    /// Returns the next instant at which a slot may start.
     pub fn next_wake(&self) -> Instant {
         if !self.waiting.is_empty() {
             return Instant::ZERO;

@@ -1,4 +1,4 @@
-//! Pacing: which slot may start an operation, and when.
+//! Pacing: the choice of the slots that may start an operation, and of the time at which they do.
 
 mod closed;
 mod open;
@@ -11,10 +11,10 @@ use measure::Instant;
 use open::Open;
 use std::sync::Arc;
 
-/// Operations of the warm-up are numbered from here.
+/// The first number of operations in the warm-up.
 pub const WARMUP_NUMBERS: u64 = 1 << 62;
 
-/// The part of one thread in a run.
+/// The share of one thread in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Index of this thread.
@@ -60,7 +60,7 @@ impl<'p> Pacer<'p> {
     }
 }
 
-/// Returns the budget that the threads of a closed run share, when the number of operations is limited.
+/// Returns the budget that the threads of a closed run share, if the number of operations is limited.
 #[must_use]
 pub fn budget(stop: &StopAfter, load: &LoadModel, threads: u32) -> Option<Arc<Budget>> {
     match (load, stop.ops) {

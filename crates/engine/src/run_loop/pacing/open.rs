@@ -1,4 +1,4 @@
-//! The open model: operations start when the schedule says so, as far as slots are free.
+//! The open model: operations start when they are due according to the schedule, if slots are free.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -8,34 +8,34 @@ use std::time::Duration;
 
 /// The arrivals of one thread.
 ///
-/// Two cursors run over the same schedule: one counts the operations that are offered as time passes, the other those that
-/// are started. So the accounting can compare them.
+/// Two cursors run over the same schedule. One counts the operations that are offered as time passes, the other those that are
+/// started, so that the accounting can compare both.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Open<'p> {
     arrivals: Arrivals<'p>,
     share: Share,
-    /// Operations started in the warm-up, and in the window.
+    /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Measured operations that this thread may still start, and those that are still to be offered.
+    /// Number of measured operations that this thread may still start, and of those that are still to be offered.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// While due arrivals find no free slot: the length of all client stalls before, in nanoseconds.
+    /// Set while there is no free slot for arrivals that are due: the length, in nanoseconds, of all client stalls before that.
     pub starved: Option<u64>,
     /// No timer is set for an arrival before this instant.
     rests_until: Instant,
-    /// The window is over: what had not started is dropped.
+    /// The window is over, and operations that had not started are dropped.
     rest_dropped: bool,
 }
 
-/// Arrivals closer together than this share one timer: each timer costs the kernel as much as a small request, and more on a
-/// virtual machine. Arrivals that are due also start when anything else wakes the thread.
+/// Arrivals that are closer together than this share one timer. A timer costs the kernel as much as a small request, and more
+/// on a virtual machine. Arrivals that are due also start when anything else wakes the thread.
 const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
 impl<'p> Open<'p> {
-    /// Returns the arrivals of one thread, none of which has started.
+    /// Returns the arrivals of one thread. None of them has started yet.
     pub fn new(plan: &Plan, arrivals: Arrivals<'p>, share: Share) -> Self {
         Self {
             offered: arrivals.clone(),
@@ -58,7 +58,7 @@ impl<'p> Open<'p> {
         self.rests_until = now + TIMER_GRAIN;
     }
 
-    /// Returns when to wake for the next arrival.
+    /// Returns when the thread has to wake up for the next arrival.
     pub fn next_wake(&self, timeline: &Timeline, now: Instant) -> Option<Instant> {
         self.next(timeline).map(|at| if at > now { at.max(self.rests_until) } else { at })
     }
@@ -71,12 +71,13 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Returns when all requested operations have been started. At a rate, N of them fill the time until the next one would
-    /// have come, because the last one has its share of the time as well. The end of a window is waited for.
+    /// Returns when a schedule of a fixed number of operations is over. At a given rate, N operations fill the time until the
+    /// next one would be due, because the last one takes its share of the time as well. If the window has a fixed end, the
+    /// result is not before that.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
-            // The warm-up does not count.
+            // The schedule cannot be over during the warm-up.
             (_, Some(next)) if next < timeline.window_start() => None,
             (Some((0, _)), Some(next)) => Some(next.min(timeline.window_end())),
             (Some((0, _)), None) => Some(Instant::ZERO),
@@ -85,7 +86,7 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Takes the next arrival and returns its number. The numbers of the window count from 0 over all threads, without a gap.
+    /// Takes the next arrival and returns its number. Over all threads, the numbers in the window start at 0 and have no gaps.
     /// The warm-up uses other numbers, and thus other objects.
     #[inline]
     pub fn take(&mut self, at: Instant, timeline: &Timeline) -> u64 {
@@ -102,7 +103,7 @@ impl<'p> Open<'p> {
         base + turn * u64::from(self.share.threads) + u64::from(self.share.thread)
     }
 
-    /// Calls `note` with the intended starts that have been offered by `now` and were not passed to it before.
+    /// Calls `note` with the intended starts of all arrivals that are due by `now` and were not passed to it before.
     #[inline]
     pub fn offer(&mut self, now: Instant, timeline: &Timeline, mut note: impl FnMut(Instant)) {
         while let Some(at) = self.offered.peek().filter(|at| *at <= now && *at < timeline.window_end()) {
@@ -119,9 +120,9 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Drops the arrivals that were due and have not started, at the end of the window. `drop` gets the intended start of each,
-    /// and whether a slot was free for it: then this client was late, otherwise the target. `freed` is the number of slots
-    /// that were free before the window ended.
+    /// Drops the arrivals that were due but have not started at the end of the window. Calls `drop` with the intended start of
+    /// each, and with whether a slot was free for it. If a slot was free, this client was too slow, otherwise the target.
+    /// `freed` is the number of slots that were free before the window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

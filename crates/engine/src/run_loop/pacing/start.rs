@@ -1,4 +1,4 @@
-//! Operations start here, as the load model allows.
+//! The start of operations, as the load model allows them.
 
 use super::Pacer;
 use crate::network::Network;
@@ -6,7 +6,7 @@ use crate::run_loop::RunLoop;
 use measure::{Instant, Stage};
 use std::time::Duration;
 
-/// Operations that are started before sockets are checked again.
+/// The most operations that are started before sockets are checked again.
 const BURST: usize = 32;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -36,7 +36,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the clock again from the second operation of a burst on, so that none is recorded as started too early.
+    /// Reads the clock again, from the second operation of a burst on. Otherwise operations would be recorded as started too
+    /// early.
     #[inline]
     fn now_in_burst(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
         if started == 0 {
@@ -62,7 +63,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             let Some((slot, since)) = closed.next(now) else { return now };
-            // A slot that became free in the warm-up and starts in the window belongs to the warm-up, by its intended start.
+            // An operation belongs to the stage of its intended start. If the slot became free in the warm-up, that is the
+            // warm-up, even if the operation starts in the window.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             let taken = &mut self.slots.get_mut(slot).taken;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {
@@ -106,7 +108,7 @@ impl<N: Network> RunLoop<'_, N> {
                 open.starved.get_or_insert_with(|| self.control.stalls().total());
                 return now;
             };
-            // The target causes the wait for a slot. This client causes all other delay.
+            // A wait for a slot is caused by the target. All other delay is caused by this client.
             let starved = open.starved;
             let slot_wait = starved.map_or(0, |_| self.slots.get(slot).freed.nanos_since(at));
             let number = open.take(at, &timeline);
@@ -122,7 +124,7 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Lets the slots start whose pause is over.
+    /// Allows slots whose pause is over to start.
     pub(in crate::run_loop) fn wake_slots(&mut self, now: Instant) {
         if let Pacer::Closed(closed) = &mut self.pacer {
             closed.wake(now);
@@ -134,7 +136,7 @@ impl<N: Network> RunLoop<'_, N> {
         match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved.is_some() && open.free_slots.is_empty() => Instant::NEVER,
-            // Nothing starts any more, even if it is due.
+            // Nothing is started any more, even if it is due.
             Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
             Pacer::Open(open) => {
                 let timeline = self.recorder.timeline();
@@ -144,7 +146,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether no further operation will start, whatever the window.
+    /// Returns whether no further operation will start, even if the window is not over.
     pub(in crate::run_loop) fn is_exhausted(&self, now: Instant) -> bool {
         match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,
@@ -162,7 +164,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Drops the arrivals that were due and have not started, once, at the end of the window.
+    /// Drops the arrivals that were due but have not started at the end of the window. Further calls do nothing.
     pub(in crate::run_loop) fn drop_rest(&mut self, net: &mut N, now: Instant) {
         let Pacer::Open(open) = &mut self.pacer else { return };
         if open.rest_is_dropped() {
@@ -179,7 +181,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records when a schedule of a fixed number of operations ended.
+    /// Records the time at which a schedule of a fixed number of operations ended.
     pub(in crate::run_loop) fn record_schedule_end(&mut self) {
         let Pacer::Open(open) = &self.pacer else { return };
         let timeline = self.recorder.timeline();

@@ -4,13 +4,13 @@ use super::fields::Fields;
 use super::upload::Frame;
 use crate::plan::{BodyPlan, Framing};
 
-/// The body of a request, as far as its head depends on it.
+/// The properties of a request body on which the head depends.
 pub(super) struct BodyFacts<'a> {
     pub plan: &'a BodyPlan,
     pub bytes: u64,
-    /// `true` to wait for `100 Continue` before the body is sent.
+    /// `true` if the body is sent only after `100 Continue`.
     pub expect_continue: bool,
-    /// The value of `Content-MD5`, where it is sent.
+    /// The value of `Content-MD5`, if it is sent.
     pub md5: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! The fields of each request that differ from those of its template: target, range, session, body and signature.
+//! The parts of each request that its template does not have: target, range, session, body and signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -11,19 +11,20 @@ use measure::Instant;
 use std::io;
 use wire::sigv4::{Signer, Timestamp};
 
-/// Composes the requests of one thread. It holds the request that was composed last until it is encoded.
+/// The composer of one thread's requests. It holds the request that was composed last, until the request is encoded.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestWriter {
     signer: Option<Signer>,
-    /// The fields of the sessions of this thread's slots; slot n uses the n-th, from the first again after the last.
+    /// The header fields of the sessions of this thread's slots. Slot n uses the n-th entry; after the last entry, the first
+    /// one is used again.
     sessions: Box<[Fields]>,
-    /// Wall time at the start of the run: signatures are made for it.
+    /// Wall time at the start of the run, from which the times of signatures are computed.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,
-    /// The fields of the request beyond those of its template.
+    /// The fields of the request that its template does not have.
     fields: Fields,
-    /// Memory for the key of an object.
+    /// A buffer for the key of an object.
     pub key: String,
 }
 
@@ -44,13 +45,13 @@ impl RequestWriter {
         self.wall.unix_seconds() + now.nanos_since(Instant::ZERO) / 1_000_000_000
     }
 
-    /// Returns path and query of the request that was composed last.
+    /// Returns the path and query of the request that was composed last.
     #[inline]
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Returns the fields of that request beyond those of its template.
+    /// Returns the fields of the request that was composed last, without those of its template.
     #[inline]
     pub fn fields(&self) -> &Fields {
         &self.fields
@@ -112,7 +113,7 @@ impl RequestWriter {
         let mut source = plan.mix.requests()[op.request].body.as_ref().map(|body| op.body_source(plan, body, key));
         let body = source.as_ref().map(|source| {
             let bytes = source.size();
-            // An empty body needs no agreement (RFC 9110 §10.1.1).
+            // `Expect` must not be sent without a body (RFC 9110 §10.1.1), and an empty body needs none either.
             let expect_continue = source.body.expect_continue && !op.expectation_failed && bytes > 0;
             let md5 = op.batch.as_ref().map(|batch| batch.md5.as_ref());
             BodyFacts { plan: source.body, bytes, expect_continue, md5 }
@@ -142,7 +143,7 @@ impl RequestWriter {
     }
 }
 
-/// Returns the field that a header line without its end is.
+/// Returns the field in a header line. The line has no line end.
 fn session_fields(line: &str) -> Fields {
     let mut fields = Fields::default();
     if let Some((name, value)) = line.split_once(": ") {

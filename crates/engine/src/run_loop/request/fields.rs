@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-/// A list of header fields. It is stored as the lines of HTTP/1, with the places of names and values: HTTP/1 copies the
-/// lines, and HTTP/2 reads the fields one by one.
+/// A list of header fields. It is stored as the text of HTTP/1, together with the positions of names and values. HTTP/1 copies
+/// the text, and HTTP/2 reads the fields one by one.
 ///
-/// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee that for
-/// what users give, and this program writes the rest.
+/// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee this for the
+/// fields that users give. The other fields are written by this program.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_loop) struct Fields {
     lines: Vec<u8>,
@@ -44,7 +44,7 @@ impl Fields {
         self.push_with(name, |out| drop(write!(out, "{value}")));
     }
 
-    /// Adds a field whose value `write` appends.
+    /// Adds a field. `write` appends its value.
     #[inline]
     pub fn push_with(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
         self.lines.extend_from_slice(name.as_bytes());

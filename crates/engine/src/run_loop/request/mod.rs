@@ -1,4 +1,4 @@
-//! Requests: one list of header fields and one body for each, whichever version of HTTP sends them.
+//! Requests. Each has one list of header fields and one body, in a form that is the same for both versions of HTTP.
 
 mod body_fields;
 pub(in crate::run_loop) mod compose;

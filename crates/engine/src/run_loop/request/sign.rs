@@ -1,4 +1,4 @@
-//! Signatures of S3: which fields they cover, and where they are put.
+//! S3 signatures: the fields that they cover, and the place where they are put.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -9,7 +9,7 @@ use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
 
-/// S3's chunks are as long as the pieces of a body.
+/// Size of S3's chunks. They are as long as the pieces in which a body is sent.
 const CHUNK: NonZeroU64 = NonZeroU64::new(PIECE_BYTES as u64).expect("a piece has bytes");
 
 /// The parameters of a signature.
@@ -85,7 +85,7 @@ fn payload_of(
     Ok(match (payload, streaming, has_body) {
         (_, Some(streaming), _) => Payload::Chunks(streaming),
         (_, None, false) => Payload::EMPTY,
-        // Messages are small. Clients that sign chunks sign them whole.
+        // Messages are small, so they are signed as a whole, even by clients that sign other bodies in chunks.
         (S3Payload::Signed | S3Payload::Chunks(_), None, true) => Payload::Sha256(digest()?),
         (S3Payload::Unsigned, None, true) => Payload::Unsigned,
     })

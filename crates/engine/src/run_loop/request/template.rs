@@ -1,4 +1,4 @@
-//! The common part of all requests of one kind to one origin, encoded once for each version of HTTP.
+//! The part that all requests of one kind to one origin have in common. It is encoded once, for each version of HTTP.
 
 use super::fields::Fields;
 use crate::plan::{Auth, Plan, RequestPlan, Route};
@@ -12,7 +12,8 @@ use wire::url::Origin;
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestTemplate {
     pub http1: Http1Head,
-    /// The same for HTTP/2; `None` when it is not used, or when the fields cannot be sent with it, which is a defect.
+    /// The same for HTTP/2; `None` if HTTP/2 is not used. (It is also `None` if the fields cannot be sent with HTTP/2, which is
+    /// a defect.)
     pub http2: Option<Box<Http2Head>>,
     /// The fixed fields that a signature covers; `None` for origins that get no signature.
     pub signed: Option<Box<SignedFields>>,
@@ -20,16 +21,16 @@ pub(in crate::run_loop) struct RequestTemplate {
     pub sends_session: bool,
 }
 
-/// The fixed part of what a signature covers.
+/// The fixed part of the data that a signature covers.
 #[derive(Debug)]
 pub(in crate::run_loop) struct SignedFields {
     pub method: Box<str>,
-    /// `Host` and the fields of S3.
+    /// The values of `Host` and of the fields of S3.
     pub fields: Vec<(Box<str>, Box<[u8]>)>,
 }
 
 impl RequestTemplate {
-    /// Returns the template of `request` for `origin`. `trusted` origins are those that the user named: only these get
+    /// Returns the template of `request` for `origin`. `trusted` states that the user named this origin. Only such origins get
     /// credentials.
     pub fn new(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Self {
         let fields = fixed_fields(plan, request, origin, trusted);
@@ -50,7 +51,7 @@ impl RequestTemplate {
     }
 }
 
-/// The header fields that every such request has: those with credentials come last.
+/// Returns the header fields that every request of this kind has. Those with credentials come last.
 fn fixed_fields(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Fields {
     let (mut fields, mut credentials) = (Fields::default(), Fields::default());
     if let Route::Proxy { authorization: Some(value), .. } = &plan.connections.route {

@@ -1,7 +1,7 @@
-//! The body of a request while it is sent: generated or read piece by piece, framed, and counted as the kernel takes it.
+//! The body of a request while it is sent. It is generated or read piece by piece, framed, and counted as the kernel takes it.
 //!
-//! A body is never held in memory. What the kernel does not take of a piece waits with its connection, one piece at most. A
-//! body with `Content-Length` does not even need that: the bytes are generated again.
+//! A body is never held in memory as a whole. If the kernel does not take all of a piece, the rest of the piece is kept with
+//! its connection. A body with `Content-Length` does not even need that, because its bytes are generated again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
 use measure::Instant;
@@ -12,11 +12,11 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use wire::sigv4::ChunkEncoder;
 
-/// Data bytes of a piece. S3 requires chunks of at least 8 KiB. Larger pieces save system calls.
+/// Data bytes in a piece. S3 requires chunks of at least 8 KiB, and larger pieces save system calls.
 pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that one connection sends before other connections get their turn.
+/// The most pieces that one connection sends before other connections get their turn.
 pub(in crate::run_loop) const PIECES_MAX: usize = 16;
-/// Time for which the client waits for `100 Continue` before it sends the body anyway (curl's default).
+/// Time for which the client waits for `100 Continue`. After that it sends the body anyway, like curl by default.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// The framing of a body.
@@ -36,11 +36,11 @@ enum Stage {
         until: Instant,
     },
     Sending,
-    /// The kernel has all of it.
+    /// The kernel has taken the whole body.
     Sent,
-    /// The response came first: the rest is not sent.
+    /// The response arrived before the body was sent, so the rest is not sent.
     Stopped,
-    /// The connection broke: the rest cannot be sent.
+    /// The connection broke, so the rest cannot be sent.
     Broken,
 }
 
@@ -50,15 +50,16 @@ pub(in crate::run_loop) struct Upload {
     frame: Frame,
     stage: Stage,
     file: Option<File>,
-    /// Data bytes of the whole body.
+    /// Number of data bytes in the whole body.
     total: u64,
-    /// Data bytes in pieces so far.
+    /// Number of data bytes that were put into pieces so far.
     framed: u64,
-    /// Data bytes that the kernel, or TLS, has taken.
+    /// Number of data bytes that the kernel or TLS has taken.
     taken: u64,
     /// `true` once the last piece has been made.
     ended: bool,
-    /// Of what waits to be sent: the bytes before the data of its piece, and the data.
+    /// Number of waiting bytes before the data of the current piece: framing, or the head. The next field is the number of
+    /// waiting data bytes.
     before: usize,
     data: usize,
 }
@@ -85,7 +86,7 @@ impl BodySource<'_> {
         self.whole_size()
     }
 
-    /// Returns the size of the whole body, of which a part may be sent.
+    /// Returns the size of the whole body, even if only a part of it is sent.
     pub fn whole_size(&self) -> u64 {
         match (&self.body.source, self.subject) {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
@@ -130,13 +131,14 @@ fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
 }
 
 impl Upload {
-    /// Returns a body of `total` bytes that is to be sent. With `continue_until`, it waits until then for `100 Continue`.
+    /// Returns a body of `total` bytes that is to be sent. If `continue_until` is given, the body waits until then for `100
+    /// Continue`.
     pub fn new(total: u64, frame: Frame, continue_until: Option<Instant>) -> Self {
         let stage = continue_until.map_or(Stage::Sending, |until| Stage::AwaitingContinue { until });
         Self { frame, stage, file: None, total, framed: 0, taken: 0, ended: false, before: 0, data: 0 }
     }
 
-    /// Removes the framing in chunks: HTTP/2 has its own.
+    /// Removes the framing in chunks, because HTTP/2 has its own framing.
     pub fn remove_chunks(&mut self) {
         if matches!(self.frame, Frame::Chunked) {
             self.frame = Frame::Length;
@@ -153,7 +155,7 @@ impl Upload {
         self.taken
     }
 
-    /// Returns whether the kernel has all of it.
+    /// Returns whether the kernel has taken the whole body.
     pub fn is_sent(&self) -> bool {
         self.stage == Stage::Sent
     }
@@ -183,26 +185,26 @@ impl Upload {
         }
     }
 
-    /// Stops sending: the response has come.
+    /// Stops sending, because the response has arrived.
     pub fn stop(&mut self) {
         if self.is_under_way() {
             self.stage = Stage::Stopped;
         }
     }
 
-    /// Stops sending: the connection broke.
+    /// Stops sending, because the connection broke.
     pub fn break_off(&mut self) {
         if self.is_under_way() {
             self.stage = Stage::Broken;
         }
     }
 
-    /// Returns whether the connection broke before all of it was sent.
+    /// Returns whether the connection broke before the whole body was sent.
     pub fn is_broken(&self) -> bool {
         self.stage == Stage::Broken
     }
 
-    /// Marks the body as sent if its last piece was made. Returns whether it was not marked before.
+    /// Marks the body as sent if its last piece was made. Returns whether this call marked it.
     pub fn mark_sent(&mut self) -> bool {
         let newly_sent = self.stage == Stage::Sending && self.ended;
         if newly_sent {
@@ -211,7 +213,7 @@ impl Upload {
         newly_sent
     }
 
-    /// Notes that a head of `bytes` bytes goes out before the first piece.
+    /// Notes that a head of `bytes` bytes is sent before the first piece.
     pub fn follow_head(&mut self, bytes: usize) {
         self.before = bytes;
     }
@@ -271,7 +273,7 @@ impl Upload {
         }
     }
 
-    /// Notes that `bytes` of what waits were taken. Returns how many of them are data.
+    /// Notes that `bytes` of the waiting bytes were taken. Returns how many of them are data.
     pub fn take(&mut self, bytes: usize) -> usize {
         let before = bytes.min(self.before);
         self.before -= before;
@@ -281,7 +283,7 @@ impl Upload {
         data
     }
 
-    /// Returns whether the `left` bytes of a piece need not be kept, because they can be generated again. Then the next piece
+    /// Returns whether the `left` bytes of a piece need not be kept, because they can be generated again. If so, the next piece
     /// begins with them.
     pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
@@ -294,7 +296,7 @@ impl Upload {
     }
 }
 
-/// Returns the SHA-256 of a body, from its pieces.
+/// Returns the SHA-256 of a body, whose pieces `next` appends.
 pub(in crate::run_loop) fn digest(mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>) -> io::Result<[u8; 32]> {
     let (mut hash, mut piece) = (Sha256::new(), Vec::new());
     while next(&mut piece)? {
@@ -316,7 +318,7 @@ mod tests {
         BodySource { body, targets, subject: Subject::Target(0), key, own: &[], slice: None }
     }
 
-    /// Sends a body to a kernel that takes as many bytes of each piece as `takes` says.
+    /// Sends a body to a simulated kernel, which takes as many bytes of each piece as `takes` states.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());

@@ -1,11 +1,11 @@
-//! Consumers of the body of a response while it comes.
+//! Consumers of a response body, which get it piece by piece as it arrives.
 
 use super::digest::BodyDigest;
 use crate::plan::MESSAGE_BYTES_MAX;
 use content::{Mismatch, Verifier};
 use wire::gateway;
 
-/// Bytes that are kept of an error message.
+/// The most bytes that are kept of an error message.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
 /// The consumer of a response's body.
@@ -13,31 +13,31 @@ const ERROR_BYTES_MAX: usize = 64 << 10;
 pub(in crate::run_loop) enum BodySink<'p> {
     #[default]
     Discard,
-    /// Compares it with the content of its object.
+    /// Compares the body with the content of its object.
     Compare(Verifier<'p>),
-    /// Keeps it until it is complete.
+    /// Keeps the body until it is complete.
     Keep(Vec<u8>),
     /// Keeps the beginning of an error message.
     Error(Vec<u8>),
-    /// Hashes it.
+    /// Hashes the body.
     Digest(Box<BodyDigest>),
-    /// Checks a CAR or a block of a gateway.
+    /// Checks a CAR or a block from a gateway.
     Gateway(Box<gateway::Check>),
 }
 
-/// A reason for which a body is not read any further.
+/// A reason why a body is not read any further.
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) enum BodyFault {
-    /// It differs from the content of its object.
+    /// The body differs from the content of its object.
     Differs(Mismatch),
-    /// It is not what was requested of a gateway.
+    /// The body is not what was requested from a gateway.
     Gateway(gateway::Fault),
-    /// It is too large to be kept.
+    /// The body is too large to be kept.
     TooLarge,
 }
 
 impl BodySink<'_> {
-    /// Returns whether the bytes are read, so that they cannot be discarded in the kernel.
+    /// Returns whether the bytes are needed, so that they cannot be discarded in the kernel.
     #[inline]
     pub fn reads(&self) -> bool {
         !matches!(self, Self::Discard)
@@ -46,14 +46,14 @@ impl BodySink<'_> {
     /// Takes the next piece.
     ///
     /// # Errors
-    /// When it is not what it should be, or too much.
+    /// When the body is wrong or too large.
     #[inline]
     pub fn take(&mut self, piece: &[u8]) -> Result<(), BodyFault> {
         match self {
             Self::Discard => Ok(()),
             Self::Compare(verifier) => verifier.check(piece).map_err(BodyFault::Differs),
             Self::Error(message) => {
-                // Some servers send blanks first, to keep the connection alive.
+                // Some servers send white space first, to keep the connection alive.
                 let piece = if message.is_empty() { piece.trim_ascii_start() } else { piece };
                 let room = ERROR_BYTES_MAX - message.len();
                 message.extend_from_slice(&piece[..piece.len().min(room)]);

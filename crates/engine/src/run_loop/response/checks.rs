@@ -5,12 +5,12 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::range::ByteRange;
 use wire::response::{Head, RangeField};
 
-/// The request, as far as its response is judged by it.
+/// The properties of a request by which its response is judged.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Expected {
     pub range: Option<ByteRange>,
     pub follow: Follow,
-    /// Size of the object, when it is known and the whole object was requested.
+    /// Size of the object, if it is known and the whole object was requested.
     pub size: Option<u64>,
     /// One bit for each required header field that the response has.
     pub headers_matched: u128,
@@ -19,7 +19,7 @@ pub(in crate::run_loop) struct Expected {
 /// The next step of an attempt, once the head of its response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum AfterHead {
-    /// Reads the body; the attempt succeeds unless something is wrong with it.
+    /// Reads the body. The attempt succeeds unless something is wrong with the body.
     Read,
     /// Reads the body so that the connection can be kept, then fails with this outcome.
     ReadAndFail(AttemptOutcome),
@@ -99,8 +99,8 @@ fn object_size(head: &Head) -> Option<u64> {
     }
 }
 
-/// Returns the range that a server has to send for `wanted`: one that reaches beyond the object ends with it (RFC 9110
-/// §14.1.2).
+/// Returns the range that a server has to send for `wanted`. A range that reaches beyond the object ends where the object ends
+/// (RFC 9110 §14.1.2).
 pub(in crate::run_loop) fn expected_range(wanted: ByteRange, head: &Head) -> ByteRange {
     object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(cause(judged(206, &found("bytes 10-14/100"), None)), Cause::UnrequestedPartial);
         let parts = [("content-type", "multipart/byteranges; boundary=x")];
         assert_eq!(cause(judged(206, &parts, range)), Cause::MultipartRange);
-        assert!(matches!(judged(200, &[], range), AfterHead::Close(_)), "the whole object is not read");
+        assert!(matches!(judged(200, &[], range), AfterHead::Close(_)), "the whole object must not be read");
         assert_eq!(cause(judged(416, &found("bytes */5"), range)), Cause::RangeBeyondEnd);
         assert_eq!(cause(judged(416, &found("bytes */50"), range)), Cause::RangeRefused);
     }

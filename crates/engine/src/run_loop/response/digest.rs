@@ -11,7 +11,7 @@ const NO_HASH: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, 
 #[derive(Debug)]
 pub(in crate::run_loop) struct BodyDigest {
     hasher: checksum::Hasher,
-    /// `None` when the checksum comes in a trailer.
+    /// The expected checksum; `None` if it will arrive in a trailer.
     expected: Option<Checksum>,
     algorithm: Algorithm,
 }
@@ -20,7 +20,7 @@ impl BodyDigest {
     /// Begins to hash the body of a response.
     ///
     /// # Errors
-    /// When the response has nothing that its body could be compared with.
+    /// When the response has no checksum with which its body could be compared.
     pub fn begin(wanted: &ExpectedChecksum, values: &HeaderValues) -> Result<Self, AttemptOutcome> {
         let expected = match wanted {
             ExpectedChecksum::Given(checksum) => Some(*checksum),
@@ -37,7 +37,7 @@ impl BodyDigest {
         self.hasher.update(piece);
     }
 
-    /// Returns the outcome of a complete body. `message` gets the two checksums when they differ.
+    /// Returns the outcome of a complete body. If the checksums differ, writes both to `message`.
     pub fn finish<'t>(
         self,
         mut trailers: impl Iterator<Item = (&'t [u8], &'t [u8])>,

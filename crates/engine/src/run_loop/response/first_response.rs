@@ -1,5 +1,5 @@
-//! The first response of a run: the properties of the server that it shows, and the length that later bodies are compared with,
-//! as ab does.
+//! The first response of a run. It shows properties of the server, and the lengths of later bodies are compared with its
+//! length, as in ab.
 
 use crate::control::Control;
 use crate::plan::{Pick, Plan, Then};
@@ -11,11 +11,11 @@ use wire::message::Version;
 pub struct FirstResponse {
     /// The `Server` header.
     pub software: Option<String>,
-    /// The address that the connection went to.
+    /// The address to which the connection was opened.
     pub address: String,
     /// Status code.
     pub status: u16,
-    /// Body bytes.
+    /// Number of body bytes.
     pub body_bytes: u64,
     /// HTTP version of the response.
     pub version: Version,
@@ -35,7 +35,7 @@ impl FirstResponse {
     }
 }
 
-/// Waits for the first good response.
+/// The state of waiting for the first good response.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FirstResponseWatch<'p> {
     /// The `Server` header of the response that is being read.
@@ -45,32 +45,32 @@ pub(in crate::run_loop) struct FirstResponseWatch<'p> {
 }
 
 impl<'p> FirstResponseWatch<'p> {
-    /// Returns the watch before the first response.
+    /// Returns the state before the first response.
     pub fn new(plan: &Plan, control: &'p Control) -> Self {
         Self { software: None, found: None, length: FirstLength::new(plan, control) }
     }
 
-    /// Returns where the `Server` header goes, while no good response has come.
+    /// Returns the place for the value of `Server`, as long as there was no good response.
     #[inline]
     pub fn software_wanted(&mut self) -> Option<&mut Option<String>> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
     }
 
-    /// Returns whether the length of a complete body differs from that of the first one.
+    /// Returns whether the length of a complete body differs from that of the first complete response.
     #[inline]
     pub fn length_differs(&mut self, body_bytes: u64) -> bool {
         self.length.differs(body_bytes)
     }
 }
 
-/// The length that bodies are compared with.
+/// The length with which bodies are compared.
 #[derive(Debug)]
 enum FirstLength<'p> {
-    /// Requests differ, or responses have no body: lengths are not compared.
+    /// Lengths are not compared, because requests differ or responses have no body.
     NotCompared,
-    /// This thread has had no response yet. Another one may have.
+    /// This thread has had no response yet, but another thread may have.
     Awaited(&'p Control),
-    /// The length of the run's first complete response, whatever its status.
+    /// The length of the run's first complete response, with any status.
     Known(u64),
 }
 
@@ -79,7 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether the length of a complete body differs from that of the first one, which it may be itself.
+    /// Returns whether the length of a complete body differs from that of the first complete response. It may be the first one
+    /// itself.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {
@@ -94,7 +95,7 @@ impl<'p> FirstLength<'p> {
     }
 }
 
-/// Returns whether all operations make the same request for the same object, by a method whose responses have bodies.
+/// Returns whether all operations make the same request for the same object, with a method whose responses have bodies.
 fn is_comparable(plan: &Plan) -> bool {
     let [request] = plan.mix.requests() else { return false };
     let same_object = match request.pick {

@@ -1,4 +1,4 @@
-//! The judgement of a complete head, and what happens to the body that follows it.
+//! The judgement of a complete head, and the decision about the body that follows it.
 
 use super::body::BodySink;
 use super::checks::{self, AfterHead};
@@ -20,7 +20,7 @@ use wire::response::{Encoding, Head};
 
 /// A body from this size on is large.
 const LARGE_BODY: u64 = 64 * 1024;
-/// Bytes of the body of an error or a redirect that are read to keep its connection.
+/// The most bytes of an error's or redirect's body that are read to keep the connection.
 const UNWANTED_BODY_MAX: u64 = 1 << 20;
 
 const RESPONSE_BEFORE_BODY: AttemptOutcome =
@@ -30,7 +30,7 @@ const OBJECT_CHANGED: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ObjectChanged, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Judges the head of an exchange's response, which is complete. Returns an outcome when the body is not read.
+    /// Judges the complete head of an exchange's response. If the body is not to be read, returns the outcome of the attempt.
     pub(in crate::run_loop) fn judge_head(&mut self, id: ExchangeId, headers_matched: u128) -> Option<AttemptOutcome> {
         let exchange = self.pool.running(id)?;
         let op = self.slots.op_mut(exchange.slot)?;
@@ -50,8 +50,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(upload) = &mut exchange.upload
             && !upload.is_sent()
         {
-            // Nothing that is sent from now on can change the response. Whether sending failed before the response was read
-            // is a matter of timing, and must not matter.
+            // Nothing that is sent from now on can change the response, so sending stops. The outcome must not depend on
+            // whether sending failed before the response was read, because that is only a matter of timing.
             upload.stop();
             exchange.unsent.clear();
             if after == AfterHead::Read {
@@ -76,7 +76,7 @@ impl<N: Network> RunLoop<'_, N> {
                     op.body = BodySink::Error(Vec::new());
                 }
             }
-            // The server that sends the final response is the one to report.
+            // The server to report is the one that sends the final response.
             AfterHead::Redirect => self.first_response.software = None,
             AfterHead::ReadAndFail(_) | AfterHead::Close(_) => {}
         }
@@ -89,7 +89,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether a body has exceeded the size that it should have.
+    /// Returns whether a body is longer than it should be.
     #[inline]
     pub(in crate::run_loop) fn is_too_long(&mut self, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.running(id) else { return false };
@@ -102,7 +102,7 @@ impl<N: Network> RunLoop<'_, N> {
         most.is_some_and(|most| exchange.reader.body_bytes() > most)
     }
 
-    /// Ends the attempt of a body that has exceeded its size.
+    /// Ends an attempt whose body is longer than it should be.
     pub(in crate::run_loop) fn cut_too_long(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
         let Some(op) = self.slots.op(exchange.slot) else { return };
@@ -120,7 +120,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Flags properties of a head that are unusual but no error.
+/// Flags properties of a head that are unusual but not errors.
 #[inline]
 fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &mut Flags) {
     let peculiarities = [
@@ -135,8 +135,8 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
     }
 }
 
-/// Refines the result of [`checks::judge_head`]: an object that the run wrote may be lost, and one that is read in ranges may
-/// have changed.
+/// Refines the result of [`checks::judge_head`] in two cases: an object that the run wrote is lost, or an object that is read
+/// in ranges has changed.
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
@@ -151,11 +151,11 @@ fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl F
     }
 }
 
-/// Returns what happens to the body of a good response. `encoded` is whether its bytes are not those of the object, because
-/// the user asked for an encoding.
+/// Returns the consumer of a good response's body. `encoded` states that its bytes are not those of the object, because the
+/// user asked for an encoding.
 ///
 /// # Errors
-/// When the body cannot be compared with anything.
+/// When there is nothing with which the body could be compared.
 #[inline]
 fn body_sink<'p>(
     plan: &'p Plan,
@@ -166,7 +166,7 @@ fn body_sink<'p>(
 ) -> Result<BodySink<'p>, AttemptOutcome> {
     let request = &plan.mix.requests()[op.request];
     Ok(match &request.response_body {
-        // S3 may report in the body of a 200 that something has failed.
+        // S3 may report a failure in the body of a 200.
         ResponseBody::Discarded if !request.is_safe() && speaks_s3(plan) => BodySink::Error(Vec::new()),
         ResponseBody::Discarded => BodySink::Discard,
         ResponseBody::Hashed(wanted) => BodySink::Digest(Box::new(BodyDigest::begin(wanted, values)?)),
@@ -181,7 +181,7 @@ fn body_sink<'p>(
     })
 }
 
-/// Returns the check of what a gateway sends for the operation's target.
+/// Returns the check of a gateway's response for the operation's target.
 fn gateway_sink<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<BodySink<'p>, AttemptOutcome> {
     const UNVERIFIABLE: AttemptOutcome =
         AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);

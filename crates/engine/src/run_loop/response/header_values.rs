@@ -1,15 +1,15 @@
-//! The values of header fields that the outcome of a response depends on.
+//! The values of header fields on which the outcome of a response depends.
 
 use crate::plan::{Auth, Plan, RequestPlan, ResponseBody};
 use wire::checksum::{self, Algorithm, Checksum};
 
-/// Bytes of a field's value that are kept.
+/// The most bytes that are kept of a field's value.
 const VALUE_BYTES_MAX: usize = 256;
 
 /// The header values of the response that is being read.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct HeaderValues {
-    /// `true` if more than `Retry-After` matters to this run.
+    /// `true` if this run needs other fields than `Retry-After`, too.
     all: bool,
     pub date: Vec<u8>,
     pub retry_after: Vec<u8>,
@@ -21,14 +21,14 @@ pub(in crate::run_loop) struct HeaderValues {
 }
 
 impl HeaderValues {
-    /// Returns empty values, for the fields that matter to a plan.
+    /// Returns empty values, for the fields that a plan needs.
     pub fn new(plan: &Plan) -> Self {
         let needs =
             |request: &RequestPlan| request.range.is_some() || matches!(request.response_body, ResponseBody::Hashed(_));
         Self { all: speaks_s3(plan) || plan.mix.requests().iter().any(needs), ..Self::default() }
     }
 
-    /// Removes the values of the response before.
+    /// Removes the values of the previous response.
     #[inline]
     pub fn clear(&mut self) {
         self.retry_after.clear();
@@ -39,7 +39,7 @@ impl HeaderValues {
         }
     }
 
-    /// Notes a field if it matters.
+    /// Notes a field if its value is needed.
     #[inline]
     pub fn add(&mut self, name: &[u8], value: &[u8]) {
         if self.all || name.len() == b"retry-after".len() {

@@ -1,38 +1,39 @@
-//! The header fields of a response that a run asks about.
+//! The header fields of a response that a run needs.
 
 use super::header_values::HeaderValues;
 use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
 
-/// Bytes of a `Server` header that are kept.
+/// The most bytes that are kept of a `Server` header.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
 /// The longest ETag that is kept. Longer ones are ignored.
 const ETAG_BYTES_MAX: usize = 1024;
 
-/// The bit for an object's name.
+/// The bit that is set when the ETag is the object's name.
 const NAME_BIT: u128 = 1 << (u128::BITS - 1);
-const _: () = assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each field has a bit, and the name has one");
+const _: () =
+    assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each required field needs a bit, and so does the name");
 
-/// Notes the few header fields that matter.
+/// A watch that notes the few header fields that a run needs.
 pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
     values: &'a mut HeaderValues,
-    /// Place for the `Server` header, as long as it is wanted.
+    /// Place for the value of `Server`, as long as it is needed.
     software: Option<&'a mut Option<String>>,
-    /// Place for the ETag, when it is wanted.
+    /// Place for the ETag, if it is needed.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
-    /// The object's name, where the ETag has to be it, and whether the ETag may be that of an encoded body.
+    /// The object's name, if the ETag must be equal to it, and whether the ETag may be that of an encoded body.
     named: Option<(&'a str, bool)>,
-    /// One bit for each wanted field that came. The last bit is for the name.
+    /// One bit for each required field that the response has. The last bit is for the name.
     pub matched: u128,
-    /// Only the fields of [`HeaderValues`] matter.
+    /// `true` if only the fields of [`HeaderValues`] are needed.
     values_only: bool,
 }
 
 impl<'a> HeaderWatch<'a> {
-    /// Returns a watch of the response to a request of the mix for a subject.
+    /// Returns a watch for the response to a request, given by its index in the mix and its subject.
     pub fn new(
         plan: &'a Plan,
         (request, subject): (usize, Subject),
@@ -49,7 +50,7 @@ impl<'a> HeaderWatch<'a> {
         Self { group_by, group_value, values, software, etag, wanted, named, matched: 0, values_only }
     }
 
-    /// Notes a field if it matters.
+    /// Notes a field if it is needed.
     #[inline]
     pub fn add(&mut self, name: &[u8], value: &[u8]) {
         self.values.add(name, value);
@@ -88,7 +89,7 @@ impl<'a> HeaderWatch<'a> {
     }
 }
 
-/// Returns the name of an object of a list: the last part of its path.
+/// Returns the name of a listed object, which is the last part of its path.
 fn name<'a>(plan: &'a Plan, checks: &Checks, subject: Subject) -> Option<(&'a str, bool)> {
     let Subject::Target(index) = subject else { return None };
     let path = plan.targets.items().get(usize::try_from(index).ok()?)?.target.split('?').next()?;

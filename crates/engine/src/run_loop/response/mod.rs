@@ -1,7 +1,7 @@
-//! Judgement of responses: from status, header fields and body to an outcome. Most of it are pure functions.
+//! Judgement of responses: the outcome that follows from status, header fields and body. Most functions here are pure.
 //!
-//! `checks` decides by status, range and size; `header_values`, `refusal`, `digest` and `object_states` by metadata of
-//! the response; `transport_failures` by how the connection failed; `head` puts it together when a head is complete.
+//! `checks` judges status, range and size. `header_values`, `refusal`, `digest` and `object_states` use metadata of the
+//! response. `transport_failures` judges failures of the connection. `head` combines these when a head is complete.
 
 pub(in crate::run_loop) mod body;
 pub(in crate::run_loop) mod checks;
@@ -20,9 +20,9 @@ use measure::AttemptOutcome;
 
 /// The result of reading from a connection once.
 pub(in crate::run_loop) enum ReadStep {
-    /// There may be more to read at once.
+    /// There may be more to read right now.
     More,
-    /// Everything that had come is read.
+    /// Everything that had arrived is read.
     Drained,
     /// The attempt has ended.
     Over,
@@ -31,7 +31,7 @@ pub(in crate::run_loop) enum ReadStep {
 /// The result of parsing pieces of a response.
 #[derive(Default)]
 pub(in crate::run_loop) struct Parsed {
-    /// Body bytes in them.
+    /// Number of body bytes in the pieces.
     pub body: usize,
     pub end: ParsedEnd,
 }
@@ -41,8 +41,8 @@ pub(in crate::run_loop) struct Parsed {
 pub(in crate::run_loop) enum ParsedEnd {
     #[default]
     Incomplete,
-    /// The response is complete; `excess` bytes came after it.
+    /// The response is complete, and `excess` bytes arrived after it.
     Complete { excess: usize },
-    /// The rest is not read.
+    /// The attempt ends with this outcome, and the rest of the response is not read.
     Cut(AttemptOutcome),
 }

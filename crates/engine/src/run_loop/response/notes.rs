@@ -9,7 +9,7 @@ use crate::run_loop::operation::op::Op;
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 
-/// Bytes of what was received that an example keeps.
+/// The most received bytes that an example keeps.
 const DETAIL_BYTES_MAX: usize = 64;
 
 const CONTENT_DIFFERS: AttemptOutcome =
@@ -17,19 +17,19 @@ const CONTENT_DIFFERS: AttemptOutcome =
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
-/// Notes on the current response. One set serves a whole thread: a head is judged as soon as it is complete, and a failure is
-/// recorded as soon as it is known.
+/// Notes on the current response. One instance is enough for a thread, because a head is judged as soon as it is complete, and
+/// a failure is recorded as soon as it is known.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ResponseNotes {
-    /// Header values that outcomes depend on.
+    /// Header values on which outcomes depend.
     pub values: HeaderValues,
     /// The value of the header that results are broken down by.
     pub group_value: Vec<u8>,
-    /// The first difference of the last body that differed from its object.
+    /// The first difference between the last body that was wrong and its object.
     pub mismatch: Option<Mismatch>,
     /// The explanation of a failure, for its example.
     pub message: String,
-    /// Bytes that show a failure, for its example where there is no explanation.
+    /// Received bytes that show the failure, for an example that has no explanation.
     detail: Vec<u8>,
 }
 
@@ -45,14 +45,14 @@ impl ResponseNotes {
         }
     }
 
-    /// Forgets the header values of the response before.
+    /// Removes the header values of the previous response.
     #[inline]
     pub fn clear_head(&mut self) {
         self.group_value.clear();
         self.values.clear();
     }
 
-    /// Forgets the failure that was recorded.
+    /// Removes the notes on a failure after it was recorded.
     #[inline]
     pub fn clear_failure(&mut self) {
         self.message.clear();
@@ -65,8 +65,8 @@ impl ResponseNotes {
         self.detail.extend_from_slice(&bytes[..bytes.len().min(DETAIL_BYTES_MAX)]);
     }
 
-    /// Returns a watch that notes the header fields of the response to `op`. `software` is where the `Server` header goes,
-    /// as long as it is wanted.
+    /// Returns a watch that notes the header fields of the response to `op`. `software` is the place for the value of `Server`,
+    /// as long as it is needed.
     #[inline]
     pub fn watch<'a>(
         &'a mut self,
@@ -79,7 +79,7 @@ impl ResponseNotes {
         HeaderWatch::new(plan, request, &mut self.group_value, &mut self.values, software, etag)
     }
 
-    /// Returns the outcome of a body that is not what it should be.
+    /// Returns the outcome for a body that is wrong.
     pub fn of_body_fault(&mut self, fault: BodyFault) -> AttemptOutcome {
         match fault {
             BodyFault::Gateway(fault) => {
@@ -99,7 +99,7 @@ impl ResponseNotes {
         self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers)
     }
 
-    /// Returns what an example of a failure shows besides its cause.
+    /// Returns the text that an example of a failure shows in addition to its cause.
     pub fn explain(&self, outcome: AttemptOutcome) -> String {
         let shows_bytes = matches!(
             outcome.class,

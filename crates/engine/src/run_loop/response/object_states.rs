@@ -1,4 +1,5 @@
-//! The states of objects that responses have shown, to notice when an object changes between two ranges of it.
+//! The states of objects as responses have shown them. They are kept to notice when an object changes between two requests for
+//! ranges of it.
 
 use super::header_values::HeaderValues;
 use crate::plan::Subject;
@@ -6,10 +7,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wire::response::{Head, RangeField};
 
-/// Objects whose state a thread remembers.
+/// The most objects whose state a thread remembers.
 const OBJECTS_MAX: usize = 100_000;
 
-/// The first known state of each object, by the origin that returned it.
+/// The first known state of each object at each origin.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct ObjectStates(HashMap<(Subject, usize), ObjectState>);
 
@@ -22,7 +23,8 @@ struct ObjectState {
 }
 
 impl ObjectStates {
-    /// Notes the state that a response with a range shows. Returns whether it differs from that of an earlier response.
+    /// Notes the state of the object that a response with a range shows. Returns whether it differs from the state in an
+    /// earlier response.
     pub fn differs(&mut self, subject: Subject, origin: usize, head: &Head, values: &HeaderValues) -> bool {
         let RangeField::Valid(range) = head.content_range else { return false };
         let etag = (!values.etag.is_empty()).then(|| {

@@ -1,18 +1,18 @@
-//! The response of an exchange as far as it has come, for both versions of HTTP.
+//! The part of an exchange's response that has arrived so far, for both versions of HTTP.
 
 use crate::run_loop::invariant::Invariant;
 use http::HeaderMap;
 use wire::message::{Reading, Truncated};
 use wire::response::{Head, RequestKind, ResponseReader};
 
-/// Parses responses of HTTP/1, or keeps the contents of the frames of HTTP/2.
+/// A reader that parses HTTP/1 responses, or keeps the values from HTTP/2 frames.
 #[derive(Debug)]
 pub(in crate::run_loop) enum Reader {
     Http1(ResponseReader),
     Http2(StreamReader),
 }
 
-/// A response on a stream, as far as its frames have come.
+/// The part of a stream's response whose frames have arrived.
 #[derive(Debug)]
 pub(in crate::run_loop) struct StreamReader {
     pub kind: RequestKind,
@@ -47,7 +47,7 @@ impl StreamReader {
         self.body_bytes += bytes;
     }
 
-    /// Sets the trailers, which the session limits to the size of a head.
+    /// Sets the trailers. The session limits them to the size of a head.
     pub fn set_trailers(&mut self, fields: HeaderMap) {
         self.trailers = fields;
     }
@@ -58,27 +58,27 @@ impl StreamReader {
 }
 
 impl Reader {
-    /// Returns a reader for responses of HTTP/1.
+    /// Returns a reader for HTTP/1 responses.
     pub fn http1() -> Self {
         Self::Http1(ResponseReader::new())
     }
 
-    /// Returns a reader for responses of HTTP/2.
+    /// Returns a reader for HTTP/2 responses.
     pub fn http2() -> Self {
         Self::Http2(StreamReader::new())
     }
 
-    /// Returns the reader of a connection of HTTP/1, which it must be.
+    /// Returns the parser of HTTP/1 responses. This must be an HTTP/1 reader.
     #[inline]
     pub fn http1_mut(&mut self) -> Option<&mut ResponseReader> {
         let reader = if let Self::Http1(reader) = self { Some(reader) } else { None };
-        reader.assert_some("a response of HTTP/1 comes on a connection of its own")
+        reader.assert_some("an HTTP/1 response is read by an HTTP/1 reader")
     }
 
-    /// Returns the reader of a stream, which it must be.
+    /// Returns the reader of a stream. This must be an HTTP/2 reader.
     pub fn http2_mut(&mut self) -> Option<&mut StreamReader> {
         let reader = if let Self::Http2(reader) = self { Some(reader) } else { None };
-        reader.assert_some("frames of a response come on a stream")
+        reader.assert_some("the frames of a response are read by the reader of a stream")
     }
 
     /// Starts the response to a request of this kind.
@@ -90,14 +90,14 @@ impl Reader {
         }
     }
 
-    /// Keeps the trailer fields of the response. Those of HTTP/2 are always kept.
+    /// Makes the reader keep the trailer fields of the response. With HTTP/2, they are always kept.
     pub fn keep_trailers(&mut self) {
         if let Self::Http1(reader) = self {
             reader.keep_trailers();
         }
     }
 
-    /// Returns names and values of the trailer fields that were kept.
+    /// Returns the names and values of the trailer fields that were kept.
     pub fn trailers(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let (http1, http2) = match self {
             Self::Http1(reader) => (Some(reader), None),
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Returns the part that is being read.
+    /// Returns the part of the response that is being read.
     #[inline]
     pub fn phase(&self) -> Reading {
         match self {
@@ -127,7 +127,7 @@ impl Reader {
         }
     }
 
-    /// Returns whether no byte of a response has come.
+    /// Returns whether no byte of the response has arrived.
     #[inline]
     pub fn is_untouched(&self) -> bool {
         match self {
@@ -136,7 +136,8 @@ impl Reader {
         }
     }
 
-    /// Returns whether a head has begun without being complete; `false` on a stream, where heads come in one piece.
+    /// Returns whether a head has begun but is not complete. On a stream, the result is always `false`, because the session
+    /// returns only complete heads.
     #[inline]
     pub fn is_within_head(&self) -> bool {
         match self {
@@ -154,7 +155,8 @@ impl Reader {
         }
     }
 
-    /// Returns how many body bytes come next that need no parsing; 0 on a stream, whose frames have to be parsed.
+    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream this is 0, because frames have to be
+    /// parsed.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         match self {
@@ -163,7 +165,7 @@ impl Reader {
         }
     }
 
-    /// Returns how many interim (1xx) heads came before the final one.
+    /// Returns how many interim (1xx) heads arrived so far.
     #[inline]
     pub fn interim(&self) -> u32 {
         match self {

@@ -1,6 +1,6 @@
-//! Refusals by servers: the values in their heads and the error messages in their bodies.
+//! Refusals by servers: the values in the heads and the error messages in the bodies of such responses.
 //!
-//! Outcomes depend on a closed set of codes and values, never on text, which is only shown.
+//! Outcomes depend on a closed set of codes and values, never on text. Text is only shown.
 
 use super::body::BodySink;
 use super::header_values::HeaderValues;
@@ -9,22 +9,22 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::date::http_seconds;
 use wire::s3::{ErrorBody, ErrorCode};
 
-/// Characters of a server's message that an example shows.
+/// The most characters of a server's message that an example shows.
 const SHOWN_CHARACTERS_MAX: usize = 200;
-/// The longest `Retry-After` that is noted: a day.
+/// The longest `Retry-After` that is noted, in seconds: a day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
-/// The head of a refusal.
+/// The values from the head of a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::run_loop) struct Refusal {
-    /// Seconds by which the server's clock is ahead of ours.
+    /// Seconds by which the server's clock is ahead of this host's clock.
     ahead: Option<i64>,
-    /// Seconds to wait.
+    /// Seconds to wait, from `Retry-After`.
     retry_after: Option<u64>,
 }
 
 impl Refusal {
-    /// Reads the head of a refusal. `wall` is our time when the request was sent, in seconds since 1970.
+    /// Reads the head of a refusal. `wall` is this host's time when the request was sent, in seconds since 1970.
     pub fn of(values: &HeaderValues, wall: u64) -> Self {
         let until = || http_seconds(&values.retry_after).map(|at| at.saturating_sub(wall));
         let seconds = std::str::from_utf8(&values.retry_after).ok().and_then(|text| text.trim().parse().ok());
@@ -35,7 +35,7 @@ impl Refusal {
         }
     }
 
-    /// Adds what explains `outcome` to the server's message.
+    /// Adds the values that explain `outcome` to the server's message.
     fn explain(self, outcome: AttemptOutcome, message: &mut String) {
         let more = match (outcome, self.ahead, self.retry_after) {
             (AttemptOutcome { cause: Cause::ClockSkew, .. }, Some(ahead), _) => {
@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-/// Judges a complete response that succeeded so far by its body. `message` gets the explanation of a failure.
+/// Judges the body of a complete response that was good so far. Writes the explanation of a failure to `message`.
 pub(in crate::run_loop) fn of_success<'t>(
     body: &mut BodySink<'_>,
     s3: bool,
@@ -81,7 +81,7 @@ pub(in crate::run_loop) fn of_success<'t>(
     }
 }
 
-/// Judges a refusal by the code in its body, where it has one. `message` gets the explanation.
+/// Judges a refusal by the error code in its body, if there is one. Writes the explanation to `message`.
 pub(in crate::run_loop) fn of_refusal(
     outcome: AttemptOutcome,
     body: &BodySink<'_>,
@@ -115,7 +115,7 @@ fn of_code(code: &ErrorCode) -> Option<(AttemptClass, Cause)> {
     Some((AttemptClass::Auth, cause))
 }
 
-/// Returns what an example shows of an error of S3.
+/// Returns the text that an example shows for an S3 error.
 pub(in crate::run_loop) fn shown(code: &ErrorCode, message: &str) -> String {
     format!("{code}: {message}").chars().take(SHOWN_CHARACTERS_MAX).collect()
 }

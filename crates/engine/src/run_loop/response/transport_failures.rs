@@ -1,4 +1,5 @@
-//! The outcomes of attempts whose connection, stream or syntax failed: pure functions from closed sets of errors.
+//! The outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are computed
+//! by pure functions from closed sets of errors.
 
 use crate::http2::Failure;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -6,7 +7,7 @@ use wire::gateway::Fault;
 use wire::message::Truncated;
 use wire::response::Malformed;
 
-/// Returns the outcome of a response that cannot be parsed any further. `tls` is whether its bytes are those of TLS.
+/// Returns the outcome of a response that cannot be parsed any further. `tls` states that its bytes are TLS.
 pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
         Malformed::NotHttp if tls => Cause::TlsResponse,
@@ -25,7 +26,7 @@ pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: boo
     AttemptOutcome::failed(AttemptClass::Protocol, cause, phase)
 }
 
-/// Returns the outcome of a body that is not what was requested of a gateway.
+/// Returns the outcome for a body that is not what was requested from a gateway.
 pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
     use AttemptClass::{Incomplete, Integrity, Unexpected};
     let (class, cause) = match fault {
@@ -38,7 +39,7 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
         Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
         Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
         Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
-        // Nothing is known to be wrong, but a success would claim a check that was not made.
+        // The body may be right. But a success would mean that it was checked, which was not possible.
         Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
     };
     AttemptOutcome::failed(class, cause, Phase::Body)
@@ -56,7 +57,8 @@ pub(in crate::run_loop) fn of_truncated(error: Truncated) -> AttemptOutcome {
     }
 }
 
-/// Returns the outcome of a stream that failed. `begins` tests the first bytes that came on its connection.
+/// Returns the outcome of a stream that failed. `begins` applies a test to the first bytes that were received on its
+/// connection.
 pub(in crate::run_loop) fn of_stream(
     failure: Failure,
     phase: Phase,
@@ -87,7 +89,7 @@ pub(in crate::run_loop) fn of_connect_error(error: &std::io::Error) -> AttemptOu
     use std::io::ErrorKind;
     let (class, cause) = match error.kind() {
         ErrorKind::ConnectionRefused => (AttemptClass::ConnectRefused, Cause::Refused),
-        // A unix socket without a listener does not exist.
+        // The file of the unix socket does not exist, so nothing listens there.
         ErrorKind::NotFound => (AttemptClass::ConnectRefused, Cause::Refused),
         ErrorKind::TimedOut => (AttemptClass::ConnectTimeout, Cause::ConnectTimedOut),
         ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => (AttemptClass::ClientResource, Cause::OutOfPorts),
