@@ -33,7 +33,11 @@ impl<N: Network> RunLoop<'_, N> {
             if op.attempt.exchange.is_none() && waiting.binary_search(&slot).is_ok() {
                 continue;
             }
-            debug_assert!(false, "operation {} in slot {slot} has no connection and waits for none", op.number);
+            debug_assert!(false, "operation {} in slot {slot} neither has a connection nor waits for one", op.number);
+            if let Some(op) = self.slots.find_op_mut(slot) {
+                // Another attempt may run there by now.
+                op.attempt.exchange = None;
+            }
             self.end_op(net, slot, DEFECT, Reuse::Close, now);
         }
     }
