@@ -19,6 +19,6 @@ fn the_example_reads_a_url_and_sums_up() {
 }
 
 #[test]
-fn the_example_rejects_what_is_no_url() {
+fn the_example_rejects_invalid_urls() {
     assert!(example::load("nowhere", Duration::ZERO).is_err());
 }

@@ -22,7 +22,7 @@ fn outcome(request: RequestPlan, answered: u64) -> AttemptOutcome {
 }
 
 #[test]
-fn an_object_is_as_large_as_it_is_known_to_be() {
+fn a_response_must_have_the_known_size_of_its_object() {
     let get = || RequestPlan::new("GET", OpKind::Get);
     assert_eq!(outcome(get(), 1000), AttemptOutcome::OK);
     assert_eq!(outcome(get(), 999).cause, Cause::SizeDiffers);

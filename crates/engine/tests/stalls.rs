@@ -90,7 +90,7 @@ fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
 }
 
 #[test]
-fn a_range_holds_what_a_percentile_is_without_stalls() {
+fn a_range_contains_the_percentile_without_stalls() {
     let us = Duration::from_micros;
     const SLOTS: u64 = 100_000;
     let loads = [
@@ -211,7 +211,7 @@ fn a_hiccup_does_not_mark_an_overloaded_run() {
 }
 
 #[test]
-fn where_nothing_was_in_flight_little_is_affected() {
+fn a_stall_affects_few_operations_when_none_is_in_flight() {
     let plan = Plan { load: open(10.0, 100), ..plan() };
     let server = || Queue::new(Work::Constant, ms(5), 1);
     // The second and the third arrival are late, and so is the response of the fourth.
