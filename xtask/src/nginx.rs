@@ -78,7 +78,7 @@ impl Nginx {
         Self::start_with(files, " http2")
     }
 
-    /// Starts a server with these further options for its TLS listener.
+    /// Starts a server whose TLS listener has these additional options.
     fn start_with(files: &[Served], tls_options: &str) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);

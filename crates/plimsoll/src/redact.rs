@@ -26,7 +26,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shown
 }
 
-/// Returns a word without the letters of flags that take no value at its start: `-ku me:secret` becomes `-u me:secret`.
+/// Removes the leading letters of a word that are flags without a value: `-ku me:secret` becomes `-u me:secret`.
 fn unbundled(word: &str) -> String {
     match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
         Some(letters) => format!("-{}", letters.trim_start_matches(['k', 'I'])),

@@ -36,7 +36,8 @@ pub struct Args {
     /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes one if there is none.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
-    /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object takes a DELETE request.
+    /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object has its own DELETE
+    /// request.
     #[arg(long, value_name = "N", default_value = "1", value_parser = batch_size, hide_short_help = true)]
     pub delete_batch: BatchSize,
     /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.

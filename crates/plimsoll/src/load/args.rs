@@ -118,7 +118,7 @@ pub struct Requests {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Keep connections alive: on by default; accepted for ab compatibility.
+    /// Keep connections alive. This is the default; the flag is accepted for compatibility with ab.
     #[arg(short = 'k', hide_short_help = true)]
     pub keep_alive: bool,
     /// Use HTTP/1.0, as ab does.

@@ -175,8 +175,8 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     server.stop();
 }
 
-/// The target handles one operation at a time and takes 10 ms for each. At 300 operations per second, it occupies any
-/// number of slots, as a target would that hangs.
+/// The target handles one operation at a time and takes 10 ms for each. At 300 operations per second, all slots fill
+/// up, however many there are, as they do at a target that hangs.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();

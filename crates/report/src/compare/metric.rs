@@ -98,7 +98,7 @@ impl ComparisonMetric {
             Source::Success => run.summary().success(),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
-            // What failures cost shows nothing about what successes cost.
+            // The CPU time that failures take shows nothing about the CPU time that successes take.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }

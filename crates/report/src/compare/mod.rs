@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of runs, of the base and of the new ones, whose time lies among failed operations.
+    /// Number of base runs, and number of new runs, whose time lies among failed operations.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,

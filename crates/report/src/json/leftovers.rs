@@ -41,7 +41,7 @@ pub struct UploadsAtEnd {
     pub aborted: u64,
     /// Number of these uploads that could not be aborted. They remain on the server.
     pub not_aborted: u64,
-    /// Number of uploads that may be open, which cannot be known because the server did not return an ID.
+    /// Number of uploads that may be open. Whether they are is not known, because the server did not return their ID.
     pub possibly_open: u64,
 }
 

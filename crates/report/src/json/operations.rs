@@ -61,7 +61,7 @@ pub struct KindMetrics {
     pub failed: u64,
     /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Body bytes of successes: of the responses, or of the requests for uploads.
+    /// Body bytes of successes: those of the responses or, for uploads, those of the requests.
     pub ok_body_bytes: u64,
     /// Response time of successes: from the intended start to the end.
     pub response: Spread,

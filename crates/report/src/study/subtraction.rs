@@ -17,7 +17,7 @@ use measure::statistics::{median, pairs_needed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Differences that do not matter: up to this share of the subtracted value.
+/// Differences up to this share of the subtracted value do not matter.
 const MARGIN: f64 = 0.02;
 /// Maximum number of trials without a pair that are listed. The remaining ones are only counted.
 const NAMED_MAX: usize = 5;

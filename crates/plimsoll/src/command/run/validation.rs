@@ -128,7 +128,7 @@ fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     Diagnostic::new(at, message)
 }
 
-/// Returns the setting whose short flag is at the start of a message.
+/// Returns the setting that a message is about, if the message starts with the setting's short flag.
 fn short(message: &str) -> Option<&'static str> {
     match message.get(..2)? {
         "-c" => Some("concurrency"),
