@@ -137,7 +137,7 @@ impl Running {
 }
 
 impl PeakMemory {
-    /// Returns the number of bytes, exact or not.
+    /// Returns the number of bytes, whether exact or an upper bound.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Bytes(bytes) | Self::AtMost(bytes) => bytes,

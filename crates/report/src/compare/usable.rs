@@ -44,7 +44,7 @@ pub fn nothing_succeeded(run: &SavedRun) -> bool {
     ok == 0.0 && of > 0.0
 }
 
-/// Returns a phrase if nothing in a run succeeded.
+/// Returns a phrase that says that nothing in a run succeeded, or `None` if something did.
 pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
     nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
 }

@@ -47,7 +47,7 @@ impl Row {
     }
 }
 
-/// Returns a percentile in milliseconds; `None` with too few samples.
+/// Returns a percentile in milliseconds, or `None` if there are too few samples.
 fn at(values: &Distribution, q: f64) -> Option<f64> {
     match percentile::of(values, q) {
         Percentile::Value(nanos) => ms(Some(nanos)),

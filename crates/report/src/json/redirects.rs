@@ -37,7 +37,7 @@ pub struct Redirects {
     pub hops: Vec<HopMetrics>,
 }
 
-/// Requests at one position of a redirect chain to one host.
+/// Requests to one host at one position in a redirect chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HopMetrics {
     /// Number of redirects before these requests; 15 means 15 or more.

@@ -59,7 +59,7 @@ pub struct Args {
     /// Duration of each run, unless the cause fixes it.
     #[arg(long, value_name = "S", default_value = "5", value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
-    /// Seed of the service times [default: from the clock].
+    /// Seed of the service times [default: taken from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Write all runs to this file as JSON, with separate counts for open and closed runs.

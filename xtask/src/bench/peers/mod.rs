@@ -44,7 +44,7 @@ pub struct Args {
     /// Write every run to this CSV file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Seed of the orders of clients [default: from the clock].
+    /// Seed of the orders of clients [default: taken from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// Receive window for 10 Gbit/s at a round-trip time of 40 ms.
+/// Receive window that one connection needs for 10 Gbit/s at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
 const STEAL_MAX: f64 = 0.02;
@@ -104,7 +104,7 @@ fn buffer(subject: &'static str, name: &str) -> Finding {
     let Some(most) = values.and_then(|values| values.last().copied()) else {
         return Finding::unknown(subject, format!("cannot read {name}"));
     };
-    // Gbit/s of one connection at a round-trip time of 40 ms.
+    // Speed of one connection at a round-trip time of 40 ms, in Gbit/s.
     let gigabits = most as f64 * 8.0 / 0.040 / 1e9;
     Finding::when(
         most >= BUFFER_WANTED,

@@ -62,7 +62,7 @@ impl Finding {
         Self { subject, grade: Grade::Warning, found: found.into(), fix: Some(fix.into()) }
     }
 
-    /// Returns a finding of a failed check.
+    /// Returns a finding that says that something could not be checked.
     pub fn unknown(subject: &'static str, why: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Unknown, found: why.into(), fix: None }
     }

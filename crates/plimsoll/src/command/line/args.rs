@@ -13,7 +13,7 @@ use study::load_line::search::Bounds;
 /// The unit of the load line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum On {
-    /// Operations in flight: each slot starts its next operation when the last one ends.
+    /// Operations in flight: each slot starts its next operation when its previous one has ended.
     Concurrency,
     /// Operations per second, independent of the response times.
     Rate,

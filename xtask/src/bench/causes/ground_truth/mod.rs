@@ -66,7 +66,7 @@ pub struct Window {
 pub enum Load {
     /// Evenly spaced arrivals per second.
     Open(f64),
-    /// Slots, each of which sends its next request when the last one has ended.
+    /// Slots, each of which sends its next request when its previous one has ended.
     Closed(u32),
 }
 
