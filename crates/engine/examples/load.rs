@@ -1,4 +1,4 @@
-//! Makes load on a URL and prints a summary: `cargo run --release -p engine --example load -- http://127.0.0.1:8080/`
+//! Generates load on a URL and prints a summary: `cargo run --release -p engine --example load -- http://127.0.0.1:8080/`
 
 use engine::Plan;
 use engine::plan::{LoadModel, StopAfter, Targets};
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Reads `url` with 16 requests in flight, for the given time.
+/// Reads `url` for the given time, with 16 requests in flight.
 pub fn load(url: &str, time: Duration) -> Result<Summary, Box<dyn Error>> {
     let mut targets = Targets::default();
     if !targets.push(&url.parse()?) {

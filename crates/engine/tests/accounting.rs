@@ -1,4 +1,4 @@
-//! The counters agree for any load and any misbehavior of the server.
+//! Tests that the counters agree, for any load and any misbehavior of the server.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// Reaction of a server to a request.
+/// The way in which a server reacts to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: u64, parts: u64 },
@@ -45,7 +45,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 0_u64..300), 1..12)
 }
 
-/// Server that reacts to requests in turn, each time after a delay in milliseconds.
+/// A server that reacts to successive requests with these deeds in turn. Each has a delay in milliseconds.
 struct Unruly {
     deeds: Vec<(Deed, u64)>,
     requests: usize,
@@ -186,7 +186,8 @@ proptest! {
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation is logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
         prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte belongs to one operation");
-        // Intervals cover the time without gaps. Simulated threads run one after the other, so only a single thread notices a stop in time.
+        // Intervals cover the time without gaps. This is checked only for a single thread. Simulated threads run one after the
+        // other, so the others would notice a stop too late.
         for pair in intervals.windows(2).filter(|_| threads == 1) {
             prop_assert_eq!(pair[0].end, pair[1].start);
         }

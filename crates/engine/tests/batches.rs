@@ -1,4 +1,4 @@
-//! Deleting several objects with one request, from a simulated bucket that records each message.
+//! Tests of requests that delete several objects, with a simulated bucket that records each message.
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::*;
 use wire::checksum::{Algorithm, Checksum};
 use wire::s3::DeleteRequest;
 
-/// Requests that a bucket has received.
+/// The requests that a bucket has received, and their effect.
 #[derive(Default)]
 struct Seen {
     /// Existing keys, in the order in which they were written.
@@ -27,7 +27,7 @@ struct Seen {
     batches: Vec<Vec<String>>,
 }
 
-/// A bucket that sends the given responses to messages, and good results after them.
+/// A bucket that sends the given responses to the first messages, and good ones after that.
 struct Bucket {
     seen: Rc<RefCell<Seen>>,
     answers: VecDeque<Reply>,
@@ -96,7 +96,7 @@ fn targets(count: u64) -> Targets {
     };
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
     let (dataset, objects) = (Dataset::new(description), Members::Dataset);
-    // `&` has to be escaped in XML.
+    // The prefix contains a `&`, because it must be escaped in XML.
     Targets::of_dataset(vec![origin], Area { dataset, objects, container: "/bucket".into(), prefix: "a&b/".into() })
 }
 
@@ -105,7 +105,7 @@ fn batch(objects: BatchObjects, most: u64) -> RequestPlan {
     RequestPlan::delete_batch(Batch { objects, size_max })
 }
 
-/// Writes and deletions with these weights.
+/// Returns a plan of writes and deletions with these weights.
 fn mixed(puts: u32, deletions: u32, most: u64, ops: u64) -> Plan {
     let body = BodyPlan::of_bytes(Arc::from(*b"body"));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..RequestPlan::new("PUT", OpKind::Put) };
@@ -143,7 +143,7 @@ fn each_object_is_deleted_once_and_each_message_is_one_operation() {
         assert_eq!(deleted.len() + seen.keys.len(), puts);
         deleted.sort();
         deleted.dedup();
-        assert_eq!(deleted.len() + seen.keys.len(), puts, "none is named twice");
+        assert_eq!(deleted.len() + seen.keys.len(), puts, "no object may be deleted twice");
         assert!(deleted.iter().all(|key| key.starts_with("a&b/plimsoll-fresh-0000000000000007-")));
         for size in 1..=4 {
             assert!(seen.batches.iter().any(|keys| keys.len() == size), "no batch of {size}");
@@ -156,9 +156,12 @@ fn each_object_is_deleted_once_and_each_message_is_one_operation() {
 fn the_oldest_objects_are_deleted_first_and_missing_ones_are_written() {
     let (_, ops, seen) = carried_out(&mixed(5, 1, 7, 500), &[]);
     let deleted = seen.batches.concat();
-    assert!(deleted.is_sorted() && deleted.last() < seen.keys.first(), "one slot makes and deletes in its order");
+    assert!(
+        deleted.is_sorted() && deleted.last() < seen.keys.first(),
+        "one slot must write and delete objects in the same order"
+    );
     assert_eq!(good(&ops, OpKind::Put) + good(&ops, OpKind::Delete), 500);
-    // Only deletions are requested. Every second one finds an object to delete.
+    // Only deletions are requested. Half of them find no object to delete, and write one instead.
     let (_, ops, seen) = carried_out(&mixed(0, 1, 1000, 10), &[]);
     assert_eq!((good(&ops, OpKind::Put), good(&ops, OpKind::Delete)), (5, 5));
     assert_eq!(seen.batches.iter().map(Vec::len).collect::<Vec<_>>(), [1; 5]);

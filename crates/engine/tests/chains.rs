@@ -1,5 +1,5 @@
-//! Redirected operations, request by request: times, bytes and connections are counted for their host, and add up to
-//! the operation.
+//! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host, and must add
+//! up to those of the operation.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -22,12 +22,12 @@ fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
 }
 
-/// Returns the chains of a run. Asserts that its counters agree, and that the parts of its chains add up.
+/// Returns the chains of a run. Asserts that the counters of the run agree, and that the parts of its chains add up.
 fn chains(summary: &Summary) -> &RedirectChains {
     assert_eq!(audit(summary, true).violations, []);
     let chains = summary.stats.redirect_chains.as_deref().expect("there was a redirect");
     let parts: u128 = chains.rows.iter().map(HopStats::nanos).sum();
-    assert_eq!(parts, chains.response.moments().sum, "the hops' times are the response time");
+    assert_eq!(parts, chains.response.moments().sum, "the times of the hops must add up to the response time");
     let service: u128 = chains.rows.iter().map(|row| row.service.moments().sum).sum();
     assert!(service <= chains.service.moments().sum, "{service} of {:?}", chains.service.moments());
     assert_eq!(chains.attempts, chains.rows.iter().map(|row| row.attempts).sum::<u64>());
@@ -60,7 +60,7 @@ fn three_servers_count_the_same_as_three_rows() {
         let chains = chains(&summary);
         assert_eq!((chains.ops, chains.ok, chains.attempts, chains.hops_max), (400, 400, 1200, 2));
         assert_eq!(chains.rows.len(), 3);
-        assert_eq!(chains.response.moments(), summary.all.response.moments(), "every operation is a chain");
+        assert_eq!(chains.response.moments(), summary.all.response.moments(), "every operation must be a chain");
         for (position, host) in [&first, &second, &third].into_iter().enumerate() {
             let (then, now) = (&before[position], servers[position].ledger());
             let row = row(chains, position as u8, host);
@@ -88,8 +88,8 @@ fn three_servers_count_the_same_as_three_rows() {
     }
 }
 
-/// Server that accepts connections after 3 ms, redirects `/object` after 2 ms and sends `/owned` after 5 ms. It closes each connection
-/// 1 s after its response.
+/// A server that accepts connections after 3 ms, redirects `/object` after 2 ms, and sends `/owned` after 5 ms. It closes each
+/// connection 1 s after a response.
 #[derive(Default)]
 struct Distant;
 
@@ -129,13 +129,17 @@ fn times_are_split_where_requests_are_sent_and_responses_end() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(Distant));
     let found = summary(&plan, &intervals);
     let warm = chains(&found);
-    assert_eq!((warm.redirect_nanos, warm.reach_nanos), (20_000_000, 3_000_000), "one connection to each");
+    assert_eq!(
+        (warm.redirect_nanos, warm.reach_nanos),
+        (20_000_000, 3_000_000),
+        "there must be one connection to each host"
+    );
     assert_eq!((row(warm, 0, "sim:80").opened, row(warm, 1, "owner:81").opened), (1, 1));
 }
 
 #[test]
 fn resends_and_failures_belong_to_their_hop() {
-    /// Every fourth request finds its connection closed, and every fifth object is broken.
+    /// A server at which every fourth request finds its connection closed, and every fifth object breaks off.
     #[derive(Default)]
     struct Forgetful {
         requests: u64,
@@ -168,7 +172,7 @@ fn resends_and_failures_belong_to_their_hop() {
     assert_eq!((entry.redirects, entry.redirects), (50, tally.hops));
     assert_eq!(entry.attempts + owner.attempts, 100 + tally.resends);
     assert!(entry.attempts > 50 && owner.attempts > 50, "{} and {}", entry.attempts, owner.attempts);
-    assert_eq!(owner.service.count(), tally.ok, "times are of those that ended well");
+    assert_eq!(owner.service.count(), tally.ok, "only successful requests have times");
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn a_body_that_does_not_fit_at_once_is_sent_again_to_the_owner() {
     assert_eq!(row(chains, 0, &addresses[0].to_string()).redirects, 5);
     assert_eq!(row(chains, 1, &addresses[1].to_string()).attempts, 5);
     let ledgers = cluster.stop();
-    assert_eq!(ledgers[1].request_body_bytes, 5 * BYTES as u64, "whole each time");
+    assert_eq!(ledgers[1].request_body_bytes, 5 * BYTES as u64, "the whole body must be sent each time");
     assert_eq!(ledgers[1].requests(), 5);
 }
 
@@ -207,7 +211,7 @@ fn without_redirects_there_are_no_chains() {
     assert_eq!(summary.stats.connections.hosts.len(), 1);
 }
 
-/// Server that accepts connections as fast as `Frames`, and redirects `/object` to another host.
+/// A server that accepts connections as fast as `Frames` does, and redirects `/object` to another host.
 struct Redirecting;
 
 const OWNER: &str = "http://owner:81/owned";
@@ -266,5 +270,5 @@ fn redirected_operations_have_the_same_results_as_over_http1() {
         (times, chains.redirect_body_bytes, chains.rows.iter().map(row).collect::<Vec<_>>())
     };
     assert_eq!(cut(&over2), cut(&over1));
-    assert_eq!(cut(&over2).0.0, 20 * 2_000_000, "20 redirects of 2 ms");
+    assert_eq!(cut(&over2).0.0, 20 * 2_000_000, "there are 20 redirects of 2 ms");
 }

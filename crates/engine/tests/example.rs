@@ -1,4 +1,4 @@
-//! The example makes load on a server that counts its requests.
+//! Tests the example against a server that counts its requests.
 
 #[allow(dead_code, reason = "its main function reads the command line")]
 #[path = "../examples/load.rs"]

@@ -1,5 +1,5 @@
-//! HTTP/2: operations on streams are measured like those of HTTP/1, each misbehavior of a server has its class and cause, and
-//! the counters of both sides agree.
+//! Tests of HTTP/2. Operations on streams must be measured like those on HTTP/1 connections, each misbehavior of a server must
+//! have its class and cause, and the counters of both sides must agree.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -78,8 +78,13 @@ fn slots_share_connections_as_streams() {
         assert_eq!(summary.stats.connections.opened, connections as u64);
         let pages = 500 * [head(1, 200, false), data(1, 1000, true)].concat().len();
         let arrived = summary.stats.traffic.body + summary.stats.traffic.overhead;
-        assert_eq!(arrived, (pages + connections * greeting(taking).len()) as u64, "every byte that came is counted");
-        // A server announces its limit of streams only after the first request. Until then, enough connections are being opened.
+        assert_eq!(
+            arrived,
+            (pages + connections * greeting(taking).len()) as u64,
+            "every received byte must be counted"
+        );
+        // A server announces its limit of streams only after the first request. Until then, enough connections are opened for
+        // all slots.
         assert_eq!(connections, expected, "{slots} slots, {streams} streams, {taking:?} taken");
         assert!(ops.iter().all(|op| op.status == Some(200) && op.body_bytes == 1000));
         for op in &ops {
@@ -95,7 +100,7 @@ fn an_open_run_takes_streams_as_they_come() {
     (plan.load, plan.stop) = (open(1000.0, 1000), StopAfter { time: Some(ms(2000)), ..StopAfter::default() });
     let (summary, ops, connections) = play(&plan, None, |request| page(request, ms(100), 10));
     assert_eq!((summary.stats.measured.ok, ops.len()), (2000, 2000));
-    // 100 in flight on average.
+    // On average, 100 requests are in flight.
     assert!((2..=4).contains(&connections), "{connections}");
     near(&summary.all.service, 0.5, ms(100), ms(1));
 }
@@ -122,7 +127,7 @@ fn refused_requests_are_sent_again_once() {
             assert_eq!(tally.flags.get(Flag::Resent), 1);
             assert_eq!(tally.causes.get(cause), refused as u64);
             assert_eq!(ops[0].outcome.cause, if refused == 1 { Cause::None } else { cause });
-            // A connection that refused one stream remains usable for others. One that sent GOAWAY is not used again.
+            // A connection that refused one stream can still be used. A connection that sent GOAWAY is not used again.
             assert_eq!(connections, if cause == Cause::AboveGoaway { 2 } else { 1 }, "{name}");
         }
     }
@@ -266,7 +271,7 @@ fn a_checksum_in_a_trailer_is_compared_with_the_content() {
         vec![(request.now + ms(1), Reply::Bytes(frames.concat()))]
     }
     let differs = failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body);
-    // The second checksum belongs to another body.
+    // The second checksum is that of another body.
     let cases: [(Script, AttemptOutcome); 2] = [
         (|request| with_checksum(request, b"QtHneA=="), AttemptOutcome::OK),
         (|request| with_checksum(request, b"uxircw=="), differs),
@@ -323,7 +328,8 @@ fn a_connection_that_is_silent_is_not_used_again() {
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
         play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
-    // The server's settings arrive after the first request began, so its timeout does not show a dead connection.
+    // The server's settings arrive after the first request began, so the timeout of that request does not show that the
+    // connection is dead.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
 }
@@ -404,10 +410,10 @@ fn client_and_server_count_the_same() {
             assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
             assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
             assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
-            // The kernel takes a while to switch timestamps on.
+            // A run may have no samples, because the kernel takes a while to switch timestamps on.
             if let Some(share) = summary.client_share() {
                 samples += share.samples;
-                assert!(share.at_least, "the last read may be of another stream: {share:?}");
+                assert!(share.at_least, "the last read may belong to another stream: {share:?}");
             }
             let connections = 2 * (slots / 2).div_ceil(u64::from(streams));
             assert_eq!(ledger.connections_accepted, connections, "{path}: {slots} slots on {streams} streams");
@@ -472,7 +478,7 @@ fn a_server_that_chooses_http1_gets_http1() {
     assert_eq!(ledger.connections_accepted, 16);
 }
 
-/// Reaction of a server to a request.
+/// The way in which a server reacts to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: usize, parts: usize },
@@ -498,7 +504,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
         1 => Just(Deed::ResetConnection),
         1 => Just(Deed::Close),
     ];
-    // With a shorter delay, the simulation would slow down from the many connections that are closed at once.
+    // With shorter delays, many connections would be closed at once, and the simulation would become slow.
     prop::collection::vec((deed, 20_u64..300), 1..12)
 }
 

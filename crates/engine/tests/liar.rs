@@ -1,4 +1,4 @@
-//! Each misbehavior of a server has one class and one cause, and its bytes are counted.
+//! Tests that each misbehavior of a server has one class and one cause, and that its bytes are counted.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
 use support::*;
 
-/// Number of concurrent cases, which wait most of the time.
+/// Number of cases that run at the same time. They wait most of the time.
 const AT_ONCE: usize = 8;
 
 fn body(upload: &Upload) -> BodyPlan {
@@ -66,7 +66,7 @@ fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E>
     counts
 }
 
-/// Returns the mistakes of the client in a case; none when it handled the case as it should.
+/// Returns the mistakes that the client made in a case.
 fn play(case: &Case) -> Vec<String> {
     let name = case.name.clone();
     let liar = Liar::start(case.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! The diagnosis of what limits a run, for simulated targets and clients with a known limit.
+//! Tests of the diagnosis of what limits a run, with simulated targets and clients whose limit is known.
 
 mod support;
 
@@ -15,11 +15,11 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// Processing time of a request at a target.
+/// The time that a target takes to process a request.
 #[derive(Clone, Copy)]
 enum Work {
     Constant(Duration),
-    /// Exponential, with this mean.
+    /// The times have an exponential distribution with this mean.
     Exponential(Duration),
 }
 
@@ -32,11 +32,11 @@ impl Work {
     }
 }
 
-/// A target that processes a limited number of requests at a time, in the order in which they came.
+/// A target that processes a limited number of requests at a time, in the order of their arrival.
 struct Target {
     random: Random,
     work: Work,
-    /// Time at which each of its workers is free; empty where all requests are processed at once.
+    /// The times at which the workers are free; empty if all requests are processed at once.
     workers: BinaryHeap<Reverse<Instant>>,
     bytes: fn(u64) -> u64,
     count: u64,
@@ -89,13 +89,13 @@ const SEEDS: std::ops::Range<u64> = 1..6;
 fn independent_responses_are_limited_by_concurrency() {
     let (mut few, mut named_of_few) = (0, 0);
     for seed in 1..11 {
-        // 43/s per slot.
+        // A slot gets 43 responses per second.
         let work = Work::Exponential(Duration::from_micros(23_256));
         for slots in [1, 16, 32, 64] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             assert_eq!(named, LimitedBy::Concurrency, "{slots} slots, seed {seed}");
         }
-        // With few slots the diagnosis may be missing, but must not be another one.
+        // With few slots, there may be no diagnosis, but there must not be a wrong one.
         for slots in [2, 3, 4, 6, 8] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             let known = matches!(named, LimitedBy::Concurrency | LimitedBy::NotDetermined);
@@ -116,7 +116,7 @@ fn constant_delays_are_limited_by_concurrency() {
     }
 }
 
-/// Client and target share its cores, and transfers through a kernel do not look like a queue.
+/// Client and target share the cores of the host, and transfers through the kernel do not look like a queue.
 #[test]
 fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
     let plan = for_seconds(3.0, closed(16));
@@ -203,7 +203,11 @@ fn an_open_run_beyond_the_target_is_limited_by_it() {
             let counted = of_operations(1_600, open(1600.0, 10_000));
             let summary = run_of(&counted, target(1, work, seed));
             assert_eq!(limits::limited_by(&summary, &counted.load.model()), LimitedBy::Target, "-n, seed {seed}");
-            assert_eq!(summary.offered_rate().map(f64::round), Some(1600.0), "the tail is no time of the schedule");
+            assert_eq!(
+                summary.offered_rate().map(f64::round),
+                Some(1600.0),
+                "the time after the last arrival must not count"
+            );
             let ok = summary.ok_rate().unwrap();
             assert!((700.0..900.0).contains(&ok), "{ok}");
         }
@@ -221,7 +225,7 @@ fn an_open_run_that_the_target_sustains_is_limited_by_its_rate() {
             assert_eq!(named(&plan, target(1, work, seed)), LimitedBy::Rate, "{rate}/s for {seconds} s, seed {seed}");
         }
         for seconds in [1.0, 5.0] {
-            // Responses take as long as the run, and yet the target keeps up.
+            // Responses take as long as the run, but the target keeps up.
             let plan = for_seconds(seconds, open(200.0, 10_000));
             let slow = Work::Exponential(Duration::from_secs(1));
             assert_eq!(named(&plan, target(0, slow, seed)), LimitedBy::Rate, "{seconds} s, seed {seed}");
@@ -254,7 +258,7 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
     }
 }
 
-/// Server that responds once a whole body of 1 MiB has come.
+/// A server that responds once a whole body of 1 MiB has arrived.
 struct Put<F>(F);
 
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
@@ -272,7 +276,7 @@ impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
 
 #[test]
 fn a_dead_endpoint_among_others_is_the_target() {
-    /// One endpoint is dead: it refuses connections, or never responds.
+    /// A server with several endpoints, one of which is dead: it refuses connections, or never responds.
     struct OneDead(Accept);
     impl SimServer for OneDead {
         fn connect_to(&mut self, _: Instant, address: &Address) -> Accept {

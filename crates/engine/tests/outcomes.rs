@@ -1,4 +1,4 @@
-//! Outcomes and flags that depend only on what was sent and received, and the end of runs.
+//! Tests of outcomes and flags that depend only on the bytes that were sent and received, and of the end of runs.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn text(text: impl Into<String>) -> Reply {
     Reply::Bytes(text.into().into_bytes())
 }
 
-/// A run against a simulated server, whose counters agree.
+/// Returns the summary of a run against a simulated server. Asserts that its counters agree.
 fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
     let (intervals, _) = simulate(plan, |_| SimNetwork::new(server()));
     let summary = summary(plan, &intervals);
@@ -28,7 +28,7 @@ fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
 
 #[test]
 fn the_first_byte_is_that_of_the_final_head_in_however_many_pieces_it_comes() {
-    // Pieces with their times in ms, and the time at which the final head begins.
+    // Each case has pieces with their times in ms, and the time at which the final head begins.
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
     let cases: [(&[(u64, String)], u64); 5] = [
@@ -111,7 +111,8 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// Server that responds after 1 ms and then closes the connection, soon or late, without announcing that in the head.
+/// A server that responds after 1 ms. If `after` is given, it then closes the connection after that time, without an
+/// announcement in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
         let mut replies = respond_at(now + ms(1), 10);
@@ -128,9 +129,9 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         let summary = played(&plan, || closing(after));
         let tally = &summary.stats.measured;
         assert_eq!((tally.ok, tally.flags.get(Flag::KeptAlive)), (100, kept), "closed after {after:?}");
-        assert_eq!(tally.flags.get(Flag::Persistent), 100, "the responses do not say so");
+        assert_eq!(tally.flags.get(Flag::Persistent), 100, "the heads do not announce the end of the connection");
     }
-    // Stale connections were closed, too. That is noticed when the next request is sent.
+    // Stale connections were closed as well. The client notices this only when it sends the next request.
     let stale = || {
         let mut requests = 0;
         move |now: Instant, _: &str| {
@@ -139,13 +140,13 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         }
     };
     let tally = played(&plan, stale).stats.measured;
-    assert_eq!((tally.ok, tally.resends), (100, 49), "two responses on a connection");
+    assert_eq!((tally.ok, tally.resends), (100, 49), "each connection has two responses");
     assert_eq!(tally.flags.get(Flag::KeptAlive), 100 - 49);
 }
 
 #[test]
 fn the_peak_in_flight_is_seen_within_a_second() {
-    // 20 at once each second, with responses after 10 ms: nothing is in flight when a second ends.
+    // 20 operations start at once each second, and their responses take 10 ms. So nothing is in flight when a second ends.
     let slots = engine::schedule::Profile::constant(20.0).unwrap();
     let plan = Plan {
         load: LoadModel::Closed { slots, think: ms(990) },
@@ -162,7 +163,7 @@ fn the_peak_in_flight_is_seen_within_a_second() {
 
 #[test]
 fn an_open_run_ends_when_its_bytes_have_arrived() {
-    // 100 arrivals per second, with responses of 1 MB after 500 ms: the tenth response comes at 590 ms.
+    // 100 operations arrive per second, and their responses of 1 MB take 500 ms. So the tenth response arrives at 590 ms.
     let bytes = NonZeroU64::new(10_000_000);
     let stop = StopAfter { time: Some(Duration::from_secs(10)), bytes, ..StopAfter::default() };
     let plan = Plan { load: open(100.0, 1000), stop, ..plan() };
@@ -204,7 +205,8 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until some instant. It asserts that attempts to connect are at least 1 ms apart.
+/// A listener whose queue is full until the first instant. The second one is used to assert that attempts to connect are at
+/// least 1 ms apart.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {
@@ -212,7 +214,7 @@ impl SimServer for Full {
         if now >= self.0 {
             return Accept::After(ms(1));
         }
-        assert!(self.1 <= now, "asked again at {now:?}");
+        assert!(self.1 <= now, "tried again too early, at {now:?}");
         self.1 = now + ms(1);
         Accept::Full
     }

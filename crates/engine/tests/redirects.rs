@@ -1,4 +1,5 @@
-//! Redirects: unsafe ones are denied unless they are allowed, and credentials stay with their hosts.
+//! Tests of redirects. Unsafe redirects must be denied unless the user allows them, and credentials must be sent only to their
+//! own hosts.
 
 mod support;
 
@@ -12,10 +13,10 @@ use std::rc::Rc;
 use support::*;
 use wire::{Header, Url};
 
-/// Requests as they were sent.
+/// The texts of the requests that were sent.
 type Requests = Rc<RefCell<Vec<String>>>;
 
-/// Runs two operations. The response to the first URL of each is a 302 to `location`, and to everything else a 200.
+/// Runs two operations. The response to the first URL of each operation is a 302 to `location`. All other responses are 200.
 fn redirected(mut plan: Plan, from: &str, location: &str) -> (Summary, Requests) {
     plan = at(plan, from);
     plan.stop = StopAfter { ops: NonZeroU64::new(2), ..StopAfter::default() };
@@ -104,7 +105,8 @@ fn redirects_to_hosts_that_the_user_named_are_followed() {
 
 #[test]
 fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
-    // 10.0.0.1 leads to 10.0.0.2, which is allowed and leaves a connection open; 203.0.113.7 must not use it.
+    // 10.0.0.1 redirects to 10.0.0.2. This is allowed, and leaves a connection open. 203.0.113.7 redirects there too, which
+    // must be denied even on the open connection.
     let mut plan = at(plan(), "http://10.0.0.1/start");
     let mut targets = plan.targets.as_ref().clone();
     assert!(targets.push(&Url::parse(PUBLIC).unwrap()));
@@ -121,7 +123,7 @@ fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
         let tally = &summary.stats.measured;
         assert_eq!((tally.ok, tally.causes.get(Cause::PrivateAddress)), (3, 3));
         assert_eq!(audit(&summary, true).violations, []);
-        assert_eq!(summary.stats.connections.opened, 3, "the kept connection stays of use");
+        assert_eq!(summary.stats.connections.opened, 3, "the kept connection must remain usable");
     }
 }
 
@@ -135,7 +137,7 @@ fn through_a_proxy_the_url_decides_what_is_private() {
     assert_eq!(summary.stats.measured.causes.get(Cause::PrivateAddress), 2);
     let (summary, _) = redirected(plan.clone(), "http://localhost/start", "http://10.0.0.1/");
     assert_eq!(summary.stats.measured.ok, 2);
-    // The proxy gets the proxy's credentials. The other host does not get the first one's.
+    // The proxy must get its credentials. The other host must not get the credentials of the first host.
     let (summary, requests) = redirected(plan, "http://public.example/start", "http://other.example/");
     assert_eq!(summary.stats.measured.ok, 2);
     for request in requests.borrow().iter() {

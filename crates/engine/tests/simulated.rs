@@ -1,4 +1,4 @@
-//! The engine against servers with known delays, on simulated time: the results must be exact.
+//! Tests of the engine with servers whose delays are known, on simulated time. The results must be exact.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn constant_delay() {
         near(&summary.all.ttfb, q, ms(20), FINE);
         near(&summary.all.lateness, q, ms(0), FINE);
     }
-    assert_eq!(summary.throughput().map(f64::round), Some(99_800.0), "2 of 1,000 answers come in the drain");
+    assert_eq!(summary.throughput().map(f64::round), Some(99_800.0), "2 of 1,000 responses arrive in the drain");
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn bimodal_delay() {
     near(&summary.all.response, 0.91, ms(100), ms(1));
     near(&summary.all.response, 0.99, ms(100), ms(1));
     let mean = summary.all.response.moments().mean().unwrap();
-    assert!((mean - 14.5e6).abs() < 1e4, "exact moments: {mean}");
+    assert!((mean - 14.5e6).abs() < 1e4, "the mean must be exact: {mean}");
 }
 
-/// A server that stops for a second, 4 s into the run, and responds at once before and after.
+/// A server that stops for one second, 4 s after the start of the run. At all other times it responds at once.
 fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
     let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
     let at = if now >= from && now < to { to } else { now };
@@ -68,7 +68,7 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
-    // 1,000 of 10,000 wait between 0 and 1 s, uniformly.
+    // 1,000 of 10,000 operations wait. Their times are uniform between 0 and 1 s.
     for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
         near(&summary.all.response, q, ms(truth), ms(2));
     }
@@ -76,7 +76,8 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
 
 #[test]
 fn slots_that_are_full_do_not_hide_the_stall() {
-    // With 64 slots only 64 requests are in flight in the stall; the others wait for a slot, and that counts.
+    // With 64 slots, only 64 requests are in flight in the stall. The other operations wait for a slot, and this wait must
+    // count.
     let plan = Plan { load: open(1000.0, 64), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
     let summary = summary(&plan, &intervals);
@@ -92,7 +93,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
 
 #[test]
 fn operations_that_never_start_are_dropped_and_infinite() {
-    // No response comes after 5 s: 10 slots fill up, and all later arrivals are dropped.
+    // There are no responses after 5 s. So the 10 slots fill up, and all later arrivals are dropped.
     let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { respond_at(now, 1) } else { Vec::new() };
     let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
@@ -103,7 +104,7 @@ fn operations_that_never_start_are_dropped_and_infinite() {
     assert_eq!(tally.classes.get(AttemptClass::InflightAtEnd), 10);
     assert_eq!(summary.all.response.quantile_of_all(0.52, 10, 490), measure::Quantile::Failed);
     assert_eq!(limits::limited_by(&summary, &plan.load.model()), measure::LimitedBy::Target);
-    assert_eq!(summary.success(), Some(0.5), "what is dropped or never answered is no success");
+    assert_eq!(summary.success(), Some(0.5), "dropped and unfinished operations must not count as successes");
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn stages_offer_the_integral_of_their_rate() {
         let summary = summary(&plan, &intervals);
         assert_eq!(audit(&summary, true).violations, []);
         let offered = summary.stats.measured.scheduled as f64;
-        // 3,000 expected; four standard deviations of a Poisson count.
+        // 3,000 operations are expected. The limit for Poisson spacing is four standard deviations.
         assert!((offered - 3000.0).abs() <= if spacing == Spacing::Constant { 1.0 } else { 220.0 }, "{offered}");
     }
 }
@@ -195,7 +196,7 @@ fn slots_of_a_ramp_come_one_by_one() {
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
-    // A slot is in use as soon as the level needs a part of it: ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
+    // A slot is used as soon as the level reaches a part of it. So the mean is that of ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
 }
@@ -203,7 +204,7 @@ fn slots_of_a_ramp_come_one_by_one() {
 #[test]
 fn the_warm_up_is_not_measured() {
     let plan = Plan { load: open(100.0, 100), warmup: ms(3000), ..plan() };
-    // Slow for 3 s, fast afterwards.
+    // The server is slow for 3 s, and fast after that.
     let server =
         |now: Instant, _: &str| respond_at(now + if now < Instant::ZERO + ms(3000) { ms(400) } else { ms(1) }, 100);
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
@@ -212,7 +213,7 @@ fn the_warm_up_is_not_measured() {
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
-    // Counted by arrival: 40 responses of the warm-up came in the window.
+    // Bytes count at their arrival, and 40 responses of the warm-up arrived in the window.
     assert_eq!(summary.measured.traffic.body, 104_000);
 }
 
@@ -224,7 +225,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
         stop: StopAfter { time: Some(ms(5000)), ..StopAfter::default() },
         ..plan()
     };
-    // 1,000 bytes every 10 ms, of a body that would take an hour.
+    // The server sends 1,000 bytes every 10 ms, of a body that would take hours.
     let server = |now: Instant, _: &str| {
         let mut replies = vec![(now, Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n".to_vec()))];
         replies.extend((1..2000).map(|i| (now + ms(10 * i), Reply::Filler(1000))));
@@ -235,14 +236,22 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.unfinished, summary.stats.measured.ok), (2, 0));
     assert_eq!(summary.throughput().map(|bytes| (bytes / 1000.0).round()), Some(200.0));
-    assert_eq!(summary.goodput(), summary.throughput(), "operations that were healthy when the run ended are goodput");
-    assert!(summary.drain.traffic.body >= 190_000, "bytes of the drain stay counted: {}", summary.drain.traffic.body);
+    assert_eq!(
+        summary.goodput(),
+        summary.throughput(),
+        "bytes of operations that were healthy at the end of the run must count as goodput"
+    );
+    assert!(
+        summary.drain.traffic.body >= 190_000,
+        "bytes of the drain must be counted: {}",
+        summary.drain.traffic.body
+    );
     assert_eq!(summary.success(), None);
 }
 
 #[test]
 fn a_client_that_cannot_keep_up_is_reported() {
-    // Each send costs 200 µs: the limit is 5,000/s, and 10,000/s are requested.
+    // Each send costs 200 µs, so the client's limit is 5,000/s. The requested rate is 10,000/s.
     let network =
         |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
     let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
@@ -259,7 +268,7 @@ fn a_client_that_cannot_keep_up_is_reported() {
 
 #[test]
 fn a_stale_connection_is_resent_once_and_flagged() {
-    /// Server that closes each connection 5 ms after its response, so that a request which is sent at that time is lost.
+    /// A server that closes each connection 5 ms after its response, so that a request that is sent at that time is lost.
     struct Stale {
         requests: u64,
     }
@@ -306,7 +315,7 @@ fn every_hop_is_an_attempt() {
     assert_eq!(audit(&followed, true).violations, []);
     assert_eq!((tally.ok, tally.attempts, tally.hops), (5, 15, 10));
     assert_eq!(tally.statuses.sorted(), [(200, 5), (302, 5), (307, 5)]);
-    assert_eq!(followed.stats.traffic.wasted, 5 * 8, "bodies of redirects are no goodput");
+    assert_eq!(followed.stats.traffic.wasted, 5 * 8, "bodies of redirects must not count as goodput");
     near(&followed.all.response, 1.0, ms(3), FINE);
     assert_eq!(followed.stats.connections.opened, 2);
 
@@ -328,7 +337,7 @@ fn timeouts_have_their_phase_and_their_instant() {
             self.0
         }
         fn request(&mut self, now: Instant, _: &str) -> Vec<(Instant, Reply)> {
-            // One byte every 30 ms.
+            // One reply is sent every 30 ms.
             self.1.iter().enumerate().map(|(i, reply)| (now + ms(30 * i as u64), reply.clone())).collect()
         }
     }
@@ -364,7 +373,7 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
             Accept::Refuse
         }
         fn request(&mut self, _: Instant, _: &str) -> Vec<(Instant, Reply)> {
-            unreachable!("nothing is ever connected")
+            unreachable!("no connection is ever established")
         }
     }
     let plan = Plan { load: closed(10), ..plan() };
@@ -378,7 +387,8 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
 
 #[test]
 fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
-    // The target processes 100 requests per second and gets 200. After 4 s half of them wait, and the drain completes them.
+    // The target processes 100 requests per second, but gets 200. After 4 s, half of the requests still wait. They complete in
+    // the drain.
     let server = || {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {
@@ -455,7 +465,7 @@ fn an_endless_unwanted_body_is_not_read_completely() {
 
 #[test]
 fn free_connections_make_room_for_new_ones() {
-    // Every object is on another host, and only 8 connections may be open.
+    // Each object is on a different host, and only 8 connections may be open.
     let hop = |now: Instant, request: &str| {
         let path = request.split(' ').nth(1).unwrap_or_default();
         let number: u64 = path.trim_start_matches("/go/").parse().unwrap_or(0);
@@ -478,7 +488,10 @@ fn free_connections_make_room_for_new_ones() {
     plan.connections.open_max = 100;
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(hop).with_descriptors(8));
     let starved = self::summary(&plan, &intervals);
-    assert!(starved.stats.measured.classes.get(AttemptClass::ClientResource) > 0, "the limit is there");
+    assert!(
+        starved.stats.measured.classes.get(AttemptClass::ClientResource) > 0,
+        "without the limit of connections, descriptors must run out"
+    );
     assert_eq!(limits::limited_by(&starved, &plan.load.model()), measure::LimitedBy::ClientResources);
 }
 
@@ -494,10 +507,11 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
-    // 2,500 arrivals wait. 64 of them open a connection from the bucket, and one more in each millisecond of the stall.
+    // 2,500 arrivals wait. The tokens in the bucket allow 64 of them to open a connection, and one more in each millisecond of
+    // the stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");
-    // The wait for a connection counts, too.
+    // The wait for a connection must count as well.
     near(&summary.all.response, 1.0, ms(501), ms(2));
     near(&summary.all.response, 0.9, ms(201), ms(5));
     near(&summary.all.lateness, 1.0, ms(0), ms(1));

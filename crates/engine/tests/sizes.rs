@@ -1,4 +1,4 @@
-//! Checks of the size of responses.
+//! Tests of the checks of response sizes.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use support::*;
 
-/// Returns the outcome of a request for an object of 1000 bytes whose response has another number of bytes.
+/// Returns the outcome of a request for an object of 1000 bytes, if the response has `answered` bytes.
 fn outcome(request: RequestPlan, answered: u64) -> AttemptOutcome {
     let mut plan = Plan { log_ops: true, mix: Mix::one(request), ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
@@ -29,7 +29,7 @@ fn a_response_must_have_the_known_size_of_its_object() {
     assert_eq!(outcome(get(), 1001).cause, Cause::SizeDiffers);
 }
 
-/// The response to a deletion is a message of any size.
+/// The response to a deletion is a message, which may have any size.
 #[test]
 fn other_responses_have_any_size() {
     for answered in [0, 17, 5000] {

@@ -1,4 +1,4 @@
-//! The engine over real sockets against the embedded server, whose ledger counts the same requests independently.
+//! Tests of the engine over real sockets with the embedded server, whose ledger counts the same requests independently.
 
 #[path = "support/cores.rs"]
 mod cores;
@@ -42,7 +42,7 @@ fn client_and_server_count_the_same() {
         assert_eq!(ledger.requests(), ops, "{path}");
         assert_eq!(ledger.complete.count, ops, "{path}");
         assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
-        assert_eq!(ledger.complete.head_bytes, summary.stats.traffic.overhead, "{path}: heads and framing");
+        assert_eq!(ledger.complete.head_bytes, summary.stats.traffic.overhead, "{path}: heads and framing must agree");
         assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
         assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
     }
@@ -65,16 +65,17 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     let mut firsts: Vec<u64> = kept.ops.iter().map(|op| op.range.unwrap().first()).collect();
     firsts.sort_unstable();
     firsts.dedup();
-    assert!(firsts.len() > 490, "offsets differ");
-    assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets cover the object");
+    assert!(firsts.len() > 490, "offsets must differ");
+    assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets must cover the object");
 }
 
-/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show it, and whether the run had
-/// its cores.
+/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show the stall, and whether the
+/// run had all its cores to itself.
 ///
-/// 1,000 of 10,000 operations arrive while the server stands still, evenly: the one that arrives at t of the stall waits
-/// 1 − t. Then the server responds to them one after the other, which takes it some time D, so that it waits t·D more. D is
-/// taken from the log of operations: from the first to the last end of those that were in flight.
+/// 1,000 of 10,000 operations arrive while the server stands still, at an even rate. An operation that arrives at time t of the
+/// stall waits 1 − t until the stall is over. Then the server responds to the waiting operations one after the other, which
+/// takes a time D in total, so this operation waits t·D more. D is computed from the log of operations: it is the time from the
+/// first to the last end of the operations that were in flight.
 fn stall_once() -> (Result<(), String>, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
     let server = serve(Faults { stall: Some(stall), ..Faults::default() });
@@ -89,7 +90,7 @@ fn stall_once() -> (Result<(), String>, bool) {
     let stalled = kept.ops.iter().filter(|op| op.end.since(op.intended) > ms(100));
     let ends = stalled.map(|op| op.end);
     let catching_up = ends.clone().max().unwrap().since(ends.min().unwrap());
-    // The server does not measure for how long it waited for a core.
+    // The second condition is needed because the server does not measure how long it waited for a core.
     let had_cores = summary.limits.run_delay_max <= 0.05 && !cores::are_taken();
     if catching_up >= ms(200) {
         return (Err(format!("the server took {catching_up:?} to catch up")), had_cores);
@@ -113,7 +114,8 @@ fn a_stall_of_one_second_shows_whole() {
         judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // A short theft of a core is not always noticed. But if every try fails, one of them with its cores, there was none.
+    // It is not always noticed when other processes take a core for a short time. But if every try fails, and at least one of
+    // them seems to have had its cores, then the engine is wrong.
     match judged {
         Some(wrong) => panic!("{wrong}"),
         None => eprintln!("not judged: no run had its cores"),
@@ -122,7 +124,7 @@ fn a_stall_of_one_second_shows_whole() {
 
 #[test]
 fn waiting_costs_nothing_at_any_rate() {
-    // Long and short waits use different timers.
+    // There are long and short waits, because they use different timers.
     let server = serve(Faults::default());
     let stages = [(500, 10.0), (0, 1000.0), (2000, 1000.0)];
     let stages = stages.map(|(length, level)| engine::schedule::StagePlan { length: ms(length), level });
@@ -136,7 +138,7 @@ fn waiting_costs_nothing_at_any_rate() {
     let kept = run(&plan);
     let summary = summary(&plan, &kept.intervals);
     let busy = summary.limits.mean_busy();
-    assert!(busy < 0.5, "a thread that has next to nothing to do was busy for {busy} of the time");
+    assert!(busy < 0.5, "a thread with almost nothing to do was busy for {busy} of the time");
 }
 
 #[test]
@@ -151,7 +153,10 @@ fn known_delays_are_found() {
     for (q, truth) in [(0.5, 5), (0.85, 5), (0.95, 50), (0.99, 50)] {
         near(&summary.all.service, q, ms(truth), ms(10));
     }
-    assert!(summary.all.service.min().is_some_and(|least| least >= 5_000_000), "never faster than the delay");
+    assert!(
+        summary.all.service.min().is_some_and(|least| least >= 5_000_000),
+        "no response can be faster than the delay"
+    );
 }
 
 #[test]
@@ -165,10 +170,13 @@ fn a_drain_that_is_over_leaves_its_operations_unfinished() {
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((tally.unfinished, tally.ok, tally.failed), (4, 0, 0));
     let throughput = summary.throughput().unwrap();
-    assert!((3.0e6..6.0e6).contains(&throughput), "4 responses at 1 MB/s each: {throughput}");
+    assert!((3.0e6..6.0e6).contains(&throughput), "there are 4 responses at 1 MB/s each: {throughput}");
     assert_eq!(summary.all.response.quantile_of_all(0.5, tally.unfinished, 0), Quantile::Unfinished);
     let ledger = server.stop();
-    assert!(ledger.aborted.body_bytes >= summary.stats.traffic.body, "what arrived was sent");
+    assert!(
+        ledger.aborted.body_bytes >= summary.stats.traffic.body,
+        "the server must have sent all bytes that arrived"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A client that stalls, against servers with known delays, on simulated time: the reported ranges of percentiles
-//! must contain the percentiles without the stalls.
+//! Tests of clients that stall, with servers whose delays are known, on simulated time. The reported ranges of percentiles must
+//! contain the percentiles that a client without stalls measures.
 
 mod support;
 
@@ -14,14 +14,14 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// Time that a server takes for a request once it has started on it.
+/// The time that a server takes to process a request.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Constant,
     Exponential,
 }
 
-/// Servers with one common queue.
+/// Several servers with one common queue.
 struct Queue {
     work: Work,
     mean: Duration,
@@ -35,7 +35,7 @@ impl Queue {
         Self { work, mean, free, random: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// xorshift64*: the same times in each run, request by request.
+    /// Returns a random number from xorshift64*, so that each request takes the same time in all runs.
     fn draw(&mut self) -> f64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -57,7 +57,8 @@ impl SimServer for Queue {
     }
 }
 
-/// Returns start and end of each stall of the client: about one per `every`, each as long as `length`.
+/// Returns start and end of each stall of the client. There is about one stall in each period of `every`, and each takes
+/// `length`.
 fn stalls(every: Duration, length: Duration, until: Duration) -> Vec<(Instant, Instant)> {
     let place = |n: u32| every.mul_f64(f64::from(n) + 0.3 + 0.4 * f64::from(n * 7919 % 101) / 101.0);
     let starts = (0..).map(place).take_while(|at| *at < until);
@@ -80,10 +81,10 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Lateness below this is no stall.
+/// Lateness below this is not a stall.
 const LATE_MIN: f64 = 100e3;
 
-/// Returns whether the range contains the true value, which is known to this relative error.
+/// Returns whether the range contains the true value. `noise` is the relative error with which that value is known.
 fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
     let truth = truth as f64;
     range.low as f64 <= truth * (1.0 + noise) + LATE_MIN && range.high as f64 >= truth * (1.0 - noise)
@@ -104,7 +105,7 @@ fn a_range_contains_the_percentile_without_stalls() {
         (20.0, SLOTS, Work::Constant, ms(8), 1),
         (1000.0, SLOTS, Work::Exponential, ms(100), 1000),
         (1000.0, SLOTS, Work::Constant, ms(20), 1000),
-        // Operations wait for a slot, too.
+        // In these cases, operations also wait for a slot.
         (800.0, 8, Work::Exponential, us(1000), 1),
         (500.0, 2, Work::Constant, us(1000), 1),
         (900.0, 20, Work::Exponential, ms(10), 10),
@@ -115,7 +116,7 @@ fn a_range_contains_the_percentile_without_stalls() {
         let plan = Plan { load: open(rate, slots), stop: seconds(30), ..plan() };
         let server = || Queue::new(work, mean, servers);
         let truth = measured(&plan, server, &[]);
-        assert_eq!(truth.all.affected.ok, 0, "{rate} {work:?}: nothing stood still");
+        assert_eq!(truth.all.affected.ok, 0, "{rate} {work:?}: there was no stall");
         assert_eq!(truth.client_share().unwrap().share, 0.0);
         for (every, length) in patterns {
             let found = measured(&plan, server, &stalls(ms(every), us(length), Duration::from_secs(30)));
@@ -123,7 +124,7 @@ fn a_range_contains_the_percentile_without_stalls() {
             let noise = match work {
                 // Stalls below 5 % of the median do not count.
                 Work::Constant => 0.05,
-                // There are fewer unaffected operations, and they depend on each other.
+                // There are fewer unaffected operations, and their times depend on each other.
                 Work::Exponential => 0.12,
             };
             for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {
@@ -151,7 +152,8 @@ fn a_range_contains_the_percentile_without_stalls() {
 
 #[test]
 fn a_catch_up_burst_at_the_target_belongs_to_the_client() {
-    // Load at 95 % of the server's capacity. The client stalls for 50 ms of each second, and the queue drains in the rest of it.
+    // The load is 95 % of the server's capacity. The client stalls for 50 ms of each second, and the queue drains in the rest
+    // of the second.
     let plan = Plan { load: open(950.0, 10_000), ..plan() };
     let server = || Queue::new(Work::Constant, ms(1), 1);
     let found = measured(&plan, server, &stalls(ms(1000), ms(50), Duration::from_secs(10)));
@@ -160,7 +162,7 @@ fn a_catch_up_burst_at_the_target_belongs_to_the_client() {
     assert!(range.low <= 1_010_000, "{range:?}");
     assert!(range.is_wide());
     let late = found.all.lateness.quantile(0.9).unwrap();
-    assert!(late < 5_000_000, "lateness tells next to nothing of it: {late}");
+    assert!(late < 5_000_000, "lateness must hardly show the stalls: {late}");
 }
 
 #[test]
@@ -176,8 +178,8 @@ fn handing_over_a_request_is_time_inside_the_client() {
     }
 }
 
-/// The target stalls for a second, and 190 of 200 operations wait for one of ten slots. The client is late by a millisecond when
-/// the first responses come.
+/// The target stalls for a second, so 190 of 200 operations wait for one of ten slots. When the first responses arrive, the
+/// client is late by a millisecond.
 #[test]
 fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
     let still = (Instant::ZERO + ms(2000), Instant::ZERO + ms(3000));
@@ -197,7 +199,7 @@ fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
 
 #[test]
 fn a_hiccup_does_not_mark_an_overloaded_run() {
-    // Load at twice the server's capacity: the number of operations in flight grows from the first second to the last.
+    // The load is twice the server's capacity, so the number of operations in flight grows during the whole run.
     let plan = Plan { load: open(1600.0, 100_000), stop: seconds(5), ..plan() };
     let server = || Queue::new(Work::Constant, Duration::from_micros(1250), 1);
     let hiccup = [(Instant::ZERO + ms(1500), Instant::ZERO + ms(1501))];
@@ -214,7 +216,7 @@ fn a_hiccup_does_not_mark_an_overloaded_run() {
 fn a_stall_affects_few_operations_when_none_is_in_flight() {
     let plan = Plan { load: open(10.0, 100), ..plan() };
     let server = || Queue::new(Work::Constant, ms(5), 1);
-    // The second and the third arrival are late, and so is the response of the fourth.
+    // The second and the third arrival start late, and the response to the fourth is read late.
     let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
     let found =
         measured(&plan, server, &[(at(99), at(102)), (at(199), at(220)), (at(303), at(330)), (at(450), at(480))]);
@@ -258,14 +260,16 @@ fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
 #[test]
 fn responses_that_wait_unread_show_as_the_clients_share() {
     let server = || Queue::new(Work::Constant, ms(10), 64);
-    // The client reads for 30 ms and stalls for 70. A response that takes 10 ms and comes in a stall waits for its end.
+    // The client alternates between 30 ms of reading and a stall of 70 ms. Responses take 10 ms. A response that arrives in a
+    // stall waits until the stall ends.
     let still: Vec<_> =
         (0..100).map(|n| (Instant::ZERO + ms(100 * n + 30), Instant::ZERO + ms(100 * n + 100))).collect();
     for slots in [1, 16] {
         let plan = Plan { load: closed(slots), stop: seconds(10), ..plan() };
         let found = measured(&plan, server, &still);
         let share = found.client_share().unwrap();
-        // Each 100 ms: three of 10 ms, the third of which is begun at 20 ms and read at 30; one begun then waits for 60.
+        // In each period of 100 ms there are three responses that are read after 10 ms. The third of these starts at 20 ms and
+        // is read at 30 ms. The next one starts then, and waits for 60 ms.
         let service = found.all.service.moments().sum as f64;
         let truth = 1.0 - found.all.ok as f64 * 10e6 / service;
         assert!((share.share - truth).abs() < 0.01 && truth > 0.5, "{share:?}, truth {truth}");
@@ -274,5 +278,5 @@ fn responses_that_wait_unread_show_as_the_clients_share() {
     let large =
         Plan { stop: StopAfter { ops: NonZeroU64::new(10), ..StopAfter::default() }, load: closed(1), ..plan() };
     let found = measured(&large, || |now: Instant, _: &str| respond_at(now + ms(1), 1_000_000), &[]);
-    assert!(found.client_share().unwrap().at_least, "longer than a segment");
+    assert!(found.client_share().unwrap().at_least, "the response is longer than a segment");
 }

@@ -1,4 +1,4 @@
-//! The client's share of service time over real sockets: it shows how long a client stops reading.
+//! Tests of the client's share of service time, over real sockets. It must show how long a client stops reading.
 
 mod support;
 
@@ -112,7 +112,7 @@ fn a_client_that_stops_reading_shows_its_share() {
 fn a_body_longer_than_a_segment_gives_a_lower_bound() {
     let server = Server::start(&Config::default()).unwrap();
     let url = format!("http://{}/blackhole/1MiB", server.addresses()[0]);
-    // The kernel takes a while to switch timestamps on.
+    // The run is long enough for samples, although the kernel takes a while to switch timestamps on.
     let stop = StopAfter { time: Some(ms(500)), ..StopAfter::default() };
     let plan = at(Plan { load: closed(1), stop, ..plan() }, &url);
     let share = summary_of(&plan, Duration::ZERO).client_share().unwrap();

@@ -4,11 +4,11 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Number of times that a run which had to share its cores is repeated.
+/// How often a run is repeated if it had to share its cores.
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
-/// Time after which a run starts whether they are free or not.
+/// Time after which a run starts even if the cores are not free.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits until the cores are free, for a bounded time.
@@ -19,7 +19,7 @@ pub fn wait_until_free() {
     }
 }
 
-/// Returns whether busy threads, one for each core, wait for their core for more than 5 % of the time.
+/// Starts one busy thread for each core. Returns whether any of them has to wait for its core for more than 5 % of the time.
 pub fn are_taken() -> bool {
     let look = || {
         let (started, before) = (Instant::now(), run_delay());

@@ -16,18 +16,18 @@ pub const INTERNAL_ERROR: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRequest {
     pub now: Instant,
-    /// Connections before its own.
+    /// Number of connections before that of the request.
     pub connection: usize,
-    /// Number of its stream: 1, 3, 5, …
+    /// Identifier of the stream: 1, 3, 5, …
     pub stream: u32,
-    /// Requests before it, on all connections.
+    /// Number of requests before this one, on all connections.
     pub before: usize,
 }
 
-/// Server that responds to each request with the frames that a function returns.
+/// A server that responds to each request with the frames that a function returns.
 pub struct Frames<F> {
     script: F,
-    /// Limit of concurrent streams that it announces.
+    /// The limit of concurrent streams that the server announces.
     streams: Option<u32>,
     requests: usize,
     greeted: HashSet<usize>,
@@ -90,7 +90,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the server's settings, and the acknowledgement of the client's.
+/// Returns the server's settings, and the acknowledgement of the client's settings.
 pub fn greeting(streams: Option<u32>) -> Vec<u8> {
     [settings(streams), frame(4, 1, 0, &[])].concat()
 }
@@ -100,7 +100,7 @@ fn settings(streams: Option<u32>) -> Vec<u8> {
     frame(4, 0, 0, &payload)
 }
 
-/// Returns a head with this status, without compression by HPACK.
+/// Returns a head with this status. It is not compressed.
 pub fn head(stream: u32, status: u16, end: bool) -> Vec<u8> {
     let digits = status.to_string();
     let field = [&[0x08, digits.len() as u8], digits.as_bytes()].concat();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use wire::Url;
 use wire::sigv4::{Keys, Secret, Signer};
 
-/// Returns a plan for one URL, to be changed by the test: closed, 1 slot, 10 s, no warm-up.
+/// Returns a plan for one URL, which the test can change. It has the closed model with 1 slot, takes 10 s, and has no warm-up.
 pub fn plan() -> Plan {
     let mut targets = Targets::default();
     assert!(targets.push(&Url::parse("http://sim:80/object").unwrap()));
@@ -19,7 +19,7 @@ pub fn plan() -> Plan {
     Plan { stop, ..Plan::new(targets, closed(1)) }
 }
 
-/// Returns authentication with keys for S3.
+/// Returns S3 authentication with fixed keys.
 pub fn s3_auth() -> Auth {
     let keys = Keys::new("someone", Secret::new("secret"), None).unwrap();
     let signer = Box::new(Signer::new(keys, "us-east-1", "s3"));
@@ -49,7 +49,7 @@ pub fn at(plan: Plan, url: &str) -> Plan {
     Plan { targets: Arc::new(targets), ..plan }
 }
 
-/// Keeps everything that a run measures.
+/// An observer that keeps everything that a run measures.
 #[derive(Default)]
 pub struct Keep {
     pub intervals: Vec<Interval>,
@@ -82,7 +82,7 @@ pub fn response(bytes: u64) -> Vec<Reply> {
     if bytes == 0 { vec![Reply::Bytes(head)] } else { vec![Reply::Bytes(head), Reply::Filler(bytes)] }
 }
 
-/// Returns a complete response that comes at `at`.
+/// Returns a complete response that arrives at `at`.
 pub fn respond_at(at: Instant, bytes: u64) -> Vec<(Instant, Reply)> {
     response(bytes).into_iter().map(|reply| (at, reply)).collect()
 }

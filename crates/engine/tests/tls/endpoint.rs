@@ -18,7 +18,7 @@ use tempfile::TempDir;
 pub const HOST: &str = "plimsoll.test";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Signs certificates, and keeps all files of a test.
+/// A CA that signs certificates, and keeps all files of a test.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -74,7 +74,7 @@ impl Authority {
         roots
     }
 
-    /// Returns the settings of a server with this identity. It requests a client certificate when `asks` is set.
+    /// Returns the settings of a server with this identity. `asks` states whether it requests a client certificate.
     pub fn server(&self, identity: &Identity, asks: bool) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -92,7 +92,7 @@ impl Authority {
     }
 }
 
-/// Observations of an endpoint.
+/// The observations of an endpoint.
 #[derive(Default)]
 pub struct Seen {
     pub connections: AtomicU64,
@@ -102,7 +102,7 @@ pub struct Seen {
     over: AtomicBool,
 }
 
-/// A listening server, a thread for each connection.
+/// A listening server. It has one thread for each connection.
 pub struct Endpoint {
     pub address: SocketAddr,
     pub seen: Arc<Seen>,
@@ -188,7 +188,7 @@ pub fn accept(config: &Arc<ServerConfig>, socket: Counted) -> Tls {
     StreamOwned::new(ServerConnection::new(Arc::clone(config)).unwrap(), socket)
 }
 
-/// Reads a request; `false` at the end of the connection.
+/// Reads a request. Returns `false` at the end of the connection.
 pub fn request(tls: &mut impl Read) -> io::Result<bool> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -207,7 +207,7 @@ pub fn goodbye(tls: &mut Tls) -> io::Result<()> {
     tls.flush()
 }
 
-/// Responds to every request with this many bytes.
+/// Returns a script that responds to every request with this many bytes.
 pub fn serve(config: Arc<ServerConfig>, bytes: usize) -> impl Fn(Counted) -> io::Result<()> + Send + Sync {
     move |socket| {
         let mut tls = accept(&config, socket);

@@ -1,4 +1,4 @@
-//! TLS: each failure has one class and one cause, and the bytes of successes are counted exactly.
+//! Tests of TLS. Each failure must have one class and one cause, and the bytes of successes must be counted exactly.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -43,7 +43,7 @@ fn carry_out(plan: &Plan) -> (Summary, Keep) {
     (summary, kept)
 }
 
-/// Returns the outcome of the only operation of a plan, with the detail of its example.
+/// Returns the outcome of a plan's only operation, the detail of its failure example, and the summary.
 fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
     let (summary, kept) = carry_out(plan);
     let outcome = kept.ops[0].outcome;
@@ -53,7 +53,7 @@ fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
 
 type Script = Box<dyn Fn(Counted) -> io::Result<()> + Send + Sync>;
 
-/// Reads the first bytes, and responds with these bytes instead of TLS.
+/// Returns a script that reads some bytes, and then sends these bytes instead of TLS.
 fn says(bytes: impl Into<Vec<u8>>) -> Script {
     let bytes = bytes.into();
     Box::new(move |mut socket| {
@@ -85,7 +85,7 @@ fn certificates_are_checked() {
         let connections = &summary.stats.connections;
         let counts = if cause == Cause::None { (1, 0, 1) } else { (0, 1, 0) };
         assert_eq!((connections.opened, connections.failed, connections.handshakes_full), counts, "{name}");
-        // Without verification every certificate is accepted.
+        // Without verification, every certificate must be accepted.
         let careless = TlsSettings { trust: Trust::Any, ..TlsSettings::default() };
         assert_eq!(end_of(&plan_for(&endpoint, "https", &careless)).0, good, "{name}");
     }
@@ -108,7 +108,7 @@ fn failed_handshakes_have_their_own_causes() {
             "",
         ),
         (
-            // Closing with the hello unread resets the connection.
+            // Closing the socket before the ClientHello is read completely resets the connection.
             "a reset",
             Box::new(|mut socket| socket.read(&mut [0; 10]).map(|_| ())),
             (AttemptClass::Reset, Cause::TlsReset, Phase::Tls),
@@ -134,7 +134,7 @@ fn a_tls_server_that_gets_plain_http_is_recognized() {
     assert_eq!(end, (AttemptClass::Protocol, Cause::TlsResponse, Phase::Head));
 }
 
-/// Does the handshake, reads a request, and ends as `deed` does.
+/// Returns a script that does the handshake, reads a request, and then does `deed`.
 fn then(authority: &Authority, deed: impl Fn(&mut Tls) -> io::Result<()> + Send + Sync + 'static) -> Script {
     let config = authority.server(&authority.sign(HOST, VALID), false);
     Box::new(move |socket| {
@@ -154,7 +154,7 @@ fn an_end_without_close_notify_does_not_end_a_body() {
     let authority = Authority::new();
     for (name, said, polite, wanted, flagged) in [
         ("framed, polite", FRAMED, true, good, Some(false)),
-        // Whether the client notices the end depends on its time: the client does not wait for it.
+        // The client does not wait for the end of the connection, so the flag depends on when the end arrives.
         ("framed, rude", FRAMED, false, good, None),
         ("until close, polite", OPEN, true, good, Some(false)),
         ("until close, rude", OPEN, false, cut, Some(true)),
@@ -176,7 +176,7 @@ fn an_end_without_close_notify_does_not_end_a_body() {
 #[test]
 fn an_end_without_close_notify_after_the_body_is_flagged() {
     let authority = Authority::new();
-    // The response and the end of the connection become one event, since the client is kept from reading in between.
+    // The client is kept from reading between the response and the end of the connection, so that both become one event.
     let endpoint = Endpoint::start(then(&authority, |tls| tls.write_all(&page(5))));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     plan.stop.ops = NonZeroU64::new(200);
@@ -184,7 +184,7 @@ fn an_end_without_close_notify_after_the_body_is_flagged() {
     let (summary, _) = carry_out(&plan);
     assert_eq!(summary.stats.measured.ok, 200);
     let flagged = summary.stats.measured.flags.get(Flag::UncleanTls);
-    assert!(flagged > 0, "of 200 ends none came with its body");
+    assert!(flagged > 0, "none of 200 ends arrived together with the body");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn broken_records_and_late_alerts_have_their_own_causes() {
         let endpoint = Endpoint::start(then(&authority, raw(bytes)));
         let (end, detail, summary) = end_of(&plan_for(&endpoint, "https", &trusting(&authority)));
         assert_eq!(end, (AttemptClass::Protocol, Cause::BadTlsRecord, Phase::Body), "{name}: {detail}");
-        assert_eq!(summary.stats.traffic.body, 4, "what came before counts");
+        assert_eq!(summary.stats.traffic.body, 4, "the bytes before the bad record must count");
     }
 }
 
@@ -241,10 +241,14 @@ fn every_byte_is_counted_by_both_sides() {
         assert_eq!(stats.measured.ok, ops);
         assert_eq!(stats.traffic.body, ops * bytes as u64);
         let written = endpoint.written();
-        assert_eq!(stats.traffic.body + stats.traffic.overhead, written, "{bytes} bytes: all that was sent is counted");
+        assert_eq!(
+            stats.traffic.body + stats.traffic.overhead,
+            written,
+            "{bytes} bytes: all bytes that the server sent must be counted"
+        );
         let connections = endpoint.seen.connections.load(Ordering::Relaxed);
         assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
-        // A thread that starts late finds little to do, so not every slot opens a connection.
+        // A thread that starts late may find nothing left to do, so not every slot opens a connection.
         let expected = if keep_alive { 1..=slots } else { ops..=ops };
         assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;
@@ -252,8 +256,8 @@ fn every_byte_is_counted_by_both_sides() {
     }
 }
 
-/// A body that takes several turns to read may end in the turn before its last event is handled. Then nothing is
-/// left to read on a connection that is idle and remains usable.
+/// A body may need several turns to be read. Its end may be read in a turn before its last event is handled. When that event is
+/// handled, nothing is left to read, and the idle connection must remain usable.
 #[test]
 fn a_free_connection_with_nothing_to_read_is_kept() {
     const BYTES: usize = 24 << 20;
@@ -272,7 +276,7 @@ fn reads_inside_tls_are_timestamped() {
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 1000));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     (plan.load, plan.stop.time, plan.stop.ops) = (closed(4), Some(ms(400)), None);
-    // The kernel takes a while to switch timestamps on.
+    // Several runs may be needed, because the kernel takes a while to switch timestamps on.
     let share = (0..10).find_map(|_| carry_out(&plan).0.client_share()).expect("the kernel takes timestamps");
     assert!(!share.at_least && share.samples > 0, "a response fits one segment: {share:?}");
 }
@@ -357,7 +361,7 @@ fn redirects_do_not_lead_out_of_tls_unless_that_is_allowed() {
     assert_eq!(end, (AttemptClass::RedirectDenied, Cause::Downgrade, Phase::Head));
     assert_eq!(detail, format!("to http://{HOST}:{}", plain.address.port()));
     assert_eq!((summary.stats.measured.attempts, plain.seen.connections.load(Ordering::Relaxed)), (1, 0));
-    assert_eq!(summary.stats.measured.body_bytes, 5, "its body is counted");
+    assert_eq!(summary.stats.measured.body_bytes, 5, "the body of the redirect must be counted");
     plan.follow = Follow::UpTo(10, RedirectRules { downgrade: RedirectRule::Allow, ..RedirectRules::default() });
     let (end, detail, summary) = end_of(&plan);
     assert_eq!((end.0, summary.stats.measured.hops), (AttemptClass::Ok, 1), "{detail}");

@@ -89,7 +89,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let mut full = false;
         for slot in std::mem::take(&mut self.pool.waits.for_backlog) {
-            // The end of the run may have ended the operation.
+            // The operation may have been ended by the end of the run.
             let Some(op) = self.slots.find_op(slot) else { continue };
             let since = op.attempt.backlog_since.unwrap_or(now);
             if now.since(since) >= self.plan.timeouts.connect {
@@ -122,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Looks up again the names for which attempts wait.
     pub(in crate::run_loop) fn retry_names(&mut self, net: &mut N, now: Instant) {
         for slot in std::mem::take(&mut self.pool.waits.for_name) {
-            // The end of the run may have ended the operation.
+            // The operation may have been ended by the end of the run.
             let Some(op) = self.slots.find_op(slot) else { continue };
             let timeouts = &self.plan.timeouts;
             let most = timeouts.total.map_or(timeouts.connect, |total| total.min(timeouts.connect));

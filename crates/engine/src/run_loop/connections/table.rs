@@ -55,7 +55,7 @@ impl<T> Table<T> {
     #[track_caller]
     pub fn existing(&self, token: Token) -> Option<&T> {
         let entry = self.get(token);
-        debug_assert!(entry.is_some(), "{token:?} names no entry");
+        debug_assert!(entry.is_some(), "there is no entry for {token:?}");
         entry
     }
 
@@ -64,7 +64,7 @@ impl<T> Table<T> {
     #[track_caller]
     pub fn existing_mut(&mut self, token: Token) -> Option<&mut T> {
         let entry = self.get_mut(token);
-        debug_assert!(entry.is_some(), "{token:?} names no entry");
+        debug_assert!(entry.is_some(), "there is no entry for {token:?}");
         entry
     }
 

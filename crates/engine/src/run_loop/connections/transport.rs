@@ -98,13 +98,13 @@ impl<S> Transport<S> {
         net.connected(&mut self.socket)
     }
 
-    /// Receives available bytes, without decryption.
+    /// Receives the bytes that have arrived. They are not decrypted.
     #[inline]
     pub fn recv<N: Network<Socket = S>>(&mut self, net: &mut N, room: &mut [u8]) -> Received {
         net.recv(&mut self.socket, room).into()
     }
 
-    /// Discards up to `most` bytes of the available bytes.
+    /// Discards up to `most` of the bytes that have arrived.
     #[inline]
     pub fn discard<N: Network<Socket = S>>(&mut self, net: &mut N, most: usize) -> Received {
         net.discard(&mut self.socket, most).into()

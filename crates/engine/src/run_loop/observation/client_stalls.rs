@@ -93,16 +93,16 @@ impl ClientStalls {
         }
     }
 
-    /// Returns the time in which this client delayed a response that came at `came` and is read at `now`. In a closed loop that
-    /// is the time to wake up, because a thread works between two waits.
+    /// Returns start and end of the time by which this client delayed a response that arrived at `came` and is read at `now`.
+    /// In a closed loop, only the time to wake up counts, because what the thread does between two waits is its normal work.
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
         let (began, woke) = self.waited;
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the longest time for which something that is read at `now` can have waited, in nanoseconds. The kernel's
-    /// timestamp is that of the newest byte of a read. On a multiplexed connection another response may have come before it,
-    /// earlier by at most the time for which this thread waited for a core.
+    /// Returns the longest time, in nanoseconds, for which a response that is read at `now` can have waited. The kernel's
+    /// timestamp is only that of the newest byte of a read. On a multiplexed connection, another response may have arrived
+    /// before that byte, but earlier by no more than the time for which this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
@@ -148,8 +148,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// The last step took long. With a schedule, responses waited during it. In a closed loop the thread worked, unless it
-    /// was not scheduled.
+    /// Notes that the last step took long. With a schedule, responses waited during the step. In a closed loop, a long step is
+    /// normal work, unless the operating system did not run the thread.
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.load.step_began);

@@ -163,7 +163,7 @@ impl<'p> Op<'p> {
         self.redirect.as_ref().map_or(self.origin, |redirect| redirect.origin)
     }
 
-    /// Returns the request's properties that its response is judged by.
+    /// Returns the properties of the request by which its response is judged.
     #[inline]
     pub fn expected(&self, follow: Follow) -> Expected {
         Expected { range: self.range, follow, size: self.size, headers_matched: self.attempt.headers_matched }

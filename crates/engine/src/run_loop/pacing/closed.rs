@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks whether the profile requires parked slots.
+/// Interval between checks whether the profile needs parked slots again.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
 /// The slots that wait for their next operation.
@@ -65,7 +65,7 @@ impl<'p> Closed<'p> {
         }
     }
 
-    /// Returns whether the profile requires that slot.
+    /// Returns whether the current level of the profile includes this slot.
     fn wants(&self, slot: u32, now: Instant) -> bool {
         let place = f64::from(slot) * f64::from(self.share.threads) + f64::from(self.share.thread);
         self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place

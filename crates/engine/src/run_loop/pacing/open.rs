@@ -26,7 +26,7 @@ pub(in crate::run_loop) struct Open<'p> {
     pub starved: Option<u64>,
     /// No timer is set for an arrival before this instant.
     rests_until: Instant,
-    /// The window is over, and operations that had not started are dropped.
+    /// `true` once the window is over and the arrivals that had not started are dropped.
     rest_dropped: bool,
 }
 
