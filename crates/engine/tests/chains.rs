@@ -139,7 +139,7 @@ fn times_are_split_where_requests_are_sent_and_responses_end() {
 
 #[test]
 fn resends_and_failures_belong_to_their_hop() {
-    /// A server at which every fourth request finds its connection closed, and every fifth object breaks off.
+    /// A server at which every fourth request finds its connection closed, and every fifth request for an object gets a 500.
     #[derive(Default)]
     struct Forgetful {
         requests: u64,

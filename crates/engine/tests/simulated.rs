@@ -196,7 +196,7 @@ fn slots_of_a_ramp_come_one_by_one() {
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
-    // A slot is used as soon as the level reaches a part of it. So the mean is that of ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
+    // A slot is used as soon as the level needs a part of it. So the mean is that of ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
 }

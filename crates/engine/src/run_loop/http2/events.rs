@@ -14,7 +14,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Handles one event of a stream of `connection`.
     pub(super) fn handle_event(&mut self, net: &mut N, connection: Token, event: Event, now: Instant) {
         if !self.is_current(&event) {
-            // These bytes are content of an exchange that has ended meanwhile. They are counted again, as overhead.
+            // These bytes were taken from `unattributed` as the content of an exchange that has ended meanwhile. They are put
+            // back, to be counted as overhead.
             if let (EventKind::Body(bytes), Some(http2)) = (event.kind, self.pool.multiplexed(connection)) {
                 http2.unattributed.add(bytes.len() as u64);
             }

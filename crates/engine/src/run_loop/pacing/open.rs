@@ -71,9 +71,9 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Returns when a schedule of a fixed number of operations is over. At a given rate, N operations fill the time until the
-    /// next one would be due, because the last one takes its share of the time as well. If the window has a fixed end, the
-    /// result is not before that.
+    /// Returns when the schedule is over. With a limited number of operations, that is when the next one would be due, because
+    /// the last operation takes its share of the time as well. A schedule without further arrivals is over at once, unless the
+    /// window has an end to wait for. Returns `None` if the schedule is not over.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {

@@ -113,7 +113,7 @@ impl RequestWriter {
         let mut source = plan.mix.requests()[op.request].body.as_ref().map(|body| op.body_source(plan, body, key));
         let body = source.as_ref().map(|source| {
             let bytes = source.size();
-            // `Expect` must not be sent without a body (RFC 9110 §10.1.1), and an empty body needs none either.
+            // A request without content must not have `Expect: 100-continue` (RFC 9110 §10.1.1). An empty body is no content.
             let expect_continue = source.body.expect_continue && !op.expectation_failed && bytes > 0;
             let md5 = op.batch.as_ref().map(|batch| batch.md5.as_ref());
             BodyFacts { plan: source.body, bytes, expect_continue, md5 }
