@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Mount point of the control groups.
 const ROOT: &str = "/sys/fs/cgroup";
-/// Directories where the CPU controller of version 1 can be mounted. [`VERSION_2`] is the same for version 2.
+/// Directories below [`ROOT`] where the CPU controller of version 1 can be mounted. [`VERSION_2`] has those of version
+/// 2.
 const VERSION_1: [&str; 2] = ["cpu", "cpu,cpuacct"];
 const VERSION_2: [&str; 2] = ["", "unified"];
 

@@ -121,7 +121,7 @@ pub trait Network {
     /// Checks whether a pending connection that became writable is established.
     ///
     /// # Errors
-    /// The reason for which it could not be established.
+    /// The reason why it could not be established.
     fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
 
     /// Sends as many bytes as the socket takes, and returns their number.

@@ -1,8 +1,8 @@
 //! The sizes of objects, which must be known before a run that requests random ranges.
 //!
-//! A size is never assumed. It comes from the response to HEAD. Where that has no size, the first byte is requested, and the
-//! size comes from its `Content-Range`. The requests of both kinds are made by runs of the usual run loop, over the list of
-//! objects.
+//! A size is never assumed. It is taken from the response to HEAD. If that has no size, the first byte of the object is
+//! requested, and the size is taken from the `Content-Range` of the response. The requests of both kinds are made by
+//! runs of the usual run loop, over the list of objects.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};

@@ -75,7 +75,7 @@ impl Stalls {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
-        // Threads that stall at the same time store about the same value, so it does not matter which one wins.
+        // Threads that stall at the same time store about the same value, so it does not matter which value is kept.
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 

@@ -45,7 +45,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 0_u64..300), 1..12)
 }
 
-/// A server that reacts to successive requests with these deeds in turn. Each has a delay in milliseconds.
+/// A server that reacts to each request with the next of these deeds, after a delay in milliseconds.
 struct Unruly {
     deeds: Vec<(Deed, u64)>,
     requests: usize,
@@ -186,8 +186,8 @@ proptest! {
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation is logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
         prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte belongs to one operation");
-        // Intervals cover the time without gaps. This is checked only for a single thread. Simulated threads run one after the
-        // other, so the others would notice a stop too late.
+        // Intervals cover the time without gaps. This is checked only for a single thread. Simulated threads run one
+        // after the other, so with several threads, some would notice a stop too late.
         for pair in intervals.windows(2).filter(|_| threads == 1) {
             prop_assert_eq!(pair[0].end, pair[1].start);
         }

@@ -51,7 +51,8 @@ fn the_response_is_read_even_if_the_connection_broke() {
     }
 }
 
-/// A success before the whole body was sent does not count. The outcome is the same whether a failed send or a read notices it.
+/// A success before the whole body was sent does not count. The outcome does not depend on whether a failed send or a
+/// read notices the early response.
 #[test]
 fn a_success_before_the_whole_body_was_sent_is_an_early_response() {
     let created =

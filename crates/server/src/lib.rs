@@ -5,7 +5,8 @@
 //!   faults and stalls on request. Its [`Ledger`] counts every request, so that tests can compare it with a client's
 //!   counters. The server speaks plain HTTP/1 and uses little CPU, because the highest load that a client can generate
 //!   is measured against it.
-//! * [`HyperServer`] serves the same over TLS and HTTP/2, and S3, with the same faults and the same ledger.
+//! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. It has the same faults and
+//!   the same ledger.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
 //! * [`StandIn`] makes a server behave like another storage system, quirks included.
 //! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can

@@ -26,6 +26,7 @@ impl Listeners {
     /// Opens the sockets of `config` for its number of threads.
     ///
     /// # Errors
+    /// Paths of the Unix sockets.
     /// An address or path cannot be listened on.
     pub(crate) fn open(config: &Config) -> io::Result<Self> {
         let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
@@ -82,7 +83,7 @@ pub(crate) fn remove_sockets(paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Adds to an error where listening failed and what to do.
+/// Adds to an error the address or path where listening failed, and how to fix it.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     let fix = match error.kind() {
         ErrorKind::AddrInUse => {

@@ -21,7 +21,7 @@ fn play(name: &str) -> Liar {
     Liar::start(Case::named(name).unwrap()).unwrap()
 }
 
-/// Sends a request and reads to the end. Returns what arrived and how it ended.
+/// Sends a request and reads to the end. Returns the bytes that arrived, and the result of the last read.
 fn exchange(liar: &Liar) -> (Vec<u8>, std::io::Result<usize>) {
     let mut client = Client::connect(liar.address());
     client.send(GET);

@@ -83,7 +83,8 @@ impl Stream {
         self.receiving = Receiving::Nothing;
     }
 
-    /// Proceeds as far as possible. The last event that it emits is [`EventKind::End`] or [`EventKind::Failed`].
+    /// Processes everything that is available now. The last event that it emits is [`EventKind::End`] or
+    /// [`EventKind::Failed`].
     pub fn proceed(&mut self, emit: &mut impl FnMut(EventKind)) {
         self.stream_waker.reset();
         let waker = self.waker.clone();

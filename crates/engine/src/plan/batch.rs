@@ -61,7 +61,7 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether the request either does not delete a batch, or has the body and the kept response that this needs.
+    /// Returns false if the request deletes a batch but lacks the body, or the kept response, that this needs.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)

@@ -43,11 +43,11 @@ pub enum Spread {
     /// The origin in the object's URL; for a dataset, the first origin.
     #[default]
     Own,
-    /// Each in turn.
+    /// Each origin in turn.
     RoundRobin,
-    /// One at random, uniformly.
+    /// An origin chosen uniformly at random.
     Random,
-    /// The one with the fewest operations of the same thread in flight.
+    /// The origin with the fewest operations of the same thread in flight.
     LeastLoaded,
 }
 

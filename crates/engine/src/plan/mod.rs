@@ -29,9 +29,9 @@ use wire::message::Version;
 /// The choice of the object for the n-th operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// In turn.
+    /// Each object in turn.
     RoundRobin,
-    /// At random, uniformly.
+    /// An object chosen uniformly at random.
     Random,
 }
 

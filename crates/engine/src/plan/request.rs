@@ -107,7 +107,8 @@ pub enum RangeStatus {
     /// Only 206 (RFC 9110 §14.2).
     #[default]
     Only206,
-    /// Also 200, if `Content-Range` and the length are those of the range. gofakes3, and systems built on it, respond so.
+    /// Also 200, if `Content-Range` and the length are those of the range. This is how gofakes3 and systems built on it
+    /// respond.
     Also200,
 }
 

@@ -261,7 +261,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if readable && !queued { self.read_connection(net, event.token, now) } else { now }
     }
 
-    /// Continues to read from connections that were left so that others got their turn. Returns the current instant.
+    /// Continues to read from connections that still had bytes when their turn was over. Returns the current instant.
     fn read_unfinished(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for token in std::mem::take(&mut self.pool.unfinished) {
             if let Some(connection) = self.pool.connections.get_mut(token) {

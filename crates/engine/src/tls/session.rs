@@ -9,8 +9,8 @@ use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-/// The size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). So many
-/// received bytes can be unknown, because a record cannot be decrypted before it is complete.
+/// The size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At
+/// most this many received bytes can be unknown, because every complete record is decrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Number of bytes that are kept of the start, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;

@@ -73,7 +73,7 @@ pub enum Delay {
 pub struct Stall {
     /// The event from which `at` is counted.
     pub from: StallFrom,
-    /// Time from that event to the beginning of the stall.
+    /// Time from the event `from` to the beginning of the stall.
     pub at: Duration,
     /// The length of the stall.
     pub length: Duration,

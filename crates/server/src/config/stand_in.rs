@@ -67,7 +67,7 @@ impl Default for Booster {
 pub struct Filestash {
     /// The limit of logins per second, for all clients together.
     pub logins_per_second: NonZeroU64,
-    /// The number of logins that may come at once, above that rate.
+    /// The number of logins that are accepted at once, before the rate limit applies.
     pub login_burst: u64,
     /// `true` if clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
     /// connects.

@@ -1,8 +1,8 @@
 //! Files below one directory, and nothing outside it.
 //!
 //! A path is split and decoded first: `..`, NUL and encoded slashes are rejected, not resolved. Then the file is
-//! opened, and its real name (from `/proc/self/fd`) must lie below the directory. Because the name is that of the open
-//! file, symbolic links cannot lead outside, nor can replacing a file between check and use.
+//! opened, and its real name (from `/proc/self/fd`) must lie below the directory. This check is made on the file that
+//! is open, so symbolic links cannot lead outside the directory. Nor can a file that is replaced between check and use.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};

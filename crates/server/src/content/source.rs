@@ -32,8 +32,8 @@ pub(crate) trait Source: Debug + Send {
         None
     }
 
-    /// Returns the connection that the content came from, and its server, if it can be reused. To be called after the
-    /// end.
+    /// Returns the connection from which the content was fetched, and its server, if it can be reused. It must be
+    /// called after the end of the content.
     fn into_connection(self: Box<Self>) -> Option<(SocketAddr, Socket)> {
         None
     }

@@ -10,7 +10,7 @@ pub(crate) struct BodyFaults {
 }
 
 impl BodyFaults {
-    /// Returns these faults, and those of `other` where this has none.
+    /// Returns these faults. A fault that is missing here is taken from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }

@@ -15,7 +15,8 @@ use super::service::ServiceBody;
 use crate::faults::body::BodyFaults;
 use crate::pace::Pace;
 
-/// The most bytes handed over at once. If the response breaks off, the counted bytes exceed those sent by little.
+/// The most bytes handed over at once. Handed-over bytes are counted as sent, so small pieces keep the count accurate
+/// if the connection breaks.
 const PIECE_MAX: usize = 64 * 1024;
 
 /// The body of a response while it is sent.

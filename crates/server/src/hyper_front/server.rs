@@ -55,9 +55,9 @@ impl std::fmt::Debug for HyperServer {
 }
 
 impl HyperServer {
-    /// Starts a server of the same content as [`crate::Server`], over TLS if `tls` is given. Clients choose between
-    /// HTTP/1.1 and HTTP/2 (without TLS, they use HTTP/2 by prior knowledge). When this returns, the server accepts
-    /// connections.
+    /// Starts a server that serves the same content as [`crate::Server`], over TLS if `tls` is given. Clients choose
+    /// between HTTP/1.1 and HTTP/2 (without TLS, they use HTTP/2 by prior knowledge). When this returns, the server
+    /// accepts connections.
     ///
     /// # Errors
     /// An address or path cannot be listened on, the directory does not exist, the files of `tls` cannot be used, or

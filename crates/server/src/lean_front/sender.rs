@@ -123,7 +123,7 @@ impl ResponseSender {
         (self.staged, self.response.content)
     }
 
-    /// Returns the socket that the content comes from.
+    /// Returns the socket from which the content is fetched, if the content waits for one.
     pub(super) fn upstream(&self) -> Option<&Socket> {
         match &self.response.content {
             Content::Source(source) => source.waits_for(),

@@ -235,7 +235,7 @@ impl Thread {
         self.listeners_paused = true;
     }
 
-    /// Makes the thread wait for what the connection needs next.
+    /// Makes the thread wait for the event that the connection needs next.
     fn register(&mut self, token: Token, next: Next) {
         let Some(entry) = self.table.get_mut(token) else {
             debug_assert!(false, "only a connection that has just proceeded is registered");

@@ -50,7 +50,7 @@ pub struct ClientSetup {
     pub body: Option<Upload>,
     /// `true` to speak HTTP/2, without TLS.
     pub http2: bool,
-    /// `true` to sign requests and read responses as those of S3.
+    /// `true` if the client signs its requests for S3 and reads the responses as S3 responses.
     pub s3: bool,
     /// The range to request.
     pub range: Option<ByteRange>,
@@ -58,7 +58,7 @@ pub struct ClientSetup {
     pub requests: u32,
     /// The checksum of the object, or `etag` or `checksum`, in the form of `--expect`.
     pub expect_hash: Option<Box<str>>,
-    /// The size of the object, if the client is to know it.
+    /// The size of the object, if the client is told it.
     pub expect_size: Option<u64>,
     /// The longest time until the head of a response is complete.
     pub head_timeout: Duration,
@@ -106,7 +106,7 @@ pub struct Expected {
     pub last: AttemptEnd,
     /// The ends of the attempts before that.
     pub earlier: Vec<AttemptEnd>,
-    /// `true` if the operation succeeds, so that its times count among those of successes.
+    /// `true` if the operation succeeds, so that its times count as times of successes.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
@@ -149,7 +149,7 @@ pub enum CaseError {
         connection: usize,
         /// The number of the step, counted from 1.
         step: usize,
-        /// The mistake, and what would be right.
+        /// The mistake, and a valid alternative.
         wrong: String,
     },
     /// Another value is not valid.
@@ -157,7 +157,7 @@ pub enum CaseError {
     Value {
         /// The key of the value.
         place: &'static str,
-        /// The mistake, and what would be right.
+        /// The mistake, and a valid alternative.
         wrong: String,
     },
 }

@@ -103,7 +103,7 @@ pub(super) struct RawRepeat {
 }
 
 impl TryFrom<RawStep> for Step {
-    /// The error, with what would be right.
+    /// The mistake, and a valid alternative.
     type Error = String;
 
     fn try_from(raw: RawStep) -> Result<Self, String> {

@@ -1,5 +1,5 @@
-//! The owner of an object: a pure function of the object's path and the number of servers. It is the same on every
-//! server, so no server has to ask another.
+//! The owner of an object: a pure function of the object's path and the number of servers. Every server computes the
+//! same owner, so no server has to ask another one.
 //!
 //! The path's 64-bit hash goes through *jump consistent hash* (J. Lamping and E. Veach, "A fast, minimal memory,
 //! consistent hash algorithm", 2014, arXiv:1406.2294). It spreads evenly. If a server is added as the last one, an

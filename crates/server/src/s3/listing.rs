@@ -1,5 +1,5 @@
-//! Pages of keys, as S3 lists them: keys with a prefix, where those that share the text up to a delimiter are grouped
-//! as one common prefix.
+//! Pages of keys, as S3 lists them. A page has the keys with a given prefix. Keys that have the same text up to a
+//! delimiter are grouped, and listed as one common prefix.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

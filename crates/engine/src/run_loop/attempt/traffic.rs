@@ -35,8 +35,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.set_deadline(id, deadline);
     }
 
-    /// Ends the wait for `100 Continue`. On an HTTP/1 connection, sending begins only in the next step, because a response may
-    /// just be being read.
+    /// Ends the wait for `100 Continue`. On an HTTP/1 connection, sending begins only in the next step, because the
+    /// caller may be in the middle of reading a response.
     pub(in crate::run_loop) fn continue_body(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
         let upload = exchange.upload.as_mut().assert_some("a request that waits for 100 Continue has a body");

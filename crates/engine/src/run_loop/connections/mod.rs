@@ -213,7 +213,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Makes sure that a connection is read further, after the others had their turn.
+    /// Notes that a connection must be read further, after the other connections had their turn.
     pub fn read_later(&mut self, token: Token) {
         if let Some(connection) = self.connections.get_mut(token)
             && !std::mem::replace(&mut connection.queued, true)

@@ -52,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads bytes of the handshake, and those that follow it.
+    /// Reads the handshake, and any bytes that follow it.
     pub(in crate::run_loop) fn receive_handshake(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let received = connection.transport.recv(net, &mut self.buffers.receive);

@@ -14,7 +14,7 @@ use wire::message::{Event, Reading};
 
 /// If more than this is left of a body, it is discarded in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most bytes that one call discards. The limit prevents that a fast peer keeps other connections waiting.
+/// The most bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
 /// Where large bodies are expected, the head is read into a buffer of this size, so that little of the body is copied.
 const HEAD_BUFFER_BYTES: usize = 1024;
@@ -160,7 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Takes the next step, depending on what was parsed.
+    /// Takes the next step, depending on the result of parsing.
     #[inline]
     pub(in crate::run_loop) fn after_parsing(
         &mut self,

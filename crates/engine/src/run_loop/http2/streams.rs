@@ -1,7 +1,7 @@
 //! The streams of multiplexed connections: adding, opening and releasing them.
 //!
-//! A connection has as many streams as the plan and the peer allow. Free streams are in the same list as the free connections
-//! of their origin, and attempts run on them as on an HTTP/1 connection.
+//! A connection has as many streams as the plan and the peer allow. Free streams are in the same list as the free
+//! connections of their origin. An attempt uses a stream as it would use an HTTP/1 connection.
 
 use super::multiplexed::Multiplexed;
 use crate::http2::{FRAME_BYTES_MAX, Session};

@@ -1,5 +1,5 @@
 //! The state machine of one connection, which alternates between requests and responses. The thread calls it when the
-//! socket is ready or the instant that it waits for has come. It returns what to wait for next.
+//! socket is ready, or when an instant that it waits for is reached. It returns the event to wait for next.
 //!
 //! * [`input`]: reads bytes from the client until a request is complete;
 //! * [`output`]: responds, from the decision about the response to its entry in the ledger.
@@ -141,8 +141,8 @@ impl Connection {
         }
     }
 
-    /// Continues after the socket became writable, the upstream socket became ready, or the instant to wait for has
-    /// come.
+    /// Continues after the socket became writable, the upstream socket became ready, or the instant to wait for was
+    /// reached.
     pub(super) fn proceed(&mut self, context: &mut ThreadContext) -> Next {
         let next = match mem::replace(&mut self.state, ConnectionState::Reading) {
             ConnectionState::Delayed(AfterDelay::Respond(response)) => self.start_response(response, context),

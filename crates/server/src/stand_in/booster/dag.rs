@@ -1,8 +1,8 @@
 //! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. The
 //! DAG is the one that `ipfs add --cid-version=1` makes with chunks of 256 KiB.
 //!
-//! The file is not stored. The pattern repeats every 251 bytes, so there are at most 251 different whole leaves,
-//! whatever the size of the file.
+//! The file is not stored. The pattern repeats every 251 bytes, so there are at most 251 different whole leaves, even
+//! in a large file.
 
 use cid::Cid;
 use cid::multihash::Multihash;

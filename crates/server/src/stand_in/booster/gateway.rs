@@ -287,7 +287,7 @@ impl IpfsGateway<'_> {
     }
 }
 
-/// Returns the requested format, from the query parameter or else from `Accept`. A request without either is an error.
+/// Returns the requested format, from the query parameter or else from `Accept`. A request with neither is an error.
 fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Result<Format, &'static str> {
     let default = Format::Car { duplicates: gateway == Gateway::Frisbii, ordered: true };
     let accepted = facts.fields.accept.as_deref().map(accepted);

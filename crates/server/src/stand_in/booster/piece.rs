@@ -41,8 +41,8 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response
 }
 
-/// Returns whether the client already has this version. `If-None-Match` decides, with weak comparison. Without it, any
-/// `If-Modified-Since` says yes, since no date lies before that of a piece.
+/// Returns whether the client already has this version. `If-None-Match` decides, with weak comparison. Without it, the
+/// client has it if it sends any `If-Modified-Since`, since no date is before that of a piece.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);
@@ -80,7 +80,7 @@ fn ranged(whole: Response, cid: &Cid, etag: &str, size: u64, head: &RequestHead,
 
 /// Returns several ranges as `multipart/byteranges`, written like Go's `mime/multipart`.
 fn multipart(whole: Response, cid: &Cid, ranges: &[ByteRange], size: u64) -> Response {
-    // Go draws 30 random bytes. These come from the hash of the piece, so that runs are repeatable.
+    // Go draws 30 random bytes. The stand-in takes them from the hash of the piece, so that runs are repeatable.
     let boundary: String = cid.hash().digest().iter().take(30).map(|byte| format!("{byte:02x}")).collect();
     let mut segments = Vec::new();
     for range in ranges {

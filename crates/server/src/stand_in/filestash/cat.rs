@@ -1,4 +1,4 @@
-//! `files/cat`: the content of a file. A `Range` is interpreted as Filestash does, which is not as the RFC says.
+//! `files/cat`: the content of a file. A `Range` is interpreted as Filestash does it, which differs from the RFC.
 
 use wire::{ByteRange, ContentRange};
 

@@ -31,8 +31,8 @@ use packets::Entry;
 use session::{Backend, Session};
 use sftp::{Login, SftpError, SftpPool};
 
-/// The files that the blackhole backend lists in every directory. The sizes of the two largest are not those in their
-/// names.
+/// The files that the blackhole backend lists in every directory. The two largest have different sizes than their names
+/// state.
 const LISTED: [(&str, u64); 6] = [
     ("1M.bin", 1 << 20),
     ("10M.bin", 10 << 20),
