@@ -25,7 +25,7 @@ fn counts_of_small_objects_at_64_slots_equal_the_servers() {
     let _cores = shared_cores();
     let Some((report, log)) = load(Setup::default(), "/f/1k", KIB, 20_000, 64) else { return };
     let connections: HashSet<u64> = log.iter().map(|request| request.connection).collect();
-    assert_eq!(connections.len(), 64, "each slot must reuse its connection");
+    assert_eq!(connections.len(), 64, "slots did not reuse their connections");
     assert_eq!(report.number("/connections/opened"), 64);
 }
 
@@ -153,7 +153,7 @@ fn the_log_contains_each_operation_once() {
     let log = nginx.quit();
     assert_eq!(ops.len() as u64, report.number("/operations/started"));
     let numbers: HashSet<u64> = ops.iter().map(|op| op.op).collect();
-    assert_eq!(numbers, (0..2000).collect(), "every number occurs once");
+    assert_eq!(numbers, (0..2000).collect(), "numbers are missing or repeated");
     let mut asked: Vec<_> = log.iter().filter_map(|request| request.range).collect();
     let mut logged: Vec<_> = ops.iter().filter_map(|op| op.range.map(|range| (range.first, range.last))).collect();
     asked.sort_unstable();

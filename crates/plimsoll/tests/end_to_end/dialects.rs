@@ -166,7 +166,7 @@ fn alluxio_redirects_to_the_owner_of_an_object() {
     ended.expect(0);
     assert_eq!((report.violations(), report.number("/operations/ok")), (0, 200));
     let hops = report.number("/operations/hops");
-    assert!((100..200).contains(&hops), "other servers own three of four objects: {hops}");
+    assert!((100..200).contains(&hops), "three of four must be redirected: {hops}");
     let stdout = server.stop();
     let joint = stdout.split("all servers\n").last().unwrap();
     assert_eq!(line(joint, "status"), format!("200 × 200, 307 × {hops}"));
@@ -241,7 +241,7 @@ fn a_refused_login_ends_before_the_run() {
     let ended = place.run(["get", "--as", "filestash", "--do", "ls", "--connection", login, &root]);
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
-    assert!(!place.path("runs").exists(), "no run was made");
+    assert!(!place.path("runs").exists(), "a run was saved");
     // A session that the user gives is used as it is. The server refuses an invalid one.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
@@ -291,7 +291,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     let ended = get_by_sftp(&place, &key, missing.into_iter().chain(connection));
     ended.expect(1);
     assert_eq!(Report::read(&ended).class("http_4xx"), 5);
-    assert_eq!(sshd.connections(), 1, "all requests of a login share a connection");
+    assert_eq!(sshd.connections(), 1, "requests of one login used several connections");
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400, `the stand-in logs in to sftp with"), "{}", refused.stderr);

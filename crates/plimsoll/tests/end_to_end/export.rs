@@ -55,7 +55,7 @@ fn a_run_is_exported_in_every_format_and_the_counts_agree() {
             _ => assert_eq!(export(&place, "out", form, &[]).expect(0).stdout.as_bytes(), bytes, "{form}"),
         }
     }
-    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), FORMS.len() + 1, "no other file is left");
+    assert_eq!(fs::read_dir(place.path("")).unwrap().count(), FORMS.len() + 1, "other files were left");
     let read = |form: &str| fs::read_to_string(place.path(&format!("{form}.out"))).unwrap();
     assert_eq!((sum(&read("csv"), "ok"), sum(&read("csv"), "body_bytes")), (500, 500 * 1024));
     assert_eq!((read("ops-csv").lines().count(), sum(&read("ops-csv"), "body_bytes")), (501, 500 * 1024));
@@ -138,7 +138,7 @@ fn several_runs_are_exported_as_a_table() {
         .map(|(target, slots)| format!("{target},range-requests 0 MiB,{slots}"));
     assert_eq!(starts, rows, "{csv}");
     let csv = export(&place, "study", "csv", &[]).expect(0).stdout.clone();
-    assert!(csv.contains("\n001-concurrency-1/one-1,concurrency 1,one,1,"), "repeats count from 1: {csv}");
+    assert!(csv.contains("\n001-concurrency-1/one-1,concurrency 1,one,1,"), "repeats must count from 1: {csv}");
     let table = export(&place, "study", "markdown", &[]).expect(0).stdout.clone();
     assert!(table.contains("| concurrency 1 | one |") && table.contains("| two |"), "{table}");
     place
@@ -170,7 +170,7 @@ fn an_export_that_cannot_be_written_gets_a_one_line_message() {
         ended.expect(code);
         assert!(ended.stderr.contains(told) && ended.stderr.lines().count() == 1, "{form}: {}", ended.stderr);
     }
-    assert!(!place.path("x.tsv").exists() && !place.path("x.tsv.part").exists(), "no incomplete file is left");
+    assert!(!place.path("x.tsv").exists() && !place.path("x.tsv.part").exists(), "an incomplete file was left");
     export(&place, "nowhere", "csv", &[]).expect(2);
     place.run(["report", "out"]).expect(0);
 }

@@ -56,7 +56,7 @@ fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
     ended.expect(0);
     assert!(ended.stdout.starts_with(beginning) && ended.stdout.trim_end().ends_with(end), "{}", ended.stdout);
     assert_eq!(ended.stdout.lines().count(), 1);
-    assert!(ended.stderr.is_empty(), "no progress line without a terminal: {}", ended.stderr);
+    assert!(ended.stderr.is_empty(), "a progress line without a terminal: {}", ended.stderr);
 }
 
 /// The hashes were computed with Python and openssl (see crates/content/tests/vectors/make.py).
@@ -134,7 +134,7 @@ fn a_second_run_completes_the_missing_files_and_changes_no_other() {
     assert_eq!(sha256(&place.path("set/object-00000004.bin")), sum);
     assert_eq!(untouched().expect("the file exists"), before);
     fs::remove_file(place.path("set/notes.txt")).expect("other files are unchanged");
-    assert_eq!(files(&place.path("set")), whole, "no incomplete file is left");
+    assert_eq!(files(&place.path("set")), whole, "an incomplete file was left");
     expect_summary(&place.run(words), "0 files, 0 B in ", "; 11 existed already");
 }
 
@@ -152,7 +152,7 @@ fn check_compares_the_content_of_existing_files() {
     fs::write(&path, &bytes).expect("can change the file");
     expect_summary(&place.run(words), "0 files, 0 B in ", "; 3 existed already");
     expect_refusal(&check(), 4, &["object-00000001.bin", "byte 1234567: expected ", "remove it"]);
-    assert_eq!(fs::read(&path).expect("the file exists"), bytes, "the file is unchanged");
+    assert_eq!(fs::read(&path).expect("the file exists"), bytes, "the file was changed");
     let other = place.run(words.iter().chain(&["--check", "--seed", "2"]));
     expect_refusal(&other, 4, &["byte 0: expected ", "another seed"]);
 }
@@ -193,7 +193,7 @@ fn an_interrupt_leaves_only_complete_files() {
         let ended = run.end();
         let there = files(&place.path("set"));
         if ended.code == Some(0) {
-            assert_eq!(there.len(), 10_000, "all files were written before the signal arrived");
+            assert_eq!(there.len(), 10_000, "files are missing although the signal came too late");
             continue;
         }
         expect_refusal(&ended, code, &[&format!("{} of 10,000 files", count(there.len() as u64)), "same command"]);
@@ -251,7 +251,7 @@ fn a_killed_run_is_completed_by_the_next() {
     place.run(words).expect(0);
     let ended = place.run(words.iter().chain(&["--check"]));
     expect_summary(&ended, "0 files, 0 B in ", "; 3,000 existed with the right content");
-    assert_eq!(files(&place.path("set")).len(), 3000, "no incomplete file is left");
+    assert_eq!(files(&place.path("set")).len(), 3000, "an incomplete file was left");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn mistakes_get_a_one_line_message() {
     for (words, wanted) in cases {
         expect_refusal(&place.run(["generate", "set"].iter().chain(*words)), 2, wanted);
     }
-    assert!(!place.path("set").exists(), "no directory was created");
+    assert!(!place.path("set").exists(), "a directory was created");
 }
 
 /// The test mounts a file system of 4 MiB in its own namespace, if the system allows it.

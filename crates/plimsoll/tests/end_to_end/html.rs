@@ -139,7 +139,7 @@ fn text_from_a_server_is_never_markup() {
     let place = TestDir::new();
     let server = a_run(&place);
     server.stop();
-    assert!(poison_run(&place.path("out")) >= 3, "the end record has texts to replace");
+    assert!(poison_run(&place.path("out")) >= 3, "too few texts were replaced");
     let ended = place.run(["report", "out", "--html"]);
     ended.expect_no_panic();
     assert!(!ended.stderr.contains("damaged"), "{}", ended.stderr);
@@ -189,7 +189,7 @@ fn each_repeated_run_has_its_own_file() {
     assert!(ended.stderr.contains("out/1"), "{}", ended.stderr);
     place.run(["get", &url, "-n", "50", "--repeat", "2", "--out", "two", "--html", "one.html"]).expect(2);
     place.run(["get", &url, "-n", "50", "--out", "beside", "--html"]).expect(0);
-    assert!(place.path("beside/report.html").exists(), "the report is in the run's directory by default");
+    assert!(place.path("beside/report.html").exists(), "no report in the run's directory");
     server.stop();
 }
 

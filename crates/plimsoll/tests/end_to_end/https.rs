@@ -38,7 +38,7 @@ fn counts_of_objects_within_tls_equal_the_servers() {
         assert_eq!(report.bytes("body_bytes"), n * size);
         assert!(log.iter().all(|request| request.tls == version && request.status == 200));
         let opened = report.number("/connections/opened");
-        assert_eq!(opened.to_string(), slots, "connections are reused");
+        assert_eq!(opened.to_string(), slots, "slots did not reuse their connections");
         let handshakes = ["full", "resumed"].map(|kind| report.number(&format!("/connections/handshakes_{kind}")));
         assert_eq!(handshakes.iter().sum::<u64>(), opened);
         assert_eq!(report.number("/connections/handshake/count"), opened);

@@ -35,14 +35,14 @@ fn a_killed_run_keeps_its_results_up_to_the_last_second() {
     let run = place.start(["get", &nginx.url("/f/1k"), "-d", "60s", "-c", "8", "--out", "out"]);
 
     let during = wait_for_intervals(&place, 2);
-    assert_eq!(during.text("/result/word"), "partial", "a run in progress is not complete");
+    assert_eq!(during.text("/result/word"), "partial", "a run in progress must be partial");
     assert!(during.at("/end").is_null());
     assert!(during.number("/operations/ok") > 0);
 
     wait_for_intervals(&place, 3);
     let killed = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs_f64();
     run.signal("KILL");
-    assert_eq!(run.end().code, None, "the signal killed it");
+    assert_eq!(run.end().code, None, "the signal did not kill it");
 
     let (shown, after) = place.report(&place.path("out"));
     shown.expect(0);
@@ -117,11 +117,11 @@ fn one_interrupt_lets_operations_end_and_reports() {
         assert_eq!(report.text("/end/reason"), "interrupted");
         assert_eq!(report.number("/end/signal"), code as u64 - 128);
         let count = |name: &str| report.number(&format!("/operations/{name}"));
-        assert!(count("ok") >= 5, "operations in flight may complete");
+        assert!(count("ok") >= 5, "operations in flight were cut off");
         assert_eq!((count("ok"), count("failed"), count("unfinished")), (count("started"), 0, 0));
         let log = nginx.quit();
         report.expect_joins(&log);
-        assert!(log.iter().all(|request| request.body_bytes == 1 << 20), "every body was read completely");
+        assert!(log.iter().all(|request| request.body_bytes == 1 << 20), "a body was not read completely");
     }
 }
 
@@ -144,7 +144,7 @@ fn a_second_interrupt_ends_the_run_at_once_and_keeps_what_is_saved() {
     assert_eq!(report.text("/end/reason"), "interrupted");
     assert_eq!((report.number("/operations/started"), report.number("/operations/ok")), (5, 0));
     assert_eq!(report.number("/operations/failed") + report.number("/operations/unfinished"), 5);
-    assert!(report.bytes("body_bytes") > 0, "bytes of unfinished operations are counted");
+    assert!(report.bytes("body_bytes") > 0, "bytes of unfinished operations are not counted");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn an_interrupt_of_a_repeated_run_ends_all_repeats() {
     wait_for("run directory", || place.path("out/1/records.jsonl.zst").exists().then_some(()));
     run.signal("INT");
     run.end_within(PATIENCE / 2).expect(130);
-    assert!(!place.path("out/2").exists(), "the second run was not started");
+    assert!(!place.path("out/2").exists(), "the second run was started");
 }
 
 #[test]
@@ -235,6 +235,6 @@ fn a_log_that_cannot_be_written_does_not_prevent_the_end_record() {
     assert_eq!(report.text("/end/reason"), "failed");
     assert_eq!(report.text("/result/word"), "partial");
     assert!(report.text("/end/detail").contains("ops.jsonl.zst"), "{}", report.at("/end"));
-    assert!(report.number("/operations/ok") > 10_000, "results up to then are kept");
+    assert!(report.number("/operations/ok") > 10_000, "results up to then were lost");
     assert!(!place.path("out/reserve").exists());
 }

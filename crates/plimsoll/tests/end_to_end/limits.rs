@@ -47,7 +47,7 @@ fn a_probe_decides_and_every_report_shows_it() {
     assert_eq!(report.text("/limited_by"), "concurrency");
     let because = report.text("/limit_reason");
     assert!(because.starts_with("a probe with 8 slots reached "), "{because}");
-    assert!(report.number("/operations/ok") <= 200, "probes are not part of the run");
+    assert!(report.number("/operations/ok") <= 200, "the run includes operations of the probes");
     let again = Report::read(&place.run(["report", "--json", "out"]));
     assert_eq!(again.text("/limit_reason"), because);
 }
@@ -71,7 +71,7 @@ fn a_rate_that_the_client_cannot_reach_is_never_a_clean_result() {
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert_eq!(count("offered"), 4_000_000);
     assert_eq!(count("started") + count("dropped"), count("offered"));
-    assert!(count("dropped") > 40_000, "more than 1 % was dropped");
+    assert!(count("dropped") > 40_000, "too few operations were dropped");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_rate_above_what_the_target_sustains_is_not_a_success() {
     assert_eq!((count("offered"), count("failed")), (400, 0));
     assert!(count("dropped") > 300 && count("started") + count("dropped") == 400, "{}", report.at("/operations"));
     let waited = report.number("/times/slot_wait/count");
-    assert!(waited > 0, "operations must have waited for a slot, because the target was slow");
+    assert!(waited > 0, "no operation waited for a slot, although the target was slow");
     report.expect_joins(&log);
 }
 
@@ -113,7 +113,7 @@ fn a_stall_of_one_second_appears_in_the_response_times() {
     // A stall lengthens service times, because most operations were sent during the stall. It must not appear as
     // lateness.
     assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
-    assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was not late");
+    assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was late");
 }
 
 /// Makes a run with 1,000 operations per second for 10 s. The server is stopped for one second of it.

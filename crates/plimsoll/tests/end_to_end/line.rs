@@ -29,7 +29,7 @@ fn a_known_line_is_found_and_shown_again() {
     assert!(passed <= 41 && 40 < failed && passed >= 36, "{found:#}");
     assert_eq!(found["first_missed"], "response p99 <= 25ms");
     let last = found["levels"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["level"], &last["passed"]), (&found["passed"], &Value::Bool(true)), "the line is confirmed");
+    assert_eq!((&last["level"], &last["passed"]), (&found["passed"], &Value::Bool(true)), "the line was not confirmed");
     let again = place.run(["report", "found", "--json"]);
     again.expect(0);
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap(), found);
@@ -37,7 +37,7 @@ fn a_known_line_is_found_and_shown_again() {
     assert!(over["certain"] == true && over["passed"] == false, "{over:#}");
     let ended = place.run(["report", "--json", &format!("found/{}", over["directory"].as_str().unwrap())]);
     let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(ended["end"]["reason"], "stopped_early", "a level stops once it is decided: {over:#}");
+    assert_eq!(ended["end"]["reason"], "stopped_early", "a decided level did not stop: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!(
@@ -156,9 +156,9 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     );
     let over = levels.iter().find(|level| level["level"] == 400).unwrap();
     assert_eq!((&over["outcome"], &over["reason"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
-    assert!(over["seconds"].as_f64().unwrap() < 2.0, "a level ends once it is certain: {over:#}");
+    assert!(over["seconds"].as_f64().unwrap() < 2.0, "a certain level did not stop: {over:#}");
     assert!(found["outcome"] == "found" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
-    assert!(ended.stderr.contains("searching for the load line"), "the expected time is announced: {}", ended.stderr);
+    assert!(ended.stderr.contains("searching for the load line"), "the expected time is missing: {}", ended.stderr);
     let text = place.run(["report", "found"]);
     let (_, sentence) = text.stdout.split_once(" · ").unwrap_or_else(|| panic!("{}", text.stdout));
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
@@ -210,7 +210,7 @@ fn the_line_of_writes_and_mixes_is_found() {
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
     assert_eq!((&found["outcome"], &found["passed"]), (&"at_least".into(), &2.into()), "{found:#}");
     let text = place.run(["report", "put"]);
-    assert!(text.stdout.contains("put speed p5"), "the table has the metric of the objective: {}", text.stdout);
+    assert!(text.stdout.contains("put speed p5"), "the objective has no column: {}", text.stdout);
     let mix = ["line", "mix", "--get", "1", "--put", "1", "--out", "mix"];
     let ended = place.run(mix.iter().chain(&usual));
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));

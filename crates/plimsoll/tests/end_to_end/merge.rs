@@ -88,7 +88,7 @@ fn runs_that_cannot_be_merged_are_refused_with_a_one_line_message() {
         ended.expect(2);
         assert!(ended.stderr.contains(told) && ended.stderr.lines().count() == 1, "{runs:?}: {}", ended.stderr);
     }
-    assert!(!place.path("x").exists(), "no run was saved");
+    assert!(!place.path("x").exists(), "a run was saved");
     place.run(["merge", "a", "--out", "x"]).expect(2);
     let partial = place.run(["merge", "a", "cut", "--partial", "--out", "x"]);
     partial.expect_no_panic();

@@ -54,8 +54,8 @@ fn text_starts_with_the_result() {
     ended.expect(0);
     assert!(ended.stdout.starts_with("PASS · "), "{}", ended.stdout);
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
-    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "no colors in a pipe");
-    assert_eq!(ended.stderr, "saved in out\n", "no live line in a pipe");
+    assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "colors in a pipe");
+    assert_eq!(ended.stderr, "saved in out\n", "a live line in a pipe");
 }
 
 #[test]

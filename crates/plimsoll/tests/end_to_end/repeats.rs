@@ -31,7 +31,7 @@ fn a_repeated_run_has_the_same_report_later() {
     }
     let one = place.run(["report", "out/2"]);
     one.expect(0);
-    assert!(first.stdout.contains(&one.stdout), "each run can be reported alone");
+    assert!(first.stdout.contains(&one.stdout), "the later report of one run differs");
     assert_eq!(server.stop().requests(), 600);
 }
 

@@ -61,7 +61,7 @@ fn a_list_of_urls_is_requested_once() {
     report.expect_clean(1234);
     let log = nginx.quit();
     assert_eq!(log.len(), 1234);
-    assert_eq!(log.iter().map(|request| &request.uri).collect::<HashSet<_>>().len(), 1234, "each URL once");
+    assert_eq!(log.iter().map(|request| &request.uri).collect::<HashSet<_>>().len(), 1234, "not each URL once");
 }
 
 #[test]
@@ -137,7 +137,11 @@ fn http_1_0_equals_that_of_ab() {
     let log = nginx.quit();
     report.expect_joins(&log);
     assert!(log.iter().all(|request| request.protocol == "HTTP/1.0"));
-    assert_eq!(log.iter().map(|request| request.connection).collect::<HashSet<_>>().len(), 4, "connections are reused");
+    assert_eq!(
+        log.iter().map(|request| request.connection).collect::<HashSet<_>>().len(),
+        4,
+        "connections were not reused"
+    );
 }
 
 #[test]
@@ -235,7 +239,7 @@ fn a_redirect_loop_ends() {
     let (ended, report) = place.get([&nginx.url("/round"), "-n", "10"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("redirect_loop")), (10, 10));
-    assert_eq!(nginx.quit().len(), 110, "ten hops each");
+    assert_eq!(nginx.quit().len(), 110, "not ten hops each");
 }
 
 #[test]
@@ -245,7 +249,7 @@ fn missing_objects_are_failures_and_miss_the_objective() {
     let place = TestDir::new();
     let (ended, report) = place.get([&nginx.url("/f/none"), "-n", "100"]);
     ended.expect(1);
-    assert_eq!(report.violations(), 0, "failures of the target do not make the run unusable");
+    assert_eq!(report.violations(), 0, "failures of the target broke the accounting");
     assert_eq!((report.number("/operations/failed"), report.class("http_4xx")), (100, 100));
     assert_eq!(report.text("/objectives/0/outcome"), "missed");
     assert_eq!(report.number("/failures/statuses/0/status"), 404);
@@ -405,7 +409,7 @@ fn results_are_grouped_by_a_header() {
     let rows = report.list("/groups").iter().filter(|row| row["label"] == "(absent)");
     let mut rows: Vec<_> = rows.map(|row| (row["kind"].as_str(), row["ok"].as_u64())).collect();
     rows.sort_unstable();
-    assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "missing values have their own group");
+    assert_eq!(rows, [(Some("absent"), Some(100)), (Some("value"), Some(200))], "missing values need their own group");
 }
 
 /// Returns the number of successful operations with a matching label.

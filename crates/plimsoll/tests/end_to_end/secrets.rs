@@ -116,8 +116,8 @@ fn secrets_appear_only_on_the_wire() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
     let log = nginx.quit();
-    assert!(log.iter().any(|request| request.cookie.contains(CANARY)), "the server received the secret");
-    assert!(log.iter().any(|request| request.uri.contains(CANARY)), "the server received the signature");
+    assert!(log.iter().any(|request| request.cookie.contains(CANARY)), "the server did not get the secret");
+    assert!(log.iter().any(|request| request.uri.contains(CANARY)), "the server did not get the signature");
 }
 
 #[test]

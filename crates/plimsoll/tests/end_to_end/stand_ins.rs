@@ -31,7 +31,7 @@ fn a_cluster_and_its_client_count_the_same_hops() {
     ended.expect(0);
     assert_eq!((report.violations(), report.number("/operations/ok")), (0, 500));
     let hops = report.number("/operations/hops");
-    assert!((250..500).contains(&hops), "other servers own three of four objects: {hops}");
+    assert!((250..500).contains(&hops), "three of four must be redirected: {hops}");
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), format!("200 × 500, 307 × {hops}"));
     assert_eq!(line(&stdout, "body bytes"), "1500000 in complete responses, 0 in aborted ones");
@@ -51,7 +51,7 @@ fn a_proxying_cluster_sends_more_than_its_client_receives() {
     assert_eq!((report.number("/operations/ok"), report.number("/operations/hops")), (500, 0));
     let stdout = server.stop();
     let sent: u64 = line(&stdout, "body bytes").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
-    assert!((2 * 1_125_000..3_000_000).contains(&sent), "three of four bytes are sent twice: {sent}");
+    assert!((2 * 1_125_000..3_000_000).contains(&sent), "three of four bytes must be sent twice: {sent}");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn targets_take_turns_and_a_study_can_be_resumed() {
     resumed.expect(0);
     assert!(resumed.stderr.contains("[1 of 3]"), "{}", resumed.stderr);
     let again = trials(&resumed);
-    assert_eq!((again.len(), &again[..5]), (8, &all[..5]), "complete trials are not run again");
+    assert_eq!((again.len(), &again[..5]), (8, &all[..5]), "complete trials were run again");
     let text = place.run(["report", "study"]);
     text.expect(0);
     assert!(text.stdout.contains("vs. first") && text.stdout.contains(" × ("), "{}", text.stdout);
@@ -242,7 +242,7 @@ fn hooks_run_around_each_trial_and_a_failing_hook_ends_the_study() {
     let seen = fs::read_to_string(place.path("seen")).unwrap();
     assert_eq!(seen, "cold on a\nafter\nwarm on a\nafter\nwarm on a\nafter\n");
     let log = place.path("study/002-cache-warm/a-1.hooks.log");
-    assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "one line per attempt");
+    assert_eq!(fs::read_to_string(log).unwrap(), "said\nsaid\n", "not one line per attempt");
     server.stop();
 }
 
@@ -318,7 +318,7 @@ fn every_mistake_is_reported_with_its_position_and_nothing_is_run() {
     for told in ["wrong.yaml:7:20: ", "many", "wrong.yaml:8:11: ", "1MB or 1MiB"] {
         assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
     }
-    assert!(!place.path("runs").exists(), "no trial was run");
+    assert!(!place.path("runs").exists(), "a trial was run");
     let absent = place.run(["run", "none.yaml"]);
     assert_eq!(absent.code, Some(2), "{}", absent.stderr);
     place.write("twice.yaml", SCENARIO.replace("[1, 2]", "[1, 2, 1]"));
@@ -378,7 +378,7 @@ fn a_study_that_stops_early_shows_its_results_and_how_to_resume_it() {
         assert!(last.ends_with("; `plimsoll run pair.yaml --resume study` continues the study"), "{}", ended.stderr);
         assert!(ended.stdout.contains("1 of 2 missing: `plimsoll run --resume` runs them"), "{}", ended.stdout);
         let shown = place.run(["report", "study"]);
-        assert_eq!(shown.stdout, ended.stdout, "the later report is the same");
+        assert_eq!(shown.stdout, ended.stdout, "the later report differs");
     }
     server.stop();
 }

@@ -106,7 +106,7 @@ fn every_way_to_sign_a_body_returns_every_byte() {
     }
     let wrong = ["get", "s3://bucket/signed", "-n", "5", "--verify", "--dataset-seed", "2", "--print", "none"];
     let wrong = run(&place, &server.endpoint(), &[&wrong[..], &DATASET].concat());
-    assert_eq!(wrong.code, Some(1), "wrong content fails the run: {}", wrong.stderr);
+    assert_eq!(wrong.code, Some(1), "wrong content did not fail the run: {}", wrong.stderr);
     assert!(wrong.stderr.contains("had wrong or missing content"), "{}", wrong.stderr);
 }
 
@@ -167,5 +167,5 @@ fn cleanup_without_a_prepared_dataset_deletes_nothing() {
     assert!(refused.stderr.contains("nothing was deleted"), "{}", refused.stderr);
     assert_eq!(server.keys("bucket").len(), 4);
     let other = run(&place, &server.endpoint(), &["prepare", LOCATION, "--count", "4", "--print", "none"]);
-    assert_eq!(other.code, Some(4), "another dataset was prepared there: {}", other.stderr);
+    assert_eq!(other.code, Some(4), "another dataset was overwritten: {}", other.stderr);
 }

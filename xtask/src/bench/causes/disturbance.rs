@@ -233,7 +233,10 @@ mod tests {
         let state = || fs::read_to_string(format!("/proc/{}/stat", victim.id())).unwrap().contains(") T ");
         for wanted in [true, false, true] {
             while state() != wanted {
-                assert!(begun.elapsed() < Duration::from_secs(20), "not in time; stopped wanted: {wanted}");
+                assert!(
+                    begun.elapsed() < Duration::from_secs(20),
+                    "the state did not change in time; stopped wanted: {wanted}"
+                );
                 std::thread::yield_now();
             }
         }

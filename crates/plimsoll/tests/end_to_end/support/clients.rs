@@ -48,7 +48,7 @@ fn environments(prefix: &str) -> Vec<PathBuf> {
         .filter_map(|file| file.strip_suffix(".txt").filter(|name| name.starts_with(prefix)).map(str::to_owned))
         .collect();
     names.sort();
-    assert!(names.len() >= 2, "the oldest and the newest version are listed: {names:?}");
+    assert!(names.len() >= 2, "oldest and newest version must be listed: {names:?}");
     let environment = |name: &String| {
         let found = cache().map(|cache| cache.join(name)).filter(|place| place.join("installed.txt").exists());
         peer(&format!("{name} (`.ci/clients/install`)"), found)

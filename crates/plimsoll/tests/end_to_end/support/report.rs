@@ -85,10 +85,10 @@ impl Report {
     #[track_caller]
     pub fn expect_joins(&self, log: &[Request]) {
         let sum = |of: fn(&Request) -> u64| log.iter().map(of).sum::<u64>();
-        assert_eq!(self.number("/operations/attempts"), log.len() as u64, "attempts and log lines");
-        assert_eq!(self.bytes("body_bytes"), sum(|request| request.body_bytes), "body bytes");
+        assert_eq!(self.number("/operations/attempts"), log.len() as u64, "attempts differ from log lines");
+        assert_eq!(self.bytes("body_bytes"), sum(|request| request.body_bytes), "body bytes differ");
         let received = self.bytes("body_bytes") + self.bytes("overhead_bytes");
-        assert_eq!(received, sum(|request| request.bytes), "bytes received, with heads");
-        assert_eq!(self.bytes("sent_bytes"), sum(|request| request.received_bytes), "bytes sent");
+        assert_eq!(received, sum(|request| request.bytes), "received bytes differ");
+        assert_eq!(self.bytes("sent_bytes"), sum(|request| request.received_bytes), "sent bytes differ");
     }
 }

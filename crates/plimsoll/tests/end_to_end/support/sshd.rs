@@ -33,7 +33,7 @@ impl Sshd {
         for name in ["host", "user"] {
             let words = ["-q", "-t", "ed25519", "-N", "", "-f"];
             let made = Command::new("ssh-keygen").args(words).arg(path(name)).status();
-            assert!(made.is_ok_and(|status| status.success()), "a key can be made");
+            assert!(made.is_ok_and(|status| status.success()), "cannot make a key");
         }
         let user = Command::new("id").arg("-un").output().expect("can run id").stdout;
         let user = String::from_utf8(user).expect("a name is text").trim().to_owned();
