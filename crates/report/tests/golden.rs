@@ -221,7 +221,7 @@ fn the_limit_of_operations_in_flight_is_named() {
     }
     assert!(
         !text(&common::rate(), &Style::default()).contains("in-flight limit of"),
-        "the in-flight limit was not reached"
+        "names a limit that was not reached"
     );
 }
 
