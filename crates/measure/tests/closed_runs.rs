@@ -3,9 +3,9 @@
 
 use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};
-use measure::sample::{BodyBytes, OpKind, OpSample};
+use measure::sample::OpSample;
 use measure::values::random::Random;
-use measure::{Instant, Interval, Model, OpOutcome, Summary, Timeline};
+use measure::{Instant, Interval, Model, Summary, Timeline};
 use std::time::Duration;
 
 /// A target that serves a limited number of operations at a time, and none during its pauses. Times are in seconds.
@@ -84,27 +84,7 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
         let recorder = &mut recorders[slot % THREADS];
         let host = recorder.host_label("a:80");
         recorder.advance(at(end));
-        recorder.ended(&OpSample {
-            kind: OpKind::Get,
-            intended: at(sent),
-            started: at(sent),
-            sent: Some(at(sent)),
-            sent_all: None,
-            expect_continue_nanos: None,
-            first_byte: Some(at(end)),
-            end: at(end),
-            slot_wait_nanos: 0,
-            connect_nanos: None,
-            handshake_nanos: None,
-            outcome: OpOutcome::Ok,
-            body_bytes: 1000,
-            window: BodyBytes { received: 1000, sent: 0 },
-            host,
-            header: None,
-            affected_by: None,
-            client_send_nanos: 0,
-            unread: None,
-        });
+        recorder.ended(&OpSample::simulated(host, at(sent), at(end)));
         let next = end + 3e-6;
         ops[slot] = (f64::MAX, f64::MAX);
         if next < seconds {

@@ -76,7 +76,6 @@ impl RedirectTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{BodyBytes, OpKind};
     use crate::stats::Stats;
     use crate::time::Instant;
 
@@ -85,27 +84,7 @@ mod tests {
     }
 
     fn op(intended: u64, sent: u64, end: u64, outcome: OpOutcome) -> OpSample {
-        OpSample {
-            kind: OpKind::Get,
-            intended: ms(intended),
-            started: ms(intended),
-            sent: Some(ms(sent)),
-            sent_all: None,
-            expect_continue_nanos: None,
-            first_byte: Some(ms(end)),
-            end: ms(end),
-            slot_wait_nanos: 0,
-            connect_nanos: None,
-            handshake_nanos: None,
-            outcome,
-            body_bytes: 1000,
-            window: BodyBytes { received: 1000, sent: 0 },
-            host: LabelId(0),
-            header: None,
-            affected_by: None,
-            client_send_nanos: 0,
-            unread: None,
-        }
+        OpSample { sent: Some(ms(sent)), outcome, ..OpSample::simulated(LabelId(0), ms(intended), ms(end)) }
     }
 
     fn named(label: LabelId) -> Label {

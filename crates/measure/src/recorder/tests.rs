@@ -1,8 +1,8 @@
 //! Tests of the counts and times of recorded events.
 
 use super::*;
+use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome, Phase};
-use crate::sample::{BodyBytes, OpKind, OpSample};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -11,27 +11,8 @@ fn ms(ms: u64) -> Instant {
 }
 
 fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -> OpSample {
-    OpSample {
-        kind: OpKind::Get,
-        intended: ms(started),
-        started: ms(started),
-        sent: Some(ms(started)),
-        sent_all: None,
-        expect_continue_nanos: None,
-        first_byte: Some(ms(end)),
-        end: ms(end),
-        slot_wait_nanos: 0,
-        connect_nanos: None,
-        handshake_nanos: None,
-        outcome,
-        body_bytes: 1000,
-        window: BodyBytes { received: 1000, sent: 0 },
-        host: recorder.host_label("a:80"),
-        header: None,
-        affected_by: None,
-        client_send_nanos: 0,
-        unread: None,
-    }
+    let host = recorder.host_label("a:80");
+    OpSample { outcome, ..OpSample::simulated(host, ms(started), ms(end)) }
 }
 
 proptest! {

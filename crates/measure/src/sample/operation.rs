@@ -81,6 +81,33 @@ pub struct BodyBytes {
 }
 
 impl OpSample {
+    /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional times. It
+    /// starts when it is intended, is sent at once, and receives its first byte at its end.
+    #[must_use]
+    pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
+        Self {
+            kind: OpKind::Get,
+            intended: started,
+            started,
+            sent: Some(started),
+            sent_all: None,
+            expect_continue_nanos: None,
+            first_byte: Some(end),
+            end,
+            slot_wait_nanos: 0,
+            connect_nanos: None,
+            handshake_nanos: None,
+            outcome: OpOutcome::Ok,
+            body_bytes: 1000,
+            window: BodyBytes { received: 1000, sent: 0 },
+            host,
+            header: None,
+            affected_by: None,
+            client_send_nanos: 0,
+            unread: None,
+        }
+    }
+
     /// Returns the response time (end − intended start), in nanoseconds.
     #[must_use]
     pub fn response_nanos(&self) -> u64 {

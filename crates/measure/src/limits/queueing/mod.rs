@@ -126,7 +126,7 @@ fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
     if expected < SPREAD_MIN {
         return 0.0;
     }
-    // Whether a marked operation overtakes one or another is not independent, so the sample size is the number of marked
+    // The operations that a marked one overtakes depend on each other, so the sample size is the number of marked
     // operations.
     let error = (expected * (1.0 - expected) / observed.marked as f64).sqrt();
     let ratio = overtaken / ahead / expected;
@@ -149,12 +149,12 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
         overtaking: summary.overtaking_expected,
         pauses_are_rare: pauses_are_rare(summary),
     };
-    Odds::of(&summary.evidence, &load, |class| service_times(summary, class))
+    Odds::of(&summary.evidence, &load, |class| service_times(summary, class, load.pauses_are_rare))
 }
 
 /// Returns the service times of similar operations: those of the same size class if the run has several, else those of
-/// the same kind.
-fn service_times(summary: &Summary, class: OperationClass) -> Option<Distribution> {
+/// the same kind, without the operations during pauses of the target if these are rare.
+fn service_times(summary: &Summary, class: OperationClass, pauses_are_rare: bool) -> Option<Distribution> {
     let stats = &summary.stats;
     let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);
     if sizes.clone().count() > 1 {
@@ -164,7 +164,7 @@ fn service_times(summary: &Summary, class: OperationClass) -> Option<Distributio
     }
     let mut kinds = stats.kinds.iter().filter(|(kind, _)| *kind == class.kind);
     let service = kinds.next().map(|(_, stats)| &stats.service)?;
-    let without_pauses = stats.kinds.len() == 1 && pauses_are_rare(summary);
+    let without_pauses = stats.kinds.len() == 1 && pauses_are_rare;
     Some(if without_pauses { service.without(&summary.evidence.paused) } else { service.clone() })
 }
 
