@@ -14,8 +14,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks whether others want this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Others want the core if the thread waited for it for more than this share of the time. The share is higher than that caused
-/// by this program's own gathering thread.
+/// If the thread waited for its core for more than this share of the time, others want the core. The waits that this
+/// program's own gathering thread causes are below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after others wanted the core. The length doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(200);

@@ -11,8 +11,7 @@ use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalTimestamps;
 
-/// The kernel takes timestamps by turns where at most one read of this many is sampled. Where more reads are sampled,
-/// it takes all timestamps.
+/// If at most one read of this many is sampled, the kernel takes timestamps by turns. Otherwise it takes all timestamps.
 const EVERY_MIN: u32 = 16;
 /// Length of a turn: short compared with an interval, and long compared with the cost of switching.
 const TURN: Duration = Duration::from_millis(50);

@@ -69,7 +69,7 @@ impl Stream {
         self.stream_waker.wake_stream();
     }
 
-    /// Requests that the stream is polled.
+    /// Makes the session poll the stream.
     pub fn wake(&self) {
         self.stream_waker.wake_stream();
     }

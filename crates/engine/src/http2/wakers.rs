@@ -57,7 +57,7 @@ impl StreamWaker {
         Waker::from(Arc::clone(self))
     }
 
-    /// Requests that the stream is polled.
+    /// Makes the session poll the stream.
     pub fn wake_stream(&self) {
         if !self.woken.swap(true, Ordering::Relaxed) {
             self.queue.push(self.place);

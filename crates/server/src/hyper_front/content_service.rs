@@ -152,7 +152,7 @@ impl ContentBody {
                 *left = Some(0);
                 Ok(None)
             }
-            // Content ended before its stated length, or is pending, which the content of a stand-in never is.
+            // The content ended before its stated length. (Or it is pending, but content on this front never is.)
             (Produced::End, Some(_)) | (Produced::Pending, _) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

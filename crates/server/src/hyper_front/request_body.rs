@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use crate::ledger::counters::Counters;
 
-/// The error that a request broke off. Nobody waits for its response.
+/// The error for a request that broke off. Nobody waits for its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 

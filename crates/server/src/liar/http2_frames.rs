@@ -17,7 +17,7 @@ pub(super) struct Frames {
     greeted: bool,
 }
 
-/// The error that received bytes are not HTTP/2.
+/// The error for received bytes that are not HTTP/2.
 pub(super) struct NotHttp2;
 
 impl Frames {

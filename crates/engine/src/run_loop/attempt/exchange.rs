@@ -48,8 +48,8 @@ pub(in crate::run_loop) struct Exchange {
     pub deadline: Instant,
     /// Position of the request among the requests on its connection, counted from 1. Above 1, the connection was used before.
     pub requests: u64,
-    /// Set while a connection that was left open after a response is not yet known to have stayed open: the intended start of
-    /// that response's operation.
+    /// Intended start of the operation after whose response the connection was left open. `None` once it is known whether the
+    /// connection stayed open.
     pub kept_for: Option<Instant>,
     /// `true` if the connection takes no further request, because the peer closed its side or because the connection is broken
     /// or being retired.

@@ -46,7 +46,7 @@ pub(in crate::run_loop) struct ClientStalls {
     /// The latest time at which the events of the last wait may have arrived. The next field is the earliest such time.
     ready_since: Instant,
     not_before: Instant,
-    /// Time for which this thread waited for a core, when it was last read.
+    /// Total time for which this thread waited for a core, as of the last time it was read.
     delay_nanos: u64,
     /// Slots whose requests the kernel took since the clock was last read.
     taken: Vec<u32>,

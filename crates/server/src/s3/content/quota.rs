@@ -11,7 +11,7 @@ pub(in crate::s3) struct Quota {
     max: Option<u64>,
 }
 
-/// The error that a reservation would exceed the quota.
+/// The error for a reservation that would exceed the quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::s3) struct QuotaExceeded;
 

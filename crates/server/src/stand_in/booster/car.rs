@@ -17,7 +17,7 @@ pub(super) struct Walk {
     pub(super) dag: Arc<Dag>,
     /// Nodes that are still to be sent, the next one last. The flag states whether the nodes below it are sent too.
     pub(super) to_send: Vec<(Node, bool)>,
-    /// The leaves to send: the number of the first leaf, and the number after that of the last.
+    /// The leaves to send, as a half-open range of their numbers.
     pub(super) leaves: (u64, u64),
     pub(super) missing_leaf: Option<u64>,
     /// Leaves that were sent, if no leaf may be sent twice; else `None`.

@@ -14,8 +14,8 @@ use crate::content::pattern::pattern_byte;
 pub(super) const LEAF_BYTES: u64 = 256 * 1024;
 /// The most links that `ipfs add` puts into one node.
 const LINKS_MAX: usize = 174;
-/// The number of different leaves: the period of the pattern, because the size of a leaf and the period have no common
-/// factor.
+/// The number of different leaves. It is the period of the pattern, because that has no common factor with the size of a
+/// leaf.
 const LEAVES_MAX: u64 = 251;
 /// The name of the file in its directory.
 pub(super) const FILE_NAME: &str = "file";
@@ -41,7 +41,7 @@ pub(super) struct InnerNode {
     pub(super) cid: Cid,
     pub(super) block: Vec<u8>,
     pub(super) children: Vec<Node>,
-    /// The leaves below the node: the number of the first leaf, and the number after that of the last.
+    /// The leaves below the node, as a half-open range of their numbers.
     leaves: (u64, u64),
     /// The total size in bytes of the node's block and of all blocks below it.
     total: u64,
@@ -147,7 +147,7 @@ impl Dag {
         }
     }
 
-    /// Returns the leaves below a node: the number of the first leaf, and the number after that of the last.
+    /// Returns the leaves below a node, as a half-open range of their numbers.
     pub(super) fn leaves(&self, node: Node) -> (u64, u64) {
         match node {
             Node::Directory => self.leaves(self.file),

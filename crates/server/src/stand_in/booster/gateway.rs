@@ -59,7 +59,7 @@ impl Format {
 pub(super) struct IpfsGateway<'a> {
     pub(super) gateway: Gateway,
     pub(super) dag: &'a Arc<Dag>,
-    /// The leaf that is missing.
+    /// The number of the missing leaf; `None` if the gateway has all leaves.
     pub(super) missing_leaf: Option<u64>,
     /// `true` if the response goes through the handler that compresses.
     pub(super) wrapped: bool,
@@ -216,8 +216,7 @@ impl IpfsGateway<'_> {
         Ok(response)
     }
 
-    /// Returns the leaves that `entity-bytes` selects: the number of the first leaf, and the number after that of the
-    /// last.
+    /// Returns the leaves that `entity-bytes` selects, as a half-open range of their numbers.
     fn leaves(self, request: &GatewayRequest<'_>) -> Result<(u64, u64), &'static str> {
         const BAD_BYTES: &str = "invalid entity-bytes parameter";
         let whole = self.dag.leaves(request.nodes.last().copied().unwrap_or(Node::Directory));
