@@ -35,7 +35,7 @@ fn passes(line: u64, level: u64, objective: &Objective) -> bool {
             let above = (ends.len() as u64 + 1).saturating_sub(line);
             let end = now + FAST + SLOWER * u32::try_from(above).unwrap();
             ends.push(end);
-            answer_at(end, 10)
+            respond_at(end, 10)
         })
     };
     let (intervals, _) = simulate(&plan, |_| network());

@@ -17,7 +17,7 @@ use std::time::Duration;
 use study::load_line::level::{FinishedLevel, LevelDuration, level_duration, outcome};
 use study::load_line::search::{Bounds, Search, SearchStep};
 use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
-use support::{answer_at, ms, open, plan};
+use support::{respond_at, ms, open, plan};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
 /// Maximum error of the search below the truth, as a share.
@@ -36,7 +36,7 @@ fn level(gate: Gate, rate: f64, objectives: &[Objective], duration: LevelDuratio
         let passes = free.max(now);
         let wait = if gate.random { -random.unit().ln() } else { 1.0 };
         free = passes + Duration::from_secs_f64(wait / gate.per_second);
-        answer_at(passes + Duration::from_micros(200), 10)
+        respond_at(passes + Duration::from_micros(200), 10)
     };
     let server = std::cell::Cell::new(Some(serve));
     let offered = OfferedLoad { rate, regular: true, in_flight_max: IN_FLIGHT_MAX };
