@@ -50,7 +50,7 @@ impl Cluster {
             .map(|address| Listeners::open(&Config { listen: vec![*address], ..config.clone() }))
             .collect::<io::Result<_>>()?;
         let addresses: Arc<[SocketAddr]> =
-            opened.iter().flat_map(|listeners| listeners.addresses.iter().copied()).collect();
+            opened.iter().flat_map(|listeners| listeners.bound.addresses.iter().copied()).collect();
         let mut servers = Vec::new();
         for (index, listeners) in opened.into_iter().enumerate() {
             let spared = cluster.faults_on.is_some_and(|only| only != index);

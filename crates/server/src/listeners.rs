@@ -17,20 +17,27 @@ const BACKLOG: u32 = 4096;
 /// distributes connections among the threads. Unix sockets are shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) bound: Bound,
     pub(crate) by_thread: Vec<Vec<Arc<Socket>>>,
+}
+
+/// The places at which a server listens. Dropping this value removes the files of the Unix sockets.
+#[derive(Debug, Default)]
+pub(crate) struct Bound {
+    /// TCP addresses in the order of [`Config::listen`], with their actual ports.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Paths of the Unix sockets.
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 impl Listeners {
     /// Opens the sockets of `config` for its number of threads.
     ///
     /// # Errors
-    /// Paths of the Unix sockets.
     /// An address or path cannot be listened on.
     pub(crate) fn open(config: &Config) -> io::Result<Self> {
         let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
-        let mut listeners = Self { addresses: Vec::new(), paths: Vec::new(), by_thread: vec![Vec::new(); threads] };
+        let mut listeners = Self { bound: Bound::default(), by_thread: vec![Vec::new(); threads] };
         for address in &config.listen {
             listeners.open_tcp(*address)?;
         }
@@ -54,14 +61,14 @@ impl Listeners {
             address = socket.local_addr()?;
             sockets.push(Arc::new(socket));
         }
-        self.addresses.push(address);
+        self.bound.addresses.push(address);
         Ok(())
     }
 
     fn open_unix(&mut self, path: &Path) -> io::Result<()> {
         let socket = Socket::listen_unix(path, BACKLOG).map_err(|error| at(&path.display(), &error))?;
         let socket = Arc::new(socket);
-        self.paths.push(path.to_owned());
+        self.bound.paths.push(path.to_owned());
         for sockets in &mut self.by_thread {
             sockets.push(Arc::clone(&socket));
         }
@@ -69,17 +76,12 @@ impl Listeners {
     }
 }
 
-impl Drop for Listeners {
+impl Drop for Bound {
     fn drop(&mut self) {
-        remove_sockets(&mut self.paths);
-    }
-}
-
-/// Removes the files of our Unix sockets.
-pub(crate) fn remove_sockets(paths: &mut Vec<PathBuf>) {
-    for path in paths.drain(..) {
-        // The file may be gone already.
-        let _ = std::fs::remove_file(path);
+        for path in self.paths.drain(..) {
+            // The file may be gone already.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::config::Config;
 use crate::content::files::Directory;
 use crate::content::pattern::Pattern;
 use crate::faults::FaultInjector;
+use crate::ledger::Ledger;
+use crate::ledger::counters::Counters;
 use crate::ownership::member::Member;
 use crate::stand_in::ActiveStandIn;
 
@@ -91,6 +93,13 @@ impl Shared {
             }
         }
         Some(now)
+    }
+
+    /// Returns the ledger of a server from the counters of its threads.
+    pub(crate) fn ledger<'a>(&self, threads: impl Iterator<Item = &'a Counters>) -> Ledger {
+        let mut ledger = Ledger { faults: self.faults.counts(), ..Ledger::default() };
+        threads.for_each(|counters| counters.add_to(&mut ledger));
+        ledger
     }
 
     pub(crate) fn stop(&self) {

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -24,7 +23,7 @@ use super::tls::{PreparedTls, Tls};
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::ledger::counters::Counters;
-use crate::listeners::{Listeners, remove_sockets};
+use crate::listeners::{Bound, Listeners};
 use crate::shared::Shared;
 
 /// The pause before a listener accepts again after no file descriptor was left.
@@ -34,8 +33,7 @@ const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
 pub struct HyperServer {
-    addresses: Vec<SocketAddr>,
-    unix: Vec<PathBuf>,
+    bound: Bound,
     ca_pem: Option<String>,
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
@@ -50,7 +48,7 @@ struct Running {
 
 impl std::fmt::Debug for HyperServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HyperServer").field("addresses", &self.addresses).finish_non_exhaustive()
+        f.debug_struct("HyperServer").field("bound", &self.bound).finish_non_exhaustive()
     }
 }
 
@@ -74,22 +72,15 @@ impl HyperServer {
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(config, None)?);
         let service = make(&shared)?;
-        let mut listeners = Listeners::open(config)?;
-        let prepared = tls.map(|tls| tls.prepare(&listeners.addresses)).transpose()?;
+        let Listeners { bound, by_thread } = Listeners::open(config)?;
+        let prepared = tls.map(|tls| tls.prepare(&bound.addresses)).transpose()?;
         let (acceptor, ca_pem) = match prepared {
             Some(PreparedTls { acceptor, ca_pem }) => (Some(acceptor), ca_pem),
             None => (None, None),
         };
         let (stop, stops) = watch::channel(false);
-        let mut front = Self {
-            addresses: mem::take(&mut listeners.addresses),
-            unix: mem::take(&mut listeners.paths),
-            ca_pem,
-            shared,
-            stop,
-            threads: Vec::new(),
-        };
-        for (index, sockets) in mem::take(&mut listeners.by_thread).into_iter().enumerate() {
+        let mut front = Self { bound, ca_pem, shared, stop, threads: Vec::new() };
+        for (index, sockets) in by_thread.into_iter().enumerate() {
             let counters = Arc::new(Counters::default());
             let context = ThreadContext {
                 shared: Arc::clone(&front.shared),
@@ -110,13 +101,13 @@ impl HyperServer {
     /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.bound.addresses
     }
 
     /// Returns the paths of the Unix sockets.
     #[must_use]
     pub fn unix_paths(&self) -> &[PathBuf] {
-        &self.unix
+        &self.bound.paths
     }
 
     /// Returns the CA certificate (PEM) that clients must trust, if it was generated when the server started.
@@ -128,11 +119,7 @@ impl HyperServer {
     /// Returns the counts so far. Everything that a client has received completely before this call is counted.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger { faults: self.shared.faults.counts(), ..Ledger::default() };
-        for thread in &self.threads {
-            thread.counters.add_to(&mut ledger);
-        }
-        ledger
+        self.shared.ledger(self.threads.iter().map(|thread| &*thread.counters))
     }
 
     /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
@@ -152,7 +139,6 @@ impl HyperServer {
                 let _ = handle.join();
             }
         }
-        remove_sockets(&mut self.unix);
     }
 }
 

@@ -1,7 +1,6 @@
 //! The lean server: opens its sockets, runs its threads, adds up their counters, and stops.
 
 use std::io;
-use std::mem;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use super::thread::Thread;
 use crate::config::Config;
 use crate::ledger::Ledger;
 use crate::ledger::counters::Counters;
-use crate::listeners::{Listeners, remove_sockets};
+use crate::listeners::{Bound, Listeners};
 use crate::ownership::member::Member;
 use crate::shared::Shared;
 
@@ -24,8 +23,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(1);
 /// A running server on the lean front: plain HTTP/1. Dropping it stops it, as [`Server::stop`] does.
 #[derive(Debug)]
 pub struct Server {
-    addresses: Vec<SocketAddr>,
-    unix: Vec<PathBuf>,
+    bound: Bound,
     shared: SharedState,
     threads: Vec<Running>,
 }
@@ -56,15 +54,11 @@ impl Server {
     }
 
     /// Starts a server on open sockets, as a member of a cluster or alone.
-    pub(crate) fn start_on(config: &Config, mut listeners: Listeners, member: Option<Member>) -> io::Result<Self> {
+    pub(crate) fn start_on(config: &Config, listeners: Listeners, member: Option<Member>) -> io::Result<Self> {
+        let Listeners { bound, by_thread } = listeners;
         let shared = Arc::new(Shared::new(config, member)?);
-        let mut server = Self {
-            addresses: mem::take(&mut listeners.addresses),
-            unix: mem::take(&mut listeners.paths),
-            shared: SharedState(shared),
-            threads: Vec::new(),
-        };
-        for (index, sockets) in mem::take(&mut listeners.by_thread).into_iter().enumerate() {
+        let mut server = Self { bound, shared: SharedState(shared), threads: Vec::new() };
+        for (index, sockets) in by_thread.into_iter().enumerate() {
             let counters = Arc::new(Counters::default());
             let waker = Arc::new(Waker::new()?);
             let thread = Thread::new(Arc::clone(&server.shared.0), Arc::clone(&counters), Arc::clone(&waker), sockets)?;
@@ -77,13 +71,13 @@ impl Server {
     /// Returns the TCP addresses in the order of [`Config::listen`], with their actual ports.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.bound.addresses
     }
 
     /// Returns the paths of the Unix sockets.
     #[must_use]
     pub fn unix_paths(&self) -> &[PathBuf] {
-        &self.unix
+        &self.bound.paths
     }
 
     /// Returns the counts so far. It first waits until each thread has finished its current event, so that everything
@@ -114,11 +108,7 @@ impl Server {
     }
 
     fn sum(&self) -> Ledger {
-        let mut ledger = Ledger { faults: self.shared.0.faults.counts(), ..Ledger::default() };
-        for thread in &self.threads {
-            thread.counters.add_to(&mut ledger);
-        }
-        ledger
+        self.shared.0.ledger(self.threads.iter().map(|thread| &*thread.counters))
     }
 
     fn end(&mut self) {
@@ -133,7 +123,6 @@ impl Server {
                 let _ = handle.join();
             }
         }
-        remove_sockets(&mut self.unix);
     }
 }
 
