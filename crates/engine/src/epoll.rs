@@ -1,7 +1,7 @@
 //! The network of the operating system: edge-triggered epoll over non-blocking sockets.
 //!
-//! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel does not check again the
-//! sockets that were already read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no
+//! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a socket
+//! again after it was read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no
 //! faster for this pattern.
 
 use crate::arrival_sampling::ArrivalSampling;

@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn missing_files_are_empty() {
         assert_eq!(ProcFile::open("/proc/no such file").read(), "");
-        assert_eq!(ProcFile::open("/proc").read(), "", "a directory");
+        assert_eq!(ProcFile::open("/proc").read(), "", "a directory cannot be read");
     }
 
     #[test]

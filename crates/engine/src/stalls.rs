@@ -291,6 +291,6 @@ mod tests {
         stalls.publish(0, 7, 1);
         assert_eq!((stalls.in_flight(2), stalls.in_flight(1)), (6, 1));
         stalls.publish(64, 0, 3);
-        assert_eq!(stalls.in_flight(65), 9, "more threads than gauges share them");
+        assert_eq!(stalls.in_flight(65), 9, "threads beyond the number of gauges must share them");
     }
 }

@@ -51,6 +51,6 @@ mod tests {
         assert_eq!(received.attribute(90), 90);
         received.add(5);
         assert_eq!((received.take_all(), received.take_all()), (15, 0));
-        assert_eq!(received.attribute(3), 3, "content is always counted");
+        assert_eq!(received.attribute(3), 3, "content must always be counted");
     }
 }

@@ -183,9 +183,9 @@ proptest! {
         prop_assert_eq!(audit(&summary, true).violations, []);
         let stats = &summary.stats;
         let ended = [&stats.measured, &stats.outside].map(|tally| tally.ok + tally.failed + tally.unfinished);
-        prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation is logged once");
+        prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation must be logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
-        prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte belongs to one operation");
+        prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte must belong to one operation");
         // Intervals cover the time without gaps. This is checked only for a single thread. Simulated threads run one
         // after the other, so with several threads, some would notice a stop too late.
         for pair in intervals.windows(2).filter(|_| threads == 1) {

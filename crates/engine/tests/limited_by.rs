@@ -213,7 +213,11 @@ fn an_open_run_beyond_the_target_is_limited_by_it() {
         }
     }
     let slow = for_seconds(60.0, open(3.0, 10_000));
-    assert_eq!(named(&slow, target(1, Work::Constant(500 * MS), 1)), LimitedBy::Target, "3/s of 2/s");
+    assert_eq!(
+        named(&slow, target(1, Work::Constant(500 * MS), 1)),
+        LimitedBy::Target,
+        "3/s are requested, 2/s are possible"
+    );
 }
 
 #[test]
@@ -234,7 +238,11 @@ fn an_open_run_that_the_target_sustains_is_limited_by_its_rate() {
         assert_eq!(named(&counted, target(1, work, seed)), LimitedBy::Rate, "-n, seed {seed}");
     }
     let slow = for_seconds(60.0, open(1.0, 100));
-    assert_eq!(named(&slow, target(1, Work::Constant(500 * MS), 1)), LimitedBy::Rate, "1/s of 2/s");
+    assert_eq!(
+        named(&slow, target(1, Work::Constant(500 * MS), 1)),
+        LimitedBy::Rate,
+        "1/s is requested, 2/s are possible"
+    );
 }
 
 #[test]

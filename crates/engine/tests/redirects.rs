@@ -61,8 +61,8 @@ fn a_public_server_does_not_lead_into_private_networks() {
         let example = &summary.stats.examples[0];
         assert_eq!((example.outcome.phase, example.address.as_deref()), (Phase::Connect, None), "{trap}");
         assert!(!example.detail.is_empty(), "{trap}");
-        assert_eq!(requests.borrow().len(), 2, "{trap}: nothing was sent there");
-        assert_eq!(summary.stats.connections.opened, 1, "{trap}: nothing was opened there");
+        assert_eq!(requests.borrow().len(), 2, "{trap}: nothing may be sent there");
+        assert_eq!(summary.stats.connections.opened, 1, "{trap}: no connection may be opened there");
 
         let mut allowed = plan();
         allowed.follow = Follow::UpTo(10, RedirectRules { private: RedirectRule::Allow, ..RedirectRules::default() });

@@ -382,7 +382,7 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
     assert_eq!(audit(&summary, true).violations, []);
     let refused = summary.stats.measured.classes.get(AttemptClass::ConnectRefused);
     assert!((100..200).contains(&refused), "{refused}");
-    assert!(intervals.last().unwrap().end < Instant::ZERO + ms(5000), "the run ended early");
+    assert!(intervals.last().unwrap().end < Instant::ZERO + ms(5000), "the run must end early");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn pieces_have_the_headers_of_booster_http() {
     assert_eq!(
         (head.status, head.header("content-length")),
         (200, Some("5000000")),
-        "the header states the length without compression"
+        "the header must state the length without compression"
     );
     assert_eq!((head.header("last-modified"), head.header("content-encoding")), (None, None));
     assert_eq!(head.header("etag"), Some(format!("\"{}.gz\"", piece_cid(0)).as_str()));

@@ -39,7 +39,7 @@ fn every_file_is_a_case_and_every_row_has_a_case() {
     files.sort_unstable();
     assert_eq!(files, Case::names().collect::<Vec<_>>());
     let cases = Case::all();
-    assert_eq!(cases.len(), files.len(), "every case parses");
+    assert_eq!(cases.len(), files.len(), "every case must parse");
     let rows: BTreeSet<u16> = cases.iter().map(|case| case.row).collect();
     assert_eq!(rows, BTreeSet::from(ROWS));
     for case in &cases {

@@ -144,7 +144,11 @@ fn exchange(address: SocketAddr, row: &Row, lines: &str, names: &dyn Fn(&str) ->
     seen.rest = rest;
     if row.then == Then::Open {
         stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        assert!(read_until(&mut stream, &mut Vec::new(), |bytes| head_end(bytes).is_some()), "{}: closed", row.name);
+        assert!(
+            read_until(&mut stream, &mut Vec::new(), |bytes| head_end(bytes).is_some()),
+            "{}: the connection must stay open",
+            row.name
+        );
     }
     seen
 }

@@ -145,7 +145,10 @@ mod tests {
     #[test]
     fn samples_of_turns_represent_all_reads() {
         let (samples, stand_for, waits) = sampled(64, (0..80_000).map(|look| (look * 500, 100)));
-        assert!((10_000..=10_900).contains(&samples), "{samples}: the first 250 ms and an eighth of the others");
+        assert!(
+            (10_000..=10_900).contains(&samples),
+            "{samples}: reads of the first 250 ms and an eighth of the others must be sampled"
+        );
         assert!((4_980_000..=5_260_000).contains(&stand_for), "{stand_for} of 5,120,000");
         assert_eq!(waits, stand_for * 100);
     }

@@ -1,8 +1,8 @@
 //! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used before
-//! a run, and never while load is made. S3 is not a dialect: `wire::s3::Addressing` puts its buckets into URLs, and
-//! [`crate::plan::Auth`] signs each request.
+//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used
+//! before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts its buckets into URLs,
+//! and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;

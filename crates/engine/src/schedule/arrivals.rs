@@ -137,7 +137,7 @@ mod tests {
         for threads in [1, 4] {
             let starts = all(&profile, Spacing::Poisson, seed, threads, Instant::from_nanos(100_000_000_000));
             let n = starts.len() as f64;
-            // 100,000 expected, standard deviation 316.
+            // 100,000 arrivals are expected, with a standard deviation of 316.
             assert!((n - 100_000.0).abs() < 4.0 * 316.3, "{n} arrivals, seed {seed}");
             let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1].nanos_since(pair[0]) as f64 / 1e6).collect();
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// A reply of a simulated server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Bytes.
+    /// These bytes.
     Bytes(Vec<u8>),
     /// A number of body bytes whose values do not matter.
     Filler(u64),

@@ -252,7 +252,7 @@ fn every_byte_is_counted_by_both_sides() {
         let expected = if keep_alive { 1..=slots } else { ops..=ops };
         assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;
-        assert!(overhead > 40.0 && overhead < 8000.0 + bytes as f64 * 0.01, "{overhead} bytes by request");
+        assert!(overhead > 40.0 && overhead < 8000.0 + bytes as f64 * 0.01, "{overhead} bytes of overhead per request");
     }
 }
 

@@ -56,7 +56,7 @@ impl ContentService {
         let (mut response, delay) = match decision {
             Decision::Respond(response, delay) => (response, delay),
             Decision::Fetch(_) => {
-                debug_assert!(false, "a hyper server is never in a cluster, so it never fetches from an owner");
+                debug_assert!(false, "a hyper server is to fetch from an owner, but is in no cluster");
                 (set_framing(bad_gateway(), head, false), Duration::ZERO)
             }
         };

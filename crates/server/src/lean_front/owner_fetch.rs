@@ -144,7 +144,7 @@ impl OwnerFetch {
     /// Converts the owner's head into a response of this server, without a body yet.
     fn response(&mut self) -> Response {
         let Some(head) = self.reader.head() else {
-            debug_assert!(false, "the reader has just reported a head");
+            debug_assert!(false, "the reader reported a head but has none");
             return bad_gateway();
         };
         let (status, framing, declared) = (head.status, head.framing, head.declared_length);

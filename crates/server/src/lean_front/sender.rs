@@ -42,7 +42,7 @@ pub(super) struct ResponseSender {
     left: Remaining,
     /// Bytes after which the body breaks off.
     cut: Option<u64>,
-    /// A piece from a source, before its framing is known.
+    /// A piece from a source, before it is framed.
     piece: Vec<u8>,
     /// `true` if the end of the message is staged.
     ended: bool,

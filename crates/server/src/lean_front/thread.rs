@@ -217,7 +217,7 @@ impl Thread {
         let connection = Connection::new(socket, self.context.now);
         let token = self.table.insert(Entry { connection, watch: Watch::Read, wakes: None });
         let Some(entry) = self.table.get_mut(token) else {
-            debug_assert!(false, "the entry was just inserted");
+            debug_assert!(false, "an entry that was just inserted is missing");
             return;
         };
         if self.poller.add(&entry.connection.socket, token.0, Interest::Read).is_err() {
@@ -238,7 +238,7 @@ impl Thread {
     /// Makes the thread wait for the event that the connection needs next.
     fn register(&mut self, token: Token, next: Next) {
         let Some(entry) = self.table.get_mut(token) else {
-            debug_assert!(false, "only a connection that has just proceeded is registered");
+            debug_assert!(false, "a connection that is to be registered is missing");
             return;
         };
         let wanted = match next {

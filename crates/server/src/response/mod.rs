@@ -144,8 +144,7 @@ impl Response {
         Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
     }
 
-    /// Adds a header line, `Name: value`, unless it is invalid. It can be, if the value contains a path from the
-    /// client.
+    /// Adds a header line, `Name: value`, unless it is invalid. A path from the client in the value can make it invalid.
     pub(crate) fn add_header(&mut self, line: &str) {
         self.headers.extend(Header::parse(line));
     }

@@ -138,7 +138,7 @@ pub fn start(config: &Config) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// Checks the equation between the counts of a ledger that is true at any time.
+/// Checks that the counts of a ledger satisfy the equation that always holds.
 pub fn balanced(ledger: &Ledger) {
     let ended = ledger.complete.count + ledger.aborted.count + ledger.requests_cut;
     assert_eq!(ledger.requests() + ledger.requests_malformed, ended + ledger.in_service(), "{ledger:?}");

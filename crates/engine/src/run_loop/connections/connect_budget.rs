@@ -66,6 +66,10 @@ mod tests {
         assert!(!budget.take(at(999)) && budget.take(at(1000)) && !budget.take(at(1000)));
         budget.reset_demand();
         assert_eq!(budget.next_refill(), Instant::NEVER);
-        assert_eq!((0..100).filter(|_| budget.take(at(10_000_000))).count(), SIZE as usize, "it does not overflow");
+        assert_eq!(
+            (0..100).filter(|_| budget.take(at(10_000_000))).count(),
+            SIZE as usize,
+            "the bucket must not overflow"
+        );
     }
 }

@@ -136,7 +136,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles the end of opening a connection: it is established, or has failed. Returns the current instant.
+    /// Handles a connection that was being opened and is now established or has failed. Returns the current instant.
     pub(in crate::run_loop) fn opened(&mut self, net: &mut N, token: Token) -> Instant {
         let now = net.now();
         self.advance_to(net, now);

@@ -143,7 +143,7 @@ impl Connection {
         self.requests += 1;
         context.shared.faults.note_request_read(context.now);
         let Some(head) = self.reader.head() else {
-            debug_assert!(false, "the reader has just reported a head");
+            debug_assert!(false, "the reader reported a head but has none");
             return Err(ErrorKind::InvalidData.into());
         };
         context.counters.count_request(&head.method);

@@ -26,7 +26,7 @@ impl Connection {
     /// Responds to a complete request. Returns `None` if the response is sent and the next request may follow.
     pub(super) fn respond(&mut self, context: &mut ThreadContext) -> Option<Next> {
         let Some(head) = self.reader.head() else {
-            debug_assert!(false, "a complete request has a head");
+            debug_assert!(false, "a complete request has no head");
             return Some(Next::Close);
         };
         context.counters.request_body_bytes.add(self.reader.body_bytes());
@@ -67,7 +67,7 @@ impl Connection {
     /// Fetches the response from the object's owner.
     pub(super) fn fetch(&mut self, owner: SocketAddr, context: &mut ThreadContext) -> Option<Next> {
         let Some(head) = self.reader.head() else {
-            debug_assert!(false, "a complete request has a head");
+            debug_assert!(false, "a complete request has no head");
             return Some(Next::Close);
         };
         match OwnerFetch::begin(owner, head, self.fields.if_range.is_none(), &mut context.owner_connections) {
