@@ -162,7 +162,7 @@ fn a_queue_that_has_just_filled_is_hardly_ever_the_concurrency() {
 fn a_rate_cap_is_the_target() {
     for (gap, slots) in [(Duration::from_micros(200), 64), (10 * MS, 10), (100 * MS, 4)] {
         let named = named(&for_seconds(10.0, closed(slots)), target(1, Work::Constant(gap), 1));
-        assert_eq!(named, LimitedBy::Target, "one each {gap:?}, {slots} slots");
+        assert_eq!(named, LimitedBy::Target, "one request each {gap:?}, {slots} slots");
     }
 }
 

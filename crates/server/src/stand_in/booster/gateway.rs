@@ -30,8 +30,7 @@ const RAW: &str = "application/vnd.ipld.raw";
 /// The bytes that frisbii sends when a stream fails after its first byte: the beginning of the last chunk, but not its
 /// end.
 const UNTERMINATED: &[u8] = b"0\r\n";
-/// The root that kubo's CAR names if a path does not resolve: the CID of an empty block, which contains the block
-/// itself.
+/// The root that kubo's CAR names if a path does not resolve: an identity CID, which contains its block, here an empty one.
 const NOTHING: &str = "bafkqaaa";
 
 /// The format that a client asks for.
