@@ -131,7 +131,7 @@ fn proxy_passes_on_the_owners_response() {
         assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
     assert!(foreign > 20, "{foreign} of 60 belong to other servers");
-    // Stopping closes the kept connections between servers, so these ledgers are read before.
+    // Stopping closes the kept connections between servers, so these ledgers are read first.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
     for ledger in &ledgers {

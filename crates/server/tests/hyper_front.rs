@@ -89,7 +89,8 @@ fn stand_ins_respond_alike_on_both_fronts() {
     let requests =
         [("GET /api/session", ajax), ("GET /api/files/ls?path=%2F", ajax), ("GET /api/files/ls?path=%2F", "")];
     compare_fronts(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() }, &requests);
-    // The login may get a 429, but if the server did not read the body, it would refuse the login as invalid.
+    // The statuses depend on the bodies of the logins, so this shows that the hyper front passes request bodies to the
+    // stand-in.
     let (_front, address) = start(&Config { stand_in: StandIn::Filestash(Filestash::default()), ..config() });
     let mut client = Client::connect(address);
     for (body, status) in [(r#"{"type":"blackhole"}"#, 200), (r#"{"type":"sftp"}"#, 403), ("nonsense", 405)] {

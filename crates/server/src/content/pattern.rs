@@ -8,8 +8,8 @@ use std::io;
 
 /// Length of the pattern.
 const PERIOD: u64 = 251;
-/// The number of bytes that are kept: about 1 MiB, in whole periods and whole pages. That is enough for few `sendfile`
-/// calls, and still fits into the cache of a core.
+/// The number of bytes that are kept: about 1 MiB, in whole periods and whole pages. A large object then needs only few
+/// `sendfile` calls, and the bytes still fit into the cache of a core.
 const KEPT: u64 = PERIOD * 4096;
 
 /// Returns the byte at `offset` of every blackhole object: `offset mod 251`.

@@ -34,7 +34,7 @@ pub(super) struct ResponseBody {
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes that it was given. Only then, the body breaks off.
+    /// `true` if hyper has had a chance to send the bytes that it was given. The body breaks off only after that.
     flushed: bool,
 }
 

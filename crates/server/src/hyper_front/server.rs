@@ -26,9 +26,9 @@ use crate::ledger::counters::Counters;
 use crate::listeners::{Bound, Listeners};
 use crate::shared::Shared;
 
-/// The pause before a listener accepts again after no file descriptor was left.
+/// The pause of a listener after file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often to check for the first request, if the beginning of the stall is counted from it.
+/// The interval between checks for the first request, if the beginning of the stall is counted from it.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.

@@ -22,7 +22,7 @@ pub(crate) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<ServiceR
 /// included.
 pub(crate) trait Service: Send + Sync + 'static {
     /// Returns the response to a request. If the request is not admitted, the service must not carry it out. It then
-    /// responds as it does when it cannot carry out a request.
+    /// responds as it does to a request that it cannot carry out.
     fn respond(&self, request: Request<RequestBody>, admission: Admission) -> ResponseFuture<'_>;
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum Framing {
 /// The value of `Content-Type`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Media {
-    /// The default for the content: the type of text or that of bytes.
+    /// The default type for the content: plain text or bytes.
     FromContent,
     Named(Box<str>),
     /// No header.

@@ -22,7 +22,7 @@ pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &Re
     }
 }
 
-/// The response that a `Range` leads to on this server.
+/// The way in which this server responds to a `Range`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeOutcome {
     /// The whole object. A request for several ranges is answered with it, as RFC 9110 §14.2 allows.

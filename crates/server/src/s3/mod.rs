@@ -3,7 +3,7 @@
 //! The crate `s3s` handles the protocol (requests, signatures, XML). This module stores objects, and loses them on
 //! purpose:
 //!
-//! * [`store`]: buckets, objects and parts. In memory or in a directory, only the place of the bytes differs;
+//! * [`store`]: buckets, objects and parts. Stores in memory and in a directory differ only in the place of the bytes;
 //! * [`content`]: the bytes of objects and parts, within the store's quota;
 //! * [`listing`]: pages of keys with prefix and delimiter, as a pure function;
 //! * [`operations`]: the S3 calls, built on the modules above;

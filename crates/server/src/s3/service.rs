@@ -29,7 +29,7 @@ use crate::shared::Shared;
 
 /// The only call whose response body is the content of an object.
 const GET_OBJECT: &str = "GetObject";
-/// The name for a request that was refused before it was known which call it is.
+/// The name for a request that was refused before its call was known.
 const UNKNOWN: &str = "(refused)";
 
 impl HyperServer {

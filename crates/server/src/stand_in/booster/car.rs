@@ -116,8 +116,7 @@ impl Source for Car {
         if self.at == self.ready.len() {
             match self.walk.next() {
                 Step::Block(node) => self.make_block(node, pattern),
-                // A missing block ends the CAR like its end does. The gateway decides whether the response then breaks
-                // off.
+                // The CAR also ends at a missing block. The gateway decides whether the response then breaks off.
                 Step::Missing | Step::End => return Ok(Produced::End),
             }
         }

@@ -7,7 +7,7 @@ use crate::request::target::Target;
 use crate::response::{Media, Response};
 use crate::stand_in::go;
 
-/// The size of the login page of the version of 2021, with which most measurements were made.
+/// The size of the login page in the version of 2021. Most measurements were made with that version.
 const LOGIN_BYTES: usize = 9352;
 const LOGIN: &str =
     "<!doctype html><html><head><title>Filestash (stand-in)</title></head><body><form></form></body></html>";
