@@ -117,8 +117,8 @@ impl Clocks {
         Self { checked: now, zero: zero(now, wall), steady_since: now }
     }
 
-    /// Returns how long bytes waited that arrived at wall time `arrived`; `None` when the wall clock may have been stepped
-    /// meanwhile.
+    /// Returns how long the bytes of a read waited, given that they arrived at wall time `arrived`. Returns `None` when the
+    /// wall clock may have been stepped meanwhile.
     fn waited(&mut self, now: Instant, wall: Duration, arrived: Option<Duration>) -> Option<Duration> {
         let zero = zero(now, wall);
         let allowed = DRIFT + now.since(self.checked) / DRIFT_PART;

@@ -124,7 +124,7 @@ impl Control {
         *self.first_length.get_or_init(|| own)
     }
 
-    /// Returns when the window has to end, if that was commanded.
+    /// Returns when the window has to end, if a command says so.
     #[must_use]
     pub fn stop_at(&self) -> Instant {
         Instant::from_nanos(self.stop_at.load(Ordering::Acquire))
@@ -208,7 +208,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// Returns when a run stops whose attempts fail to get a connection, each at one of these times in milliseconds.
+    /// Returns when a run stops if its attempts end at these times in milliseconds and none of them gets a connection.
     fn stops_at(attempts: impl IntoIterator<Item = u64>, reached: bool) -> Option<u64> {
         let control = Control::default();
         if reached {

@@ -158,7 +158,7 @@ fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Returns the URL at which sessions are opened, at the first server, and the targets with only this URL.
+/// Returns the URL of the first server at which sessions are opened, and targets that contain only this URL.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();

@@ -10,8 +10,8 @@ use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Recovery takes at most this many times the length of the stall: so long if the load is 99 % of the target's capacity. If
-/// more operations are in flight after that, the reason is the target, not the stall.
+/// Recovery takes at most this many times the length of the stall. It takes that long if the load is 99 % of the target's
+/// capacity. If more operations are in flight after that, the reason is the target, not the stall.
 const RECOVERY_MAX: u64 = 100;
 /// The number in flight counts as back at its level when it is at most the level times this factor.
 const LEVEL_SLACK: f64 = 1.05;

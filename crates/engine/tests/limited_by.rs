@@ -191,7 +191,7 @@ fn two_sizes_behind_one_queue_are_the_target() {
     }
 }
 
-/// The diagnosis does not depend on the length of the run: a run of 1 s has a rate and a growth, too.
+/// The diagnosis does not depend on the length of the run: even a run of 1 s shows a rate and its growth.
 #[test]
 fn an_open_run_beyond_the_target_is_limited_by_it() {
     for seed in SEEDS {

@@ -84,9 +84,9 @@ impl Turns {
         true
     }
 
-    /// Returns how many reads a sample represents whose bytes arrived at `arrived`, when one of `every` reads is sampled.
-    /// `None` when the sample must not be used, because this thread had switched timestamps off at that time. (The bytes can
-    /// have a timestamp all the same if another thread had switched them on.)
+    /// Returns how many reads a sample represents, given that its bytes arrived at `arrived` and one of `every` reads is
+    /// sampled. Returns `None` when the sample must not be used, because this thread had switched timestamps off at that
+    /// time. (The bytes can have a timestamp all the same if another thread had switched them on.)
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop would count
     /// eightfold if it fell into such a turn, and not at all if it did not. A single stop is detected by the clock anyway

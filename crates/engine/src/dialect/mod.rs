@@ -83,8 +83,8 @@ pub trait Dialect: std::fmt::Debug {
     /// Returns the form of a request; `None` when the system does not support it.
     fn form(&self, access: Access) -> Option<Form>;
 
-    /// Returns the encoded path and query for a name. `base` is the encoded path under which the server has the system, without
-    /// a slash at the end.
+    /// Returns the encoded path and query for a name. `base` is the encoded path of the system on its server, without a slash
+    /// at the end.
     ///
     /// # Errors
     /// When the name is invalid.

@@ -4,8 +4,9 @@
 //! runtimes, but runs here without one. `Session` gives it a pipe in memory (`pipe`) in place of a socket, and wakers that only
 //! set a flag (`wakers`). It polls the library whenever bytes were put into the pipe or taken out. `failure` classifies errors.
 //!
-//! Everything that a peer could make grow is limited. The number of streams is, because only this side opens them. The pipe
-//! limits the output, and a maximum size the fields of a head. Received content is released as soon as it is counted.
+//! Everything that a peer could make grow is limited. The number of streams is limited, because only this side opens them.
+//! The pipe limits the output, and a maximum size the fields of a head. Received content is released as soon as it is
+//! counted.
 
 use std::num::NonZeroU32;
 
@@ -29,9 +30,10 @@ pub const STREAMS_MAX: u32 = 10_000;
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
 /// Flow-control window of a connection: enough for 10 Gbit/s over 25 ms.
 ///
-/// Content is counted at once and not kept, so a larger window would cost nothing here. But it could cost the server memory,
-/// which may queue as much as it is allowed to send. Where nginx serves files without TLS, it queues frames of 8 KiB. It closes
-/// a connection, because it suspects a flood, when the connection's streams have had 10,000 of these frames.
+/// Content is counted at once and not kept, so a larger window would cost nothing here. But it could cost memory on the
+/// server, because a server may queue as much as it is allowed to send. Where nginx serves files without TLS, it queues
+/// frames of 8 KiB. It closes a connection, because it suspects a flood, when the connection's streams have had 10,000 of
+/// these frames.
 const WINDOW_BYTES: u32 = 32 << 20;
 /// The smallest flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;

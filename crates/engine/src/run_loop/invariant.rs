@@ -1,9 +1,9 @@
 //! Values that exist unless this program has a defect.
 
 pub(in crate::run_loop) trait Invariant {
-    /// Returns `self`. Panics in debug builds when it has no value, so that `invariant` is broken.
+    /// Returns `self`. If it has no value, `invariant` is broken, and debug builds panic.
     ///
-    /// Release builds go on without the value: the attempt ends by its timeout, or the operation as `internal`
+    /// Release builds go on without the value. Then the attempt ends at its timeout, or the operation ends as `internal`
     /// (`attempt/orphans.rs`).
     fn assert_some(self, invariant: &str) -> Self;
 }

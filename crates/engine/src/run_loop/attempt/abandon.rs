@@ -31,7 +31,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_connection = self.pool.origins.iter().map(|origin| origin.waiting.len()).sum();
     }
 
-    /// Ends the operations in flight for whose request `which` returns true.
+    /// Ends the operations in flight, if `which` returns true for their request.
     fn abandon(
         &mut self,
         net: &mut N,

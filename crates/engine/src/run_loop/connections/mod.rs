@@ -118,7 +118,7 @@ impl<S> Pool<S> {
         self.connections.get_mut(token)?.http2.as_deref_mut()
     }
 
-    /// Takes the free connection or stream of an origin that was used last.
+    /// Takes the most recently used free connection or stream of an origin.
     #[inline]
     pub fn take_idle(&mut self, origin: usize) -> Option<ExchangeId> {
         while let Some(id) = self.origins[origin].idle.pop() {

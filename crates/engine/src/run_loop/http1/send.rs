@@ -178,7 +178,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.read_later(token);
     }
 
-    /// Sends the bytes that TLS still holds. When there are none left, the request is sent.
+    /// Sends the bytes that TLS still holds. When there are none left, the request counts as sent.
     fn flush(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         if !connection.transport.is_flushed() {

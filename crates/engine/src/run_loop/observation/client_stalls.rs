@@ -172,7 +172,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
     }
 
-    /// Notes how long the end of a response had waited before it was read, if the last read, which ended it, was sampled.
+    /// Notes how long the end of a response waited before it was read. This is known only if the last read, which ended the
+    /// response, was sampled.
     #[inline]
     pub(in crate::run_loop) fn sample_unread(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         if let Some(sample) = net.sample() {

@@ -120,8 +120,8 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Drops the arrivals that were due but have not started at the end of the window. Calls `drop` with the intended start of
-    /// each, and with whether a slot was free for it. If a slot was free, this client was too slow, otherwise the target.
+    /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended start
+    /// of each, and with whether a slot was free for it. If a slot was free, this client was too slow, otherwise the target.
     /// `freed` is the number of slots that were free before the window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;

@@ -164,7 +164,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Drops the arrivals that were due but have not started at the end of the window. Further calls do nothing.
+    /// At the end of the window, drops the arrivals that were due but have not started. Further calls do nothing.
     pub(in crate::run_loop) fn drop_rest(&mut self, net: &mut N, now: Instant) {
         let Pacer::Open(open) = &mut self.pacer else { return };
         if open.rest_is_dropped() {

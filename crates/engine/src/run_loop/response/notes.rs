@@ -23,7 +23,7 @@ const MESSAGE_TOO_LARGE: AttemptOutcome =
 pub(in crate::run_loop) struct ResponseNotes {
     /// Header values on which outcomes depend.
     pub values: HeaderValues,
-    /// The value of the header that results are broken down by.
+    /// The value of the header by which results are broken down.
     pub group_value: Vec<u8>,
     /// The first difference between the last body that was wrong and its object.
     pub mismatch: Option<Mismatch>,
