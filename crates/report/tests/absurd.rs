@@ -4,7 +4,8 @@
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
 
-use common::{MS, Op, SECOND, begin, ended, simulate};
+use common::simulation::{Op, begin, ended, simulate};
+use common::{MS, SECOND};
 use measure::recorder::Pacing;
 use measure::summary::Windows;
 use measure::{
@@ -98,7 +99,7 @@ fn records() -> Vec<Value> {
     };
     let ops: Vec<Op> = (0..9).map(op).collect();
     let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(300), Some(Duration::from_millis(1500)));
-    let texts = common::Texts { url: "http://h/", detail: "" };
+    let texts = common::simulation::Texts { url: "http://h/", detail: "" };
     let intervals = simulate(timeline, Pacing::Scheduled, &ops, &[1700 * MS], &texts);
     let end = Record::End(Box::new(ended(EndReason::Completed, 2 * SECOND)));
     let intervals = intervals.into_iter().map(|interval| Record::Interval(Box::new(interval)));

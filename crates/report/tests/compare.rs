@@ -4,7 +4,8 @@
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
 
-use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
+use common::simulation::{Op, Texts, begin, ended, simulate};
+use common::{MS, SECOND};
 use measure::recorder::Pacing;
 use measure::statistics::difference::Conclusion;
 use measure::statistics::normal;
@@ -169,12 +170,8 @@ fn differing_and_unusable_runs_are_named() {
     assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
     assert!(is_usable(&common::counters_disagree()).unwrap_err().contains("the counters disagree"));
     assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
-    assert_eq!(
-        is_usable(&common::open_late()),
-        Ok(()),
-        "a run that starts late can be compared, since its percentiles are ranges"
-    );
-    assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that the client limits can be compared");
+    assert_eq!(is_usable(&common::open_late()), Ok(()), "a late run is refused, although its percentiles are ranges");
+    assert_eq!(is_usable(&common::client_limited()), Ok(()), "a closed run that the client limits is refused");
 }
 
 /// Returns a closed run of `seconds` in which all operations failed.

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{HOSTILE, MS, Op, SECOND, Texts, begin, ended, simulate};
+use common::simulation::{Op, Texts, begin, ended, simulate};
+use common::{HOSTILE, MS, SECOND};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -213,7 +214,7 @@ fn operations_add_up_to_the_report() {
     assert_eq!(
         times.len(),
         class.iter().filter(|class| **class == "ok").count(),
-        "only successful operations have times"
+        "operations without success have times"
     );
 }
 
@@ -282,7 +283,7 @@ fn the_interval_log_leads_back_to_the_summary() {
             }
         }
     }
-    assert_eq!(starts, [1, 2, 3, 4], "the warm-up is left out");
+    assert_eq!(starts, [1, 2, 3, 4], "the warm-up is not left out");
     for (found, truth) in [(response, &run.summary().all.response), (service, &run.summary().all.service)] {
         let found: Vec<(u64, u64)> =
             found.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();

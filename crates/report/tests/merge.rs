@@ -3,7 +3,8 @@
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
 
-use common::{Op, SECOND, Texts, begin, ended, simulate};
+use common::SECOND;
+use common::simulation::{Op, Texts, begin, ended, simulate};
 use measure::recorder::Pacing;
 use measure::summary::common_time::{CommonTime, RunTimes, Span};
 use measure::{Instant, Interval, Model, ResultWord, Stage, Timeline};
@@ -105,9 +106,9 @@ proptest! {
         let rate = run.summary().ok_rate().unwrap() * overlap.seconds() as f64;
         prop_assert!((rate - (in_window + warm) as f64).abs() < 1e-6, "{} {} {}", rate, in_window, warm);
         prop_assert_eq!(run.summary().stats.traffic.body, bytes);
-        prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "the counters agree");
+        prop_assert_eq!(report::result::of(&run).word, ResultWord::Partial, "the counters disagree");
         // Each client keeps three slots busy without pauses.
         let in_flight = run.summary().mean_in_flight().unwrap();
-        prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "sum of all clients: {in_flight}");
+        prop_assert!((in_flight - 3.0 * clients.len() as f64).abs() < 0.1, "not the sum of all clients: {in_flight}");
     }
 }

@@ -3,7 +3,8 @@
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
 
-use common::{MS, Op, SECOND, Texts, begin, ended, simulate};
+use common::simulation::{Op, Texts, begin, ended, simulate};
+use common::{MS, SECOND};
 use measure::evidence::{Probe, Probes};
 use measure::recorder::Pacing;
 use measure::result::load_line::{Found, LoadUnit, Outcome};

@@ -1,16 +1,16 @@
-//! Failures to save or read runs.
+//! Failures to save runs and to read them.
 
 use super::run_sets;
 use crate::failure::Failure;
 use std::path::Path;
 use store::{StoreError, StoreErrorKind};
 
-/// Returns the failure of saving `what` in the directory of --out.
+/// Returns the failure to save `what` in the directory of --out.
 pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save {what}: {error}; name another directory with --out"))
 }
 
-/// Returns the failure of saving all of a run.
+/// Returns the failure to save parts of a run.
 pub fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let directory = directory.display();
@@ -30,10 +30,16 @@ pub fn cannot_read(error: &StoreError) -> Failure {
             "{directory} is not a run but contains runs: name one of them, for example {inside}"
         ));
     }
+    if matches!(error.kind, StoreErrorKind::Format { .. }) {
+        return Failure::usage(format!("{error}; use that version to read it"));
+    }
     Failure::usage(format!("{error}: name the directory of a run, for example runs/20261121-023000-localhost_8080"))
 }
 
-/// Returns the failure of reading a run that this program has just saved.
+/// Returns the failure to read a run that this process has just saved.
 pub fn cannot_read_back(error: &StoreError) -> Failure {
-    Failure::could_not_run(format!("cannot read the saved run: {error}"))
+    match error.kind {
+        StoreErrorKind::Format { .. } => cannot_read(error),
+        _ => Failure::could_not_run(format!("cannot read the saved run: {error}")),
+    }
 }

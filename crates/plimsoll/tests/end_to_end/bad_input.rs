@@ -1,45 +1,15 @@
-//! Mistakes and refusals: a one-line message that says what failed, why and what to do, and the right exit code.
+//! Mistakes of users, and requests that the program refuses: each gives the right exit code and a one-line message that
+//! says what failed, why, and what to do.
 
-use crate::support::{Ended, Nginx, Running, Setup, TestDir};
+use crate::support::{Nginx, Running, Setup, TestDir, expect_none, expect_refusal, refusal_faults};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a URL at which nothing listens. Its port was free a moment ago, and stays bound without a listener.
+/// Returns a URL at which nothing listens. Its port was free a moment ago.
 fn refused() -> String {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     format!("http://127.0.0.1:{}/", port.expect("can bind a loopback port").port())
-}
-
-/// Returns what is wrong with a refusal. It should have one line with all of `words`, and exit with `code`.
-fn faults(what: &str, ended: &Ended, code: i32, words: &[&str]) -> Vec<String> {
-    let Ended { code: found, stdout, stderr } = ended;
-    let mut faults = Vec::new();
-    let mut check = |good: bool, fault: &str| {
-        if !good {
-            faults.push(format!("{what}: {fault}: {}", stderr.trim_end()));
-        }
-    };
-    check(*found == Some(code), &format!("exit code {found:?}, not {code}"));
-    check(!stderr.contains("panicked") && !stderr.contains("internal error"), "a panic");
-    check(stderr.lines().count() == 1, "not one line");
-    check(stderr.starts_with("plimsoll: "), "does not start with the program's name");
-    check(stderr.trim_end().chars().count() < 300, "too long for a line");
-    for word in words {
-        check(stderr.contains(word), &format!("`{word}` is missing"));
-    }
-    check(stdout.is_empty(), "something on standard output");
-    faults
-}
-
-#[track_caller]
-fn expect_refusal(what: &str, ended: &Ended, code: i32, words: &[&str]) {
-    expect_none(&faults(what, ended, code, words));
-}
-
-#[track_caller]
-fn expect_none(faults: &[String]) {
-    assert!(faults.is_empty(), "{} mistakes:\n{}", faults.len(), faults.join("\n"));
 }
 
 #[test]
@@ -139,10 +109,10 @@ fn mistakes_in_the_command_line_get_a_one_line_message() {
         (&[url, "--json", "--print", "ab"], &["--json", "--print"]),
     ];
     let told = |(words, wanted): &(&[&str], &[&str])| {
-        faults(&words.join(" "), &place.run(["get"].iter().chain(*words)), 2, wanted)
+        refusal_faults(&words.join(" "), &place.run(["get"].iter().chain(*words)), 2, wanted)
     };
     expect_none(&cases.iter().flat_map(told).collect::<Vec<_>>());
-    assert!(!place.path("runs").exists(), "no run was started");
+    assert!(!place.path("runs").exists(), "a run was saved");
 }
 
 #[test]
@@ -171,7 +141,7 @@ fn mistakes_in_the_flags_of_serve_get_a_one_line_message() {
         (&["--flip", "0:5"], &["--flip", "`0`", "above 0"]),
     ];
     let told = |(words, wanted): &(&[&str], &[&str])| {
-        faults(&words.join(" "), &place.run(["serve", "--stop-after", "1s"].iter().chain(*words)), 2, wanted)
+        refusal_faults(&words.join(" "), &place.run(["serve", "--stop-after", "1s"].iter().chain(*words)), 2, wanted)
     };
     expect_none(&cases.iter().flat_map(told).collect::<Vec<_>>());
 }
@@ -205,7 +175,7 @@ fn flags_of_other_tools_are_refused_with_ours_in_the_message() {
     let (mut count, mut found) = (0, Vec::new());
     for (flag, instead) in rows {
         for words in [vec!["get", &flag, "http://127.0.0.1:9/"], vec!["get", "http://127.0.0.1:9/", &flag, "2"]] {
-            found.extend(faults(&words.join(" "), &place.run(&words), 2, &[&flag, &instead]));
+            found.extend(refusal_faults(&words.join(" "), &place.run(&words), 2, &[&flag, &instead]));
         }
         count += 1;
     }
@@ -279,7 +249,8 @@ fn a_refused_port_ends_the_run_soon() {
     let started = Instant::now();
     let ended = TestDir::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
     expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "check that it is running"]);
-    // The back-off of one slot makes ten attempts in about a second; a hundred would take fifteen.
+    // The slot waits longer after each refused connection: it makes ten attempts in about a second, and would need
+    // fifteen for a hundred.
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 
@@ -294,7 +265,7 @@ fn a_missing_unix_socket_is_reported() {
 #[test]
 fn a_local_address_of_another_host_is_reported() {
     let place = TestDir::new();
-    // 192.0.2.0/24 is reserved for documentation (RFC 5737). No host has it.
+    // No host has this address: 192.0.2.0/24 is reserved for documentation (RFC 5737).
     let ended = place.run(["get", &refused(), "--local-address", "192.0.2.1", "-n", "10"]);
     assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
     expect_refusal("--local-address", &ended, ended.code.unwrap_or(0), &["192.0.2.1"]);
@@ -307,20 +278,7 @@ fn a_directory_that_is_not_writable_is_reported() {
     place.write("file", "not a directory");
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "file/run"]);
     expect_refusal("--out", &ended, 4, &["file/run", "--out"]);
-    assert!(nginx.quit().is_empty(), "no request was sent");
-}
-
-#[test]
-fn a_directory_that_contains_a_run_is_not_overwritten() {
-    let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = TestDir::new();
-    place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]).expect(0);
-    let before = std::fs::read(place.path("out/records.jsonl.zst")).expect("there is a run");
-    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "10", "--out", "out"]);
-    assert!(matches!(ended.code, Some(2 | 4)), "{:?}", ended.code);
-    expect_refusal("--out", &ended, ended.code.unwrap_or(0), &["out", "already contains a run", "another directory"]);
-    assert_eq!(std::fs::read(place.path("out/records.jsonl.zst")).ok(), Some(before));
-    assert_eq!(nginx.quit().len(), 10, "the second run sent nothing");
+    assert!(nginx.quit().is_empty(), "requests were sent");
 }
 
 #[test]
@@ -332,7 +290,7 @@ fn too_few_descriptors_are_reported_with_the_fix() {
     let ended = Running::of(command).end();
     expect_refusal("descriptors", &ended, 4, &["1,000", "100", "ulimit -n", "-c"]);
 
-    // Each of two uploads needs eight connections.
+    // Two uploads run at the same time, each on eight connections.
     let url = refused();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 78; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);
@@ -375,18 +333,6 @@ fn an_empty_object_has_no_random_range() {
 }
 
 #[test]
-fn a_directory_without_a_run_has_no_report() {
-    let place = TestDir::new();
-    place.write("file", "x");
-    std::fs::create_dir_all(place.path("garbage")).expect("can create a directory");
-    place.write("garbage/records.jsonl.zst", "this is not zstd");
-    for directory in ["file", "garbage", "."] {
-        expect_refusal(directory, &place.run(["report", directory]), 2, &[directory]);
-    }
-    expect_refusal("missing", &place.run(["report", "missing"]), 2, &["missing", "no such directory"]);
-}
-
-#[test]
 fn a_limit_on_file_sizes_is_reported() {
     let place = TestDir::new();
     let limited = |words: &[&str]| {
@@ -399,7 +345,7 @@ fn a_limit_on_file_sizes_is_reported() {
         .end()
     };
     expect_refusal("get", &limited(&["get", &refused(), "--out", "out"]), 4, &["out", "too large"]);
-    assert!(!place.path("out").exists(), "a refused run leaves no directory");
+    assert!(!place.path("out").exists(), "a refused run left a directory");
     expect_refusal(
         "generate",
         &limited(&["generate", "set", "--count", "1", "--size", "64KiB"]),
@@ -419,20 +365,4 @@ fn an_argument_that_is_not_utf_8_is_reported() {
     let place = TestDir::new();
     let words = [b"get".as_slice(), b"http://127.0.0.1/\xff", b"-n", b"1"].map(std::ffi::OsStr::from_bytes);
     expect_refusal("a URL", &place.run(words), 2, &["argument 2", "UTF-8", "%XX"]);
-}
-
-#[test]
-fn a_pipe_instead_of_records_does_not_block() {
-    let place = TestDir::new();
-    for directory in ["pipe", "device", "directory"] {
-        std::fs::create_dir(place.path(directory)).expect("can create a directory");
-    }
-    let made = Command::new("mkfifo").arg(place.path("pipe/records.jsonl.zst")).status();
-    assert!(made.is_ok_and(|status| status.success()), "can create a pipe");
-    std::os::unix::fs::symlink("/dev/zero", place.path("device/records.jsonl.zst")).expect("can create a link");
-    std::fs::create_dir(place.path("directory/records.jsonl.zst")).expect("can create a directory");
-    for directory in ["pipe", "device", "directory"] {
-        let ended = place.start(["report", directory]).end_within(Duration::from_secs(10));
-        expect_refusal(directory, &ended, 2, &[directory, "not a file of records"]);
-    }
 }

@@ -11,7 +11,7 @@ fn server(place: &TestDir, faults: &[&str]) -> (Running, String) {
     place.serve(&[&["--stop-after", "60s"], faults].concat())
 }
 
-/// Returns a text as it is escaped in a page.
+/// Returns a text in the form in which a page contains it, escaped.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -27,7 +27,7 @@ fn a_search_is_drawn_with_its_line_and_every_level() {
     server.stop();
     assert!(ended.stderr.contains("report written to found/report.html"), "{}", ended.stderr);
     let Some(seen) = chromium::open(&place.path("found/report.html")) else { return };
-    // Response time, throughput of successful operations, goodput and success.
+    // The charts show response time, throughput of successful operations, goodput, and success.
     expect_drawn(&seen, 4);
     let page = shown(&seen.dom);
     let first = ended.stdout.lines().next().expect("the text begins with the result");
@@ -60,7 +60,8 @@ fn text_of_levels_is_never_markup() {
     assert!(POLYGLOTS.iter().any(|text| shown(&seen.dom).contains(&escaped(text))));
 }
 
-/// Two targets, one of which becomes slow early, a matrix with two axes, a load line, and secrets in all possible places.
+/// A scenario with two targets, one of which becomes slow at a lower load, a matrix with two axes, a load line, and
+/// secrets wherever they can be.
 const SCENARIO: &str = "\
 # <b>Exactly</b> as it stands:   three blanks.
 name: pair
@@ -78,7 +79,7 @@ repeats: 2
 order: random
 ";
 
-/// Runs the scenario against its own server.
+/// Runs the scenario on a server that it starts.
 fn a_study(place: &TestDir) -> String {
     let (server, url) = server(place, &["--error-every", "13"]);
     let base = url.split("/blackhole").next().expect("the line contains a URL").to_owned();
@@ -99,7 +100,8 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     let made = fs::read_to_string(place.path("study/report.html")).expect("the report is in the study's directory");
     assert!(!log.contains("CANARY") && !made.contains("CANARY"), "secrets are neither saved nor shown");
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // The load lines, a chart for each of two values of concurrency, and one for the part with one cell.
+    // The charts are that of the load lines, one for each of two concurrencies, and one for the part with a single
+    // cell.
     expect_drawn(&seen, 6);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);
@@ -123,7 +125,7 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     ] {
         assert!(page.contains(&escaped(wanted)), "no {wanted} in {page}");
     }
-    // The page contains the numbers that the text report shows for cells.
+    // The page must contain the numbers that the text report shows for the cells.
     for figure in
         text.lines().skip(1).filter(|line| line.contains("ranges, ")).filter_map(|line| line.split("  ").nth(1))
     {
@@ -134,7 +136,8 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     }
 }
 
-/// Opens the same file with an additional script that uses it. (Its own policy would refuse the script.)
+/// Opens a copy of the report with an additional script. The report's own policy would refuse the script, so the copy
+/// has none.
 fn used(place: &TestDir, script: &str) -> Option<chromium::Seen> {
     let made = fs::read_to_string(place.path("study/report.html")).expect("there is a report");
     let (before, policy) = made.split_once("<meta http-equiv=\"Content-Security-Policy\"").expect("it has a policy");
@@ -187,7 +190,7 @@ fn text_of_a_study_is_never_markup() {
     fs::write(&log, poisoned.collect::<String>()).expect("can write the log");
     place.run(["report", "study", "--html"]).expect_no_panic();
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // Its scenario is no longer readable, so the cells are listed by their names.
+    // The scenario can no longer be read, so the cells are listed by their names.
     expect_drawn(&seen, 1);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);
@@ -211,7 +214,9 @@ fn two_hundred_trials_open_within_two_seconds() {
         values(5)
     );
     let mut records =
-        serde_json::json!({"scenario": {"format": 1, "version": "0", "text": text, "set": []}}).to_string() + "\n";
+        serde_json::json!({"scenario": {"format": 2, "version": "0", "text": text, "set": [], "trials": 200}})
+            .to_string()
+            + "\n";
     for number in 0..200 {
         let (cell, target, repeat) = (number / 8, ["a", "b"][number % 2], number / 2 % 4);
         let cell = format!("slots {}, range {}", cell / 5 + 1, cell % 5 + 1);

@@ -1,10 +1,11 @@
 //! End-to-end tests of the program: real processes, a real nginx, real sockets on loopback.
 //!
-//! Each test is named for what it proves. The oracle is nginx's access log, read after nginx has quit gracefully: the program's
-//! counters must agree with the server's. Without nginx, the tests that need it are skipped, counted and named, or fail with
-//! `REQUIRE_PEERS=1`.
+//! A test's name says what the test proves. The reference is nginx's access log, which is read after nginx has quit
+//! gracefully: the program's counters must agree with it. Without nginx, the tests that need it are skipped, counted
+//! and named. With `REQUIRE_PEERS=1` they fail instead.
 
 mod bad_input;
+mod bad_run_directory;
 mod batches;
 mod ci;
 mod compare;

@@ -148,7 +148,9 @@ impl RunEnd {
         let (reason, signal, detail) = match &end.reason {
             EndReason::Completed => (EndName::Completed, None, None),
             EndReason::Interrupted { signal } => (EndName::Interrupted, Some(*signal), None),
-            EndReason::StoppedEarly { first_missed } => (EndName::StoppedEarly, None, first_missed.as_deref().map(escape)),
+            EndReason::StoppedEarly { first_missed } => {
+                (EndName::StoppedEarly, None, first_missed.as_deref().map(escape))
+            }
             EndReason::Aborted { condition } => (EndName::Aborted, None, Some(escape(condition))),
             EndReason::Merged { .. } => (EndName::Merged, None, None),
             EndReason::DiskFull => (EndName::DiskFull, None, None),

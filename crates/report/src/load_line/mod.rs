@@ -199,7 +199,8 @@ impl Level {
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
         // A level whose failure is certain stops early. A level that passes can rarely stop early.
-        let stopped = matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
+        let stopped =
+            matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
             level,
             passed: outcome.is_passed(),

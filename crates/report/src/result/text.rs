@@ -129,7 +129,9 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
         ObjectiveOutcome::Met => format!("met: {}", measured(judged)),
         ObjectiveOutcome::Missed => format!("MISSED: {}", measured(judged)),
         ObjectiveOutcome::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
-        ObjectiveOutcome::ClientLimited => format!("cannot be judged: {}, and delays of this client decide", measured(judged)),
+        ObjectiveOutcome::ClientLimited => {
+            format!("cannot be judged: {}, and delays of this client decide", measured(judged))
+        }
     }
 }
 

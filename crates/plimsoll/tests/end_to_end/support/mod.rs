@@ -1,5 +1,5 @@
-//! Helpers of the tests: the program as a process with a time limit, nginx as a real server with an exact access log, and the two
-//! cores, shared between tests.
+//! Helpers for the tests: the program as a process with a time limit, nginx as a real server with an exact access log,
+//! and the two cores, which tests share.
 
 pub mod chromium;
 mod clients;
@@ -9,6 +9,7 @@ mod minio;
 mod nginx;
 mod peers;
 mod program;
+mod refusal;
 mod report;
 mod sshd;
 pub mod versitygw;
@@ -18,6 +19,7 @@ pub use minio::Minio;
 pub use nginx::{Nginx, Request, Setup};
 pub use peers::{peer, skip};
 pub use program::{Ended, Running, TestDir};
+pub use refusal::{expect_none, expect_refusal, refusal_faults};
 pub use report::Report;
 pub use sshd::Sshd;
 pub use versitygw::Versitygw;
@@ -31,23 +33,23 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// Maximum time to wait for anything in a test.
+/// Time limit for every wait in a test.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CORES: RwLock<()> = RwLock::new(());
 
-/// Locks the cores for sharing with other tests.
+/// Reserves the cores for tests that can share them.
 pub fn shared_cores() -> RwLockReadGuard<'static, ()> {
     CORES.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks the cores for this test alone: for heavy loads and for tests of time.
+/// Reserves the cores for this test alone. Tests with heavy load and tests of times need this.
 pub fn all_cores() -> RwLockWriteGuard<'static, ()> {
     CORES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Repeats a run whose result is UNUSABLE because other processes took the cores. Returns the first usable run, whatever it
-/// shows. Without one, the test is skipped.
+/// Makes a run, and repeats it as long as its result is UNUSABLE because other processes took the cores. Returns the
+/// first usable run, whatever its result. If there is none, it returns `None` and the test is skipped.
 pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) -> Option<(Ended, Report, T)> {
     for attempt in 1..=cores::TRIES {
         let made = run()?;
@@ -84,7 +86,8 @@ pub fn signal_group(leader: u32, name: &str) {
     let _ = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} -- -{leader} 2>/dev/null")]).status();
 }
 
-/// Starts a server on a free port that calls `each` for every request, with a function that sends a response of two bytes. Returns its URL.
+/// Starts a server on a free port, and returns its URL. For every request, it calls `each` with a function that sends a
+/// response of two bytes.
 pub fn respond(each: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let url = format!("http://{}/", listener.local_addr().expect("the port is known"));
