@@ -17,7 +17,7 @@ use std::time::Duration;
 use study::load_line::level::{FinishedLevel, LevelDuration, level_duration, outcome};
 use study::load_line::search::{Bounds, Search, SearchStep};
 use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
-use support::{respond_at, ms, open, plan};
+use support::{ms, open, plan, respond_at};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
 /// Maximum error of the search below the truth, as a share.

@@ -9,7 +9,7 @@ use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::progress::{requests_interrupted, with_progress};
 use crate::saved::{self, OutputFormat};
 use content::Dataset;
-use engine::plan::{Batch, BatchSize, Checks, BatchObjects, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
+use engine::plan::{Batch, BatchObjects, BatchSize, Checks, Plan, RequestPlan, Targets, fresh_number, fresh_prefix};
 use engine::single_requests::{Ended, aborting, each};
 use measure::OpKind;
 use report::number::plural;

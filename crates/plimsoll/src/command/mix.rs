@@ -6,7 +6,8 @@ use crate::load::location_client::{LocationClient, Patience};
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use content::Content;
 use engine::plan::{
-    ResponseBody, Batch, BatchSize, BodyPlan, Choice, BatchObjects, Mix, Pick, Plan, RangeChoice, RequestPlan, Source, Then,
+    Batch, BatchObjects, BatchSize, BodyPlan, Choice, Mix, Pick, Plan, RangeChoice, RequestPlan, ResponseBody, Source,
+    Then,
 };
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -169,7 +170,8 @@ fn requests(
     content: &Arc<Content>,
 ) -> Result<Vec<(u32, RequestPlan)>, Failure> {
     let of = |method, kind| location_client::request(&args.common, place, method, kind);
-    let response_body = || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
+    let response_body =
+        || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
     // A deletion writes an object if there is none to delete. This write comes first, with the weight of writes.

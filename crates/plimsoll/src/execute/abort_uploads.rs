@@ -53,8 +53,9 @@ fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
         });
         // After a failure, count every upload that the server has not confirmed as gone.
         let Ok(tried) = tried else { break };
-        let is_gone =
-            |outcome: &Option<RequestOutcome>| matches!(outcome, Some(RequestOutcome { status: Some(200..300 | 404), .. }));
+        let is_gone = |outcome: &Option<RequestOutcome>| {
+            matches!(outcome, Some(RequestOutcome { status: Some(200..300 | 404), .. }))
+        };
         let now = Instant::now();
         for ((_, since), outcome) in open.iter_mut().zip(&tried.outcomes) {
             *since = is_gone(outcome).then(|| since.unwrap_or(now));

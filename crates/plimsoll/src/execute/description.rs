@@ -3,8 +3,8 @@
 use super::{RunOptions, host};
 use crate::redact;
 use engine::plan::{
-    ResponseBody, Auth, BodyPlan, Choice, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus, RedirectRule,
-    RequestPlan, Route, Shared, Source, Subject, Targets, ExpectedChecksum,
+    Auth, BodyPlan, Choice, ExpectedChecksum, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus,
+    RedirectRule, RequestPlan, ResponseBody, Route, Shared, Source, Subject, Targets,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;

@@ -6,7 +6,7 @@ use crate::input_file::{Limits, Lines};
 use crate::redact;
 use crate::secret_reference::expand;
 use clap::ValueEnum;
-use engine::dialect::{Alluxio, Access, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
+use engine::dialect::{Access, Alluxio, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
 use engine::plan::{Auth, SESSIONS_MAX, Sessions, Shared, Targets};
 use std::fmt::Display;
 use std::num::NonZeroU64;

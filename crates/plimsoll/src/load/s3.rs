@@ -3,7 +3,7 @@
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
 use clap::ValueEnum;
-use engine::plan::{Auth, SignaturePlace, S3Payload, Spread};
+use engine::plan::{Auth, S3Payload, SignaturePlace, Spread};
 use measure::units::parse_span;
 use std::fmt::Display;
 use std::time::Duration;

@@ -111,9 +111,10 @@ fn wanted(text: &str) -> Result<ExpectedChecksum, String> {
     match text {
         "etag" => Ok(ExpectedChecksum::Etag),
         "checksum" => Ok(ExpectedChecksum::FromResponse),
-        _ => {
-            text.parse().map(ExpectedChecksum::Given).map_err(|error: ChecksumError| format!("{error}; or use etag or checksum"))
-        }
+        _ => text
+            .parse()
+            .map(ExpectedChecksum::Given)
+            .map_err(|error: ChecksumError| format!("{error}; or use etag or checksum")),
     }
 }
 

@@ -11,7 +11,9 @@ use crate::load::{
 };
 use content::Content;
 use engine::dialect::{Access, Form};
-use engine::plan::{ResponseBody, Auth, BodyPlan, Choice, Mix, Plan, RangeChoice, RequestPlan, Spread, Targets, ExpectedChecksum};
+use engine::plan::{
+    Auth, BodyPlan, Choice, ExpectedChecksum, Mix, Plan, RangeChoice, RequestPlan, ResponseBody, Spread, Targets,
+};
 use measure::OpKind;
 use std::num::NonZeroU64;
 use std::sync::Arc;

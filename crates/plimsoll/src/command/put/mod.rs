@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use content::Content;
 use engine::dialect::Access;
 use engine::plan::{
-    ResponseBody, BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, Source, Targets, Then,
+    BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, ResponseBody, Source, Targets, Then,
 };
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -142,7 +142,12 @@ fn in_parts(request: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Resu
     };
     let message = |source| Some(BodyPlan::of(source));
     let empty = message(Source::Bytes(Arc::from([])));
-    let begin = RequestPlan { body: empty, response_body: ResponseBody::Kept, then: Then::Parts(plan), ..of("POST", "uploads=") };
+    let begin = RequestPlan {
+        body: empty,
+        response_body: ResponseBody::Kept,
+        then: Then::Parts(plan),
+        ..of("POST", "uploads=")
+    };
     let part = RequestPlan { body: request.body.clone(), ..of("PUT", "") };
     let complete = RequestPlan { body: message(Source::Own), response_body: ResponseBody::Kept, ..of("POST", "") };
     let abort = RequestPlan { checks: Checks::default(), ..of("DELETE", "") };
