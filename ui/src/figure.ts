@@ -7,7 +7,7 @@ import { type SharedAxis, points } from "./charts/points";
 import { quantiles } from "./charts/quantiles";
 import { series } from "./charts/series";
 import { el } from "./dom";
-import type { Chart, Times } from "./model";
+import type { Chart, Times } from "./report_data";
 
 /** Returns the plot of a chart. */
 function drawn(chart: Chart, times: Times, shared?: SharedAxis): Drawn {

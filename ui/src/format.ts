@@ -1,6 +1,6 @@
 /** Numbers for people, formatted as in the text report (crates/report/src/number.rs). */
 
-import type { Unit } from "./model";
+import type { Unit } from "./report_data";
 
 /** `1,234,567` */
 export function count(value: number): string {

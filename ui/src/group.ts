@@ -6,7 +6,7 @@ import { letter } from "./charts/shapes";
 import { el } from "./dom";
 import { figure } from "./figure";
 import * as live from "./live";
-import type { Choice, Group, Times } from "./model";
+import type { Choice, Group, Times } from "./report_data";
 
 /** Returns the lowest and highest value of all charts of a metric, which share one axis. */
 export function sharedRange(choice: Choice): [number, number] | null {

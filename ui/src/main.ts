@@ -4,7 +4,7 @@ import { readTheme, theme } from "./charts/theme";
 import { figure } from "./figure";
 import { group } from "./group";
 import * as live from "./live";
-import type { Report } from "./model";
+import type { Report } from "./report_data";
 import { page } from "./page";
 
 function start(): void {

@@ -1,7 +1,7 @@
 /** The text of a report: the result, the main metrics, and the sections. */
 
 import { el, slug, table } from "./dom";
-import type { Block, Headline, Overview, Report, Section } from "./model";
+import type { Block, Headline, Overview, Report, Section } from "./report_data";
 
 /** Returns the result, what limited the run, and the notes that a reader needs to interpret the numbers. */
 function overview(found: Overview): HTMLElement {

@@ -15,7 +15,7 @@ pub mod cgroup;
 pub mod control;
 pub mod dialect;
 pub mod epoll;
-pub mod http2;
+pub mod http2_session;
 pub mod network;
 pub mod object_sizes;
 pub mod single_requests;

@@ -14,12 +14,12 @@
 //! ```
 
 mod damaged_objects;
+pub mod directory_name;
 mod error;
 mod frames;
 mod op_log;
 mod record;
 mod record_reader;
-pub mod run_directory;
 mod run_writer;
 mod saved_run;
 mod study_log;

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { count as counted, instant, time } from "../format";
 import { table } from "../dom";
-import type { HeatPlot, Times } from "../model";
+import type { HeatPlot, Times } from "../report_data";
 import { scale } from "./legend";
 import { base, type Drawn, timeAxis, valueAxis } from "./plot";
 import { theme } from "./theme";

@@ -1,7 +1,7 @@
 /** Legends, which explain colors and signs. */
 
 import { el } from "../dom";
-import type { Role } from "../model";
+import type { Role } from "../report_data";
 import { LINES } from "./theme";
 
 /** Returns an entry for a line: its color and its name. */

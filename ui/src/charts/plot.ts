@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { decades, logTicks, TIME_STEPS, top } from "../axis";
 import { instant, tick } from "../format";
-import type { Unit } from "../model";
+import type { Unit } from "../report_data";
 import { theme } from "./theme";
 
 /** The parts of a chart on the page. */

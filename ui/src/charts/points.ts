@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { beyond, decades, logTicks, top } from "../axis";
 import { el, table } from "../dom";
 import { shown, tick } from "../format";
-import type { Across, Bracket, Mark, Marks, PointsPlot } from "../model";
+import type { Across, Bracket, Mark, Marks, PointsPlot } from "../report_data";
 import { sign } from "./legend";
 import { apart, axis, base, type Drawn, FONT, TICKS_ROOM, valueAxis } from "./plot";
 import { draw as drawMark, FAILED, letter, PASSED } from "./shapes";

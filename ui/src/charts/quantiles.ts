@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { PERCENTILE_TICKS, position, quantileAt } from "../axis";
 import { el, table } from "../dom";
 import { percentile, shown, time } from "../format";
-import type { Line, QuantilesPlot } from "../model";
+import type { Line, QuantilesPlot } from "../report_data";
 import { key } from "./legend";
 import { apart, axis, base, type Drawn, TICKS_ROOM, valueAxis, valueScale } from "./plot";
 import { theme } from "./theme";

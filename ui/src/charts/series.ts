@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { el, table } from "../dom";
 import { instant, shown } from "../format";
-import type { Line, SeriesPlot, Times, Unit, Values } from "../model";
+import type { Line, SeriesPlot, Times, Unit, Values } from "../report_data";
 import { key } from "./legend";
 import { base, type Drawn, timeAxis, valueAxis, valueScale } from "./plot";
 import { faint, theme } from "./theme";

@@ -1,6 +1,6 @@
 /** Shapes of marks. Whatever a color shows, a shape shows as well, for readers who do not see the color. */
 
-import type { Mark } from "../model";
+import type { Mark } from "../report_data";
 import { LINES } from "./theme";
 
 /** A shape as a letter, for legends, and as a path, for charts. */

@@ -1,6 +1,6 @@
 /** Colors of charts, taken from the style sheet, which has light, dark and print colors. */
 
-import type { Role } from "../model";
+import type { Role } from "../report_data";
 
 export interface Theme {
   ink: string;

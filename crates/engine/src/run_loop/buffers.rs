@@ -1,6 +1,6 @@
 //! Buffers that all connections of a thread share.
 
-use crate::http2::Event;
+use crate::http2_session::Event;
 
 /// Size of the receive buffer. Compared with 64 KiB, it halves the CPU time for large bodies that are checked, because there
 /// are fewer system calls and fewer wake-ups of both sides. It still fits the second-level cache of most cores. Pages that are

@@ -4,17 +4,17 @@
 //! explanations remain, neither is reported.
 
 mod client_impact;
-mod diagnosis;
 mod failures;
 pub mod growth;
+mod limited_by;
 mod offered_load;
 pub mod queueing;
 mod reason;
 
 pub use client_impact::ClientImpact;
-pub use diagnosis::{limited_by, missed_by_client};
 pub use failures::{failing_share, has_many_failures};
 pub use growth::Growth;
+pub use limited_by::{limited_by, missed_by_client};
 pub use offered_load::{growth, misses_offered_rate, not_sustained};
 pub use queueing::queueing_odds;
 pub use reason::{HostFailures, InFlightLimit, Limit, LimitReason, ProbedRate};

@@ -1,6 +1,6 @@
 //! Tests of the limits of simulated runs.
 
-use super::diagnosis::limited_by_given;
+use super::limited_by::limited_by_given;
 use super::*;
 use crate::evidence::{EdgeOp, OperationClass, PathSample};
 use crate::interval::{ClientLoad, Interval};

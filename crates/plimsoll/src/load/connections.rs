@@ -4,7 +4,7 @@ use super::args::{Args, Connections, Tls};
 use super::headers::BASE64;
 use crate::failure::Failure;
 use base64::Engine;
-use engine::http2::{STREAMS_DEFAULT, STREAMS_MAX};
+use engine::http2_session::{STREAMS_DEFAULT, STREAMS_MAX};
 use engine::plan::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread, Targets};
 use engine::tls::{self, TlsPlan, TlsSettings};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Returns a run directory named after the time and the target.
 pub fn default_directory(target: &str) -> PathBuf {
-    store::run_directory::default_directory(Path::new("runs"), unix_ms(), target)
+    store::directory_name::default_directory(Path::new("runs"), unix_ms(), target)
 }
 
 /// Returns the current time in milliseconds since 1970.

@@ -1,7 +1,7 @@
 //! The HTML file around a report: its data, its script, its style, and a content security policy that forbids
 //! everything else.
 
-use super::model::Document;
+use super::script_data::Document;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! The HTML report of a search for the load line.
 
 use super::charts::load_curve;
-use super::model::{Block, Document, Headline, OverviewData, Section, Times};
+use super::script_data::{Block, Document, Headline, OverviewData, Section, Times};
 use super::{run as saved_run, sections};
 use crate::escape::escape;
 use crate::load_line::{ESTIMATED, Level, LevelOutcome, LoadLine};

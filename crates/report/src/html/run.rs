@@ -1,7 +1,7 @@
 //! The HTML report of a run.
 
 use super::charts::{heat_map, percentile_curve, time_series};
-use super::model::{Chart, Document, Headline, OverviewData};
+use super::script_data::{Chart, Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
 use crate::limit;
@@ -105,7 +105,7 @@ fn quantile(all: &KindStats, timed: Timed, q: f64) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::html::model::Tone;
+    use crate::html::script_data::Tone;
     use measure::Objective;
     use store::{Begin, FORMAT, Host};
 

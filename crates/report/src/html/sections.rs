@@ -1,6 +1,6 @@
 //! The sections of the text report, and the settings of a run.
 
-use super::model::{Block, Section};
+use super::script_data::{Block, Section};
 use crate::escape::bounded;
 use crate::text;
 use store::SavedRun;

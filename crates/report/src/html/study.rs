@@ -1,7 +1,7 @@
 //! The HTML report of a saved study.
 
 use super::charts::{load_curve, matrix};
-use super::model::{Block, Chart, Document, Headline, OverviewData, Section, Times};
+use super::script_data::{Block, Chart, Document, Headline, OverviewData, Section, Times};
 use super::sections;
 use crate::escape::{bounded, escape};
 use crate::number::{byte_rate, count, plural, rate, share};

@@ -69,7 +69,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and starts another one for the same request. Retries are counted here.
+    /// Records the slot's attempt and starts another one for the same request, of the kind `Resend`. The recorder counts it
+    /// when it ends.
     pub(in crate::run_loop) fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let wasted = self.record_attempt(net, slot, outcome, Reuse::Close, now);
         self.recorder.wasted(wasted);

@@ -1,7 +1,7 @@
 //! Connections, and the streams of multiplexed connections.
 
 use super::transport::Transport;
-use crate::http2::Key;
+use crate::http2_session::Key;
 use crate::network::{Address, Token};
 use crate::run_loop::attempt::exchange::{Exchange, State};
 use crate::run_loop::http2::multiplexed::Multiplexed;

@@ -1,6 +1,6 @@
 //! Expected number of streams on the connections that are being opened to an origin.
 
-use crate::http2::REQUESTS_MAX;
+use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
 /// Knowledge about HTTP/2 at an origin. Attempts wait for a connection that is being opened if it is expected to have streams

@@ -1,6 +1,6 @@
 //! The HTTP/2 side of a connection.
 
-use crate::http2::{Key, Session};
+use crate::http2_session::{Key, Session};
 use crate::network::Token;
 use crate::unattributed::Unattributed;
 use http::Request;

@@ -3,7 +3,7 @@
 //! Requests that start together are sent with one system call. They count as sent when they are handed to the kernel.
 
 use super::multiplexed::Lost;
-use crate::http2::Key;
+use crate::http2_session::Key;
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;

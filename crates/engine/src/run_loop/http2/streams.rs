@@ -4,7 +4,7 @@
 //! connections of their origin. An attempt uses a stream as it would use an HTTP/1 connection.
 
 use super::multiplexed::Multiplexed;
-use crate::http2::{FRAME_BYTES_MAX, Session};
+use crate::http2_session::{FRAME_BYTES_MAX, Session};
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;

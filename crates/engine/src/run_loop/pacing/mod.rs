@@ -1,14 +1,14 @@
 //! Pacing: the choice of the slots that may start an operation, and of the time at which they do.
 
-mod closed;
-mod open;
-mod start;
+mod closed_slots;
+mod open_arrivals;
+mod start_operations;
 
 use crate::plan::{LoadModel, Plan, StopAfter};
 use crate::schedule::{Arrivals, Budget};
-use closed::Closed;
+use closed_slots::Closed;
 use measure::Instant;
-use open::Open;
+use open_arrivals::Open;
 use std::sync::Arc;
 
 /// The first number of operations in the warm-up.

@@ -1,7 +1,7 @@
 //! The outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are computed
 //! by pure functions from closed sets of errors.
 
-use crate::http2::Failure;
+use crate::http2_session::Failure;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::gateway::Fault;
 use wire::message::Truncated;

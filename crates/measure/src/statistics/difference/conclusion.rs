@@ -8,8 +8,8 @@ use crate::enumerated;
 enumerated! {
     /// Conclusion of a comparison.
     pub enum Conclusion {
-        Worse => "worse", "worse, by more than chance and margin";
-        Better => "better", "better, by more than chance and margin";
+        Worse => "worse", "significantly worse, and not shown to be within the margin";
+        Better => "better", "significantly better, and not shown to be within the margin";
         Equivalent => "equivalent", "any difference lies within the margin";
         Inconclusive => "inconclusive", "these runs do not show it";
     }

@@ -1,6 +1,6 @@
 //! The vertical axis of a metric, and the bounds that objectives set on it.
 
-use crate::html::model::{Bound, Unit};
+use crate::html::script_data::{Bound, Unit};
 use measure::Objective;
 use measure::objective::Metric;
 

@@ -1,6 +1,6 @@
 //! The heat map of response time over time.
 
-use crate::html::model::{Chart, Plot};
+use crate::html::script_data::{Chart, Plot};
 use crate::number::seconds;
 use measure::summary::heat_map::{ROWS, row_start};
 use store::SavedRun;

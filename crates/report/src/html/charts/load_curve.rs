@@ -1,7 +1,7 @@
 //! Charts of metrics by level, for one search for the load line or for several that are compared.
 
 use super::axis;
-use crate::html::model::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};
+use crate::html::script_data::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};
 use crate::load_line::{Level, LineUnit, LoadLine, SearchOutcome};
 use measure::objective::{Metric, Timed};
 

@@ -2,7 +2,7 @@
 //! target. The setting with the most values is on the horizontal axis.
 
 use super::axis;
-use crate::html::model::{Across, Bound, Chart, Choice, Group, Mark, Marks, Plot, Shape, Unit};
+use crate::html::script_data::{Across, Bound, Chart, Choice, Group, Mark, Marks, Plot, Shape, Unit};
 use crate::number::plural;
 use crate::study::{MedianRange, Row, SavedStudy, StudyCell, Trial, rows, target_names};
 use measure::objective::{Metric, Timed};

@@ -1,6 +1,6 @@
 //! The chart of response and service time by percentile.
 
-use crate::html::model::{Chart, Line, Plot, Role};
+use crate::html::script_data::{Chart, Line, Plot, Role};
 use crate::percentile::{self, Percentile};
 use store::SavedRun;
 

@@ -5,7 +5,7 @@
 //! Its rate is computed over the whole column. Percentiles of several intervals cannot be averaged, so a column shows
 //! their range.
 
-use crate::html::model::{Chart, Line, Plot, Role, Times, Unit};
+use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::count;
 use measure::Stage;
 use store::{Point, SavedRun};

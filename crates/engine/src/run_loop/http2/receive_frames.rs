@@ -1,7 +1,7 @@
 //! Receiving of frames on a multiplexed connection.
 
 use super::multiplexed::Lost;
-use crate::http2::{Event, EventKind};
+use crate::http2_session::{Event, EventKind};
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};

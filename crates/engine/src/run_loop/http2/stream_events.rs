@@ -1,6 +1,6 @@
 //! Events of a stream: a part of its response has arrived, there is space for its request's body, or the stream has ended.
 
-use crate::http2::{Event, EventKind, Failure, Key};
+use crate::http2_session::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
