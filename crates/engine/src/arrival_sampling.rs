@@ -28,7 +28,7 @@ pub(crate) struct ArrivalSampling {
     turns: Turns,
     /// One of this many reads is sampled.
     every: u32,
-    /// Number of reads until the next check whether to sample one.
+    /// Number of reads until the client next decides whether to sample a read.
     countdown: u32,
     /// Number of checks until `every` is computed again.
     left: u32,

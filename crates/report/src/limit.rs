@@ -49,7 +49,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
         LimitReason::Failures { failed, started, hosts } => failures(*failed, *started, hosts),
         LimitReason::InFlight(reached) => {
             format!(
-                "{} and {} never started; the target is slower than asked",
+                "{}, and {} never started; the target is too slow for the requested rate",
                 in_flight(*reached),
                 were(reached.dropped)
             )
@@ -115,7 +115,7 @@ fn failures(failed: u64, started: u64, hosts: &[HostFailures]) -> String {
 
 fn in_flight(reached: InFlightLimit) -> String {
     let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
-    format!("the in-flight limit of {limit} was reached: {waited} waited for one in flight to end")
+    format!("the in-flight limit of {limit} was reached: {waited} waited for a free slot")
 }
 
 /// Returns the evidence that the client or its host was the limit.

@@ -308,6 +308,6 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(
         all_differences(&one, &unlimited)
             .iter()
-            .any(|difference| difference.starts_with("runs that the client limited"))
+            .any(|difference| difference.starts_with("runs in which the client was the limit"))
     );
 }

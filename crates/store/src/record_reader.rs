@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Maximum number of intervals that are read: 23 days with one interval per second. Their points take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
-/// Maximum value of a share in the client's load, so that sums stay finite.
+/// Maximum value that is accepted for a share, such as the use of a core. Larger ones could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
 
 /// The state of the end of a records file.

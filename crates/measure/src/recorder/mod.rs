@@ -188,7 +188,7 @@ impl Recorder {
         self.current.end = self.boundary;
     }
 
-    /// Adds results that are grouped by host to `stats`, with the names of the hosts.
+    /// Copies the results by host, with the names of the hosts, into `stats`.
     fn close_hosts(&mut self, stats: &mut Stats) {
         let counted = self.hosts.all().iter().zip(&mut self.opened).filter(|(_, opened)| **opened > 0);
         counted.for_each(|(host, opened)| stats.connections.add_host(host, std::mem::take(opened)));

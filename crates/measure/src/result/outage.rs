@@ -98,8 +98,8 @@ impl Failing {
 /// at all, which is reported separately.
 ///
 /// `ok` operations succeeded in the whole measured window, including its last fraction of a second. `slots` is the number
-/// of slots of a closed run. `usual` is the time that a successful operation takes, so successes are only missed after
-/// this time. `silence` describes the end of the run.
+/// of slots of a closed run. `usual` is the time that a successful operation takes. A period has to be longer than this before
+/// missing successes mean anything. `silence` describes the end of the run.
 pub fn length(
     of: impl IntoIterator<Item = Second>,
     ok: u64,

@@ -57,8 +57,8 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     Some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
-/// Returns how often each window is drawn. Blocks of consecutive windows start anywhere on the circle, and are drawn
-/// until there are as many windows as in the run.
+/// Returns how often each window is drawn. Blocks of consecutive windows are drawn until they hold
+/// as many windows as the run. A block starts at any window, and continues with the first one after the last.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;

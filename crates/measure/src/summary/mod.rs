@@ -192,8 +192,8 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
     }
 
-    /// Returns the share of operations that succeeded, in 0..=1. Operations that ended, were dropped, or hung
-    /// ([`KindStats::hanging`]) count. Other unfinished operations are healthy and do not count. `None` if no operation
+    /// Returns the share of operations that succeeded, in 0..=1. It counts operations that ended, were dropped, or hung
+    /// ([`KindStats::hanging`]). Other unfinished operations are healthy and are left out. `None` if no operation
     /// counts.
     #[must_use]
     pub fn success(&self) -> Option<f64> {

@@ -158,7 +158,7 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
     }
     let most = |runs: &[ComparedRun]| 2 * limited(runs) > runs.len();
     if most(base) != most(new) {
-        all.push(format!("runs that the client limited: {} and {}", limited_of(base), limited_of(new)));
+        all.push(format!("runs in which the client was the limit: {} and {}", limited_of(base), limited_of(new)));
     }
     all
 }

@@ -28,7 +28,7 @@ pub enum LimitName {
     Target,
     /// The network between client and target, which was used to its capacity.
     Link,
-    /// The CPU of the client: a thread had no time left.
+    /// The CPU of the client: one of its threads was busy all the time.
     ClientCpu,
     /// The client's network card, which was used to its full speed.
     ClientNic,

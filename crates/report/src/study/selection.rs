@@ -1,6 +1,5 @@
-//! Selects which cells are subtracted from each other: by default, the first target of each cell from its other
-//! targets; otherwise, those that the user names.
-
+//! Selects which cells are subtracted from each other. By default, the first target of each cell is subtracted from each of
+/// its other targets. Otherwise these are the cells that the user names.
 use super::rows::{Row, rows};
 use super::saved::{SavedStudy, StudyCell};
 use super::subtraction::Subtraction;

@@ -143,7 +143,7 @@ impl S3Auth for Credentials {
     }
 }
 
-/// The body of a request. `s3s` may not read all of it.
+/// The body of a request. `s3s` does not always read all of it.
 #[derive(Clone)]
 struct SharedBody(Arc<Mutex<Receiving>>);
 

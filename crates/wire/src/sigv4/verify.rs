@@ -35,7 +35,7 @@ pub enum Refusal {
     #[error("the session token is not that of the access key")]
     WrongToken,
     /// `Host` or an `x-amz-` header is not signed.
-    #[error("the signature does not cover Host or an x-amz- header")]
+    #[error("the signature must cover Host and all x-amz- headers, and at least one is missing")]
     NotSigned,
     /// The signature is wrong.
     #[error("the signature does not match")]

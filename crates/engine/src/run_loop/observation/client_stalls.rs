@@ -129,7 +129,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes that a wait has ended. It could have lasted until `until`.
+    /// Notes that a wait has ended. Without events it would have lasted until `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;

@@ -66,7 +66,7 @@ impl HeaderValues {
         field.extend_from_slice(&value[..value.len().min(VALUE_BYTES_MAX)]);
     }
 
-    /// Returns the values of a response with these fields.
+    /// Returns the watched values, read from the header fields of a response.
     #[cfg(test)]
     pub fn of(fields: &[(&str, &str)]) -> Self {
         let mut values = Self { all: true, ..Self::default() };

@@ -63,7 +63,7 @@ impl Args {
             Some(sizes) if sizes.as_fixed().is_some() => sizes.clone(),
             Some(sizes) => {
                 return Err(Failure::usage(format!(
-                    "--size {sizes}: the dummy file generator has one size for all files, for example 52428800 or 50MiB"
+                    "--size {sizes}: the dummy file generator writes all files in one size; give a single size, such as 52428800 or 50MiB"
                 )));
             }
             None => {

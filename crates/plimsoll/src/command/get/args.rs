@@ -104,8 +104,7 @@ pub struct Args {
     pub object_size: Option<ByteSize>,
 }
 
-const AFTER: &str =
-    "`plimsoll get URL` alone makes load for 10 s with 10 operations in flight. --help-all prints every flag.";
+const AFTER: &str = "`plimsoll get URL` without further flags makes load for 10 s with 10 operations in flight. --help-all prints every flag.";
 
 fn wanted(text: &str) -> Result<ExpectedChecksum, String> {
     match text {

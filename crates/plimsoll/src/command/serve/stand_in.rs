@@ -205,7 +205,7 @@ impl StandInArgs {
         }
         if self.list.is_some() && self.stand_in == Some(System::Filestash) {
             return Err(Failure::usage(
-                "--list does not support --as filestash, whose backend has six files: leave it out",
+                "--list cannot be used with --as filestash, which always serves the same six files: leave out --list",
             ));
         }
         Ok(())

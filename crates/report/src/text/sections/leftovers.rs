@@ -29,7 +29,10 @@ fn write_damaged(page: &mut Page, damaged: &Damaged) {
     }
     if damaged.beyond > 0 {
         let limit = count(DAMAGED_LISTED_MAX as u64);
-        rest += &format!("; {} more are not listed (the file is limited to {limit})", count(damaged.beyond));
+        rest += &format!(
+            "; further damage is not listed, because the file holds at most {limit} entries ({} more operations found some)",
+            count(damaged.beyond)
+        );
     }
     page.item("", &rest);
 }
