@@ -35,6 +35,7 @@ mod s3;
 mod s3_endpoint;
 mod s3_http2;
 mod s3_leftovers;
+mod s3_listing;
 mod scenarios;
 mod secrets;
 mod stand_ins;

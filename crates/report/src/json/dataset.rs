@@ -16,9 +16,12 @@ pub struct JsonPrepared {
     pub objects: u64,
     /// Bytes of all objects.
     pub object_bytes: u64,
-    /// Number of objects that were written: all, or 0 if the target already had the same dataset.
+    /// Number of objects that were written: all, or 0 if the target already had the same dataset. With `--repair`, those
+    /// that were missing or damaged.
     pub written: u64,
-    /// Duration of writing, in seconds.
+    /// Number of objects that were missing or damaged and were written again; null if nobody asked for a repair.
+    pub repaired: Option<u64>,
+    /// Duration of reading and writing, in seconds.
     pub seconds: f64,
     /// Number of retries after a temporary failure of the server or the connection, by cause.
     pub retried: BTreeMap<String, u64>,
@@ -53,7 +56,7 @@ impl JsonPrepared {
     /// Returns the report of a dataset from which nothing has been written yet.
     #[must_use]
     pub fn new(objects: u64, object_bytes: u64) -> Self {
-        Self { format: FORMAT, objects, object_bytes, written: 0, seconds: 0.0, retried: BTreeMap::new() }
+        Self { format: FORMAT, objects, object_bytes, written: 0, repaired: None, seconds: 0.0, retried: BTreeMap::new() }
     }
 }
 

@@ -46,6 +46,9 @@ pub struct Args {
     /// Read URLs (with --as, object names) from a file, one per line; - for standard input.
     #[arg(long, alias = "names", value_name = "FILE")]
     pub url_file: Option<PathBuf>,
+    /// Load the objects that the bucket already contains below s3://BUCKET/PREFIX.
+    #[arg(long, conflicts_with_all = ["url_file", "system", "total", "count", "size"])]
+    pub list: bool,
     /// Order in which URLs are requested.
     #[arg(long, value_enum, default_value = "round-robin", value_name = "ORDER")]
     pub order: Order,

@@ -8,6 +8,7 @@ use crate::load::{
     self,
     dataset_location::DatasetLocation,
     dialect::{self, DialectSettings},
+    location_client::{LocationClient, Patience},
 };
 use content::Content;
 use engine::dialect::{Access, Form};
@@ -41,6 +42,9 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
         return objects_of_system(args);
     }
     let in_s3 = args.urls.iter().any(|text| S3Location::has_scheme(text));
+    if args.list && !in_s3 {
+        return Err(Failure::usage("--list requires a bucket: write s3://BUCKET or s3://BUCKET/PREFIX"));
+    }
     if !in_s3 && !args.objects.is_given() {
         let (targets, credentials) = urls::targets(args)?;
         return Ok(RequestedObjects {
@@ -56,9 +60,12 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
         return Err(Failure::usage("--url-file lists whole URLs: leave it out with s3:// or a dataset"));
     }
     let location = DatasetLocation::with_query(&args.urls, &args.s3)?;
-    let targets = match args.objects.is_given() {
-        true => location.targets(args.objects.dataset(args.dataset_seed)?),
-        false => location.one_object()?,
+    let targets = if args.list {
+        LocationClient::new(&args.common, &location, Patience::Repeat)?.list_objects()?
+    } else if args.objects.is_given() {
+        location.targets(args.objects.dataset(args.dataset_seed)?)
+    } else {
+        location.one_object()?
     };
     let DatasetLocation { credentials, auth, spread, query, .. } = location;
     Ok(RequestedObjects { targets, credentials, auth, spread, form: None, query })

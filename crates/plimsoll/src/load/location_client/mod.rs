@@ -4,6 +4,7 @@
 //! The record is a small object next to those of the dataset. Later commands learn from it which dataset is there, and
 //! `cleanup` learns which objects it may delete.
 
+mod listing;
 mod mix_record;
 
 use super::dataset_location::DatasetLocation;

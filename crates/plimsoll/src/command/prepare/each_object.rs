@@ -1,0 +1,162 @@
+//! One request for each object of a dataset, with retries.
+
+use super::DEFAULT_CONCURRENCY;
+use crate::failure::Failure;
+use crate::load::Args;
+use crate::load::dataset_location::DatasetLocation;
+use crate::load::location_client::{LocationClient, s3_error};
+use crate::load::retry::{Retries, is_transient};
+use crate::progress::{requests_interrupted, with_progress};
+use content::Dataset;
+use engine::OpEntry;
+use engine::plan::{Plan, RequestPlan};
+use engine::single_requests::{RequestOutcome, try_each};
+use measure::{AttemptClass, AttemptOutcome};
+use report::number::count;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// Number of objects to request before the next ones start. This bounds the memory for their results.
+const CHUNK: u64 = 1 << 16;
+
+/// What a response means for its object.
+enum Judged {
+    /// The object is as it should be.
+    Good,
+    /// The object is missing or damaged.
+    Bad,
+    /// The same request may succeed a moment later.
+    Again,
+    /// The server refuses the request.
+    Refused,
+}
+
+/// A request for each object.
+pub struct Pass {
+    /// The request.
+    pub request: RequestPlan,
+    /// What is done to the objects, for the live line: `preparing`.
+    pub doing: &'static str,
+    /// The state of the objects after an error: `are written; the same command writes all of them again`.
+    pub done: &'static str,
+    /// `true` if the requests look for missing and damaged objects.
+    pub looks: bool,
+}
+
+/// Requests for the objects of a dataset.
+pub struct ObjectRequests<'a> {
+    location: &'a DatasetLocation,
+    plan: &'a Plan,
+    dataset: &'a Dataset,
+    concurrency: NonZeroU64,
+    /// Requests that were retried.
+    pub retries: Retries,
+}
+
+impl<'a> ObjectRequests<'a> {
+    /// Returns requests with the flags' concurrency.
+    pub fn new(
+        args: &Args,
+        location: &'a DatasetLocation,
+        client: &'a LocationClient<'_>,
+        dataset: &'a Dataset,
+    ) -> Self {
+        let concurrency = args.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
+        Self { location, plan: client.plan(), dataset, concurrency, retries: Retries::default() }
+    }
+
+    /// Makes the request for all objects. Returns the numbers of those that are missing or damaged.
+    pub fn for_all(&mut self, pass: &Pass) -> Result<Vec<u64>, Failure> {
+        let (total, mut bad) = (self.dataset.count(), Vec::new());
+        let mut first = 0;
+        while first < total {
+            let end = total.min(first.saturating_add(CHUNK));
+            bad.extend(self.chunk(pass, (first..end).collect(), (first, total))?);
+            first = end;
+        }
+        Ok(bad)
+    }
+
+    /// Makes the request for the objects with these numbers.
+    pub fn for_chosen(&mut self, pass: &Pass, numbers: &[u64]) -> Result<(), Failure> {
+        let mut done = 0;
+        for chunk in numbers.chunks(CHUNK as usize) {
+            self.chunk(pass, chunk.to_vec(), (done, numbers.len() as u64))?;
+            done += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Makes the request for the objects with these numbers, and retries until all of them have a result. `done` and
+    /// `total` are for the progress.
+    fn chunk(&mut self, pass: &Pass, numbers: Vec<u64>, (mut done, total): (u64, u64)) -> Result<Vec<u64>, Failure> {
+        let (mut open, mut bad) = (numbers, Vec::new());
+        while !open.is_empty() {
+            let targets = Arc::new(self.location.chosen(self.dataset.clone(), &open));
+            let plan = Plan { targets, ..self.plan.clone() };
+            let describe = |seen, _| format!("{}: {} of {}", pass.doing, count(done + seen), count(total));
+            let tried = with_progress(describe, |tick| try_each(&plan, pass.request.clone(), self.concurrency, tick));
+            let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
+            let (before, mut again, mut refused) = (open.len(), Vec::new(), false);
+            for (number, result) in open.iter().zip(&tried.outcomes) {
+                match result.map(|result| (pass.judge(result), result)) {
+                    Some((Judged::Good, _)) => {}
+                    Some((Judged::Bad, _)) => bad.push(*number),
+                    Some((Judged::Refused, _)) => refused = true,
+                    Some((Judged::Again, result)) => {
+                        self.retries.count(result.outcome.cause);
+                        again.push(*number);
+                    }
+                    None => again.push(*number),
+                }
+            }
+            done += (before - again.len()) as u64;
+            let progress = || format!("{} of {} objects {}", count(done), count(total), pass.done);
+            if tried.interrupted {
+                return Err(requests_interrupted(format!("interrupted: {}", progress())));
+            }
+            if refused {
+                return Err(self.failure(pass, tried.example.as_ref(), &plan, &progress()));
+            }
+            if again.len() < before {
+                self.retries.note_success();
+            }
+            open = again;
+            if !open.is_empty() && !self.retries.pause() {
+                return Err(match sys::signals::interrupts().count {
+                    0 => self.failure(pass, tried.example.as_ref(), &plan, &progress()),
+                    _ => requests_interrupted(format!("interrupted: {}", progress())),
+                });
+            }
+        }
+        Ok(bad)
+    }
+
+    /// Returns the failure that ends the command.
+    fn failure(&self, pass: &Pass, example: Option<&OpEntry>, plan: &Plan, progress: &str) -> Failure {
+        let why = example.map_or_else(
+            || "no request completed".to_owned(),
+            |example| {
+                let url = crate::redact::url_text(&plan.targets.url(example.subject));
+                let status = example.status.map_or(String::new(), |status| format!(", status {status}"));
+                let error = s3_error(example.message.as_deref().unwrap_or_default());
+                let method = &pass.request.method;
+                format!("{method} of {url} failed: {}{status}{error}", example.outcome.cause.about())
+            },
+        );
+        Failure::could_not_run(format!("{why}; {progress}{}", self.retries.description()))
+    }
+}
+
+impl Pass {
+    fn judge(&self, RequestOutcome { outcome, status }: RequestOutcome) -> Judged {
+        match (outcome, status) {
+            (AttemptOutcome::OK, _) => Judged::Good,
+            (AttemptOutcome { class: AttemptClass::Integrity, .. }, _) | (_, Some(404 | 410)) if self.looks => {
+                Judged::Bad
+            }
+            _ if is_transient(outcome, status) => Judged::Again,
+            _ => Judged::Refused,
+        }
+    }
+}

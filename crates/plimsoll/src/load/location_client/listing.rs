@@ -1,0 +1,77 @@
+//! The objects that a bucket contains.
+
+use super::{LocationClient, get};
+use crate::failure::Failure;
+use crate::load::URLS_MAX;
+use crate::progress::{LiveLine, requests_failed};
+use engine::plan::{RequestPlan, Targets};
+use report::number::{count, plural};
+use std::time::Instant;
+use wire::s3::ListResult;
+
+/// An object of a listing.
+struct Found {
+    /// Path of the object at the server, percent-encoded.
+    path: Box<str>,
+    /// Size in bytes.
+    size: u64,
+}
+
+impl LocationClient<'_> {
+    /// Returns the objects below the prefix with their sizes, in the order of their keys.
+    pub fn list_objects(&self) -> Result<Targets, Failure> {
+        let (begun, mut live) = (Instant::now(), LiveLine::new(true));
+        let found = self.list_pages(|number| {
+            live.message(begun.elapsed(), &format!("listing the bucket: {} so far", plural(number, "object")));
+        });
+        live.clear();
+        let found = found?;
+        let prefix = &self.location.prefix;
+        if found.is_empty() {
+            return Err(Failure::could_not_run(match prefix.as_str() {
+                "" => "the bucket is empty: write objects first, for example with `plimsoll prepare`".to_owned(),
+                prefix => format!("no object has the prefix `{prefix}`: check it, or leave it out"),
+            }));
+        }
+        let sizes: Vec<u64> = found.iter().map(|object| object.size).collect();
+        let paths = found.into_iter().map(|object| (0, object.path));
+        let mut targets = Targets::of_paths(self.location.origins.clone(), paths);
+        for (item, size) in targets.items_mut().iter_mut().zip(sizes) {
+            item.size = Some(size);
+        }
+        Ok(targets)
+    }
+
+    /// Reads all pages of the listing. `tick` is called after each page, with the number of objects so far.
+    fn list_pages(&self, mut tick: impl FnMut(u64)) -> Result<Vec<Found>, Failure> {
+        let prefix = wire::percent::parameter(&self.location.prefix);
+        let mut found = Vec::new();
+        let mut from = String::new();
+        loop {
+            let query = format!("list-type=2&max-keys=1000&encoding-type=url&prefix={prefix}{from}");
+            let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+            if reply.status != 200 {
+                return Err(Failure::could_not_run(format!("cannot list objects: {}", reply.description())));
+            }
+            let page = ListResult::parse(&reply.message)
+                .map_err(|error| Failure::could_not_run(format!("cannot parse the listing: {error}")))?;
+            let object = |object: wire::s3::ListedObject| Found {
+                path: self.location.path(&object.key).into(),
+                size: object.size,
+            };
+            found.extend(page.objects.into_iter().map(object));
+            if found.len() > URLS_MAX {
+                return Err(Failure::could_not_run(format!(
+                    "more than {} objects: list a longer prefix",
+                    count(URLS_MAX as u64)
+                )));
+            }
+            tick(found.len() as u64);
+            if sys::signals::interrupts().count > 0 {
+                return Err(requests_failed("interrupted while the bucket was listed"));
+            }
+            let Some(next) = page.next else { return Ok(found) };
+            from = format!("&continuation-token={}", wire::percent::parameter(&next));
+        }
+    }
+}
