@@ -56,7 +56,15 @@ impl JsonPrepared {
     /// Returns the report of a dataset from which nothing has been written yet.
     #[must_use]
     pub fn new(objects: u64, object_bytes: u64) -> Self {
-        Self { format: FORMAT, objects, object_bytes, written: 0, repaired: None, seconds: 0.0, retried: BTreeMap::new() }
+        Self {
+            format: FORMAT,
+            objects,
+            object_bytes,
+            written: 0,
+            repaired: None,
+            seconds: 0.0,
+            retried: BTreeMap::new(),
+        }
     }
 }
 
