@@ -1,5 +1,6 @@
 //! Errors of run directories.
 
+use crate::fill_directory::FillError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -51,6 +52,9 @@ pub enum StoreErrorKind {
     /// A record cannot be converted to or from JSON.
     #[error("a record is not valid JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// An error of the files of a fill.
+    #[error(transparent)]
+    Fill(#[from] FillError),
     /// An error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),

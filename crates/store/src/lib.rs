@@ -15,7 +15,9 @@
 
 mod damaged_objects;
 mod error;
+pub mod fill_directory;
 mod frames;
+pub mod journal;
 mod op_log;
 mod record;
 mod record_reader;

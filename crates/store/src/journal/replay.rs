@@ -1,0 +1,56 @@
+//! Replaying a journal.
+
+use super::read::{Entry, Extent, Tip, read};
+use super::source::{Source, segment_path, sort, sources_in};
+use super::state::FillState;
+use crate::error::StoreError;
+use std::path::Path;
+
+/// A replayed journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replay {
+    /// The state of the fill.
+    pub state: FillState,
+    /// The size of the journal, and what was left out.
+    pub extent: Extent,
+}
+
+/// Replays the journal in these directories, also while a session writes it. `identity` is that of the fill, if known.
+///
+/// # Errors
+/// [`FillError::Damaged`](crate::fill_directory::FillError::Damaged) for damage that a crash does not explain,
+/// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) and
+/// [`FillError::UnknownRecord`](crate::fill_directory::FillError::UnknownRecord) for journals of other versions;
+/// errors of the system.
+pub fn replay(directories: &[&Path], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
+    replay_sources(&sources_in(directories)?, identity).map(|(replay, _)| replay)
+}
+
+/// Replays segments in memory, numbered from 1.
+///
+/// # Errors
+/// Those of [`replay`].
+pub fn replay_bytes(segments: &[&[u8]], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
+    let numbered = (1..).zip(segments);
+    let sources =
+        numbered.map(|(number, bytes)| Source::from_bytes(&segment_path(Path::new(""), number), number, bytes));
+    replay_sources(&sort(sources.collect())?, identity).map(|(replay, _)| replay)
+}
+
+/// Calls `visit` for each record of the journal in these directories.
+///
+/// # Errors
+/// Those of [`replay`].
+pub fn for_each_entry(
+    directories: &[&Path],
+    identity: Option<&[u8; 32]>,
+    visit: impl FnMut(Entry),
+) -> Result<Extent, StoreError> {
+    read(&sources_in(directories)?, identity, visit).map(|(extent, _)| extent)
+}
+
+pub(crate) fn replay_sources(sources: &[Source<'_>], identity: Option<&[u8; 32]>) -> Result<(Replay, Tip), StoreError> {
+    let mut state = FillState::default();
+    let (extent, tip) = read(sources, identity, |entry| state.apply(&entry.record, entry.unix_ms))?;
+    Ok((Replay { state, extent }, tip))
+}
