@@ -6,9 +6,11 @@
 mod alluxio;
 pub(crate) mod booster;
 mod filestash;
+mod form;
 mod go;
 mod gzip;
 mod segments;
+mod siad;
 
 use wire::RequestHead;
 
@@ -18,6 +20,7 @@ use crate::request::target::Target;
 use crate::response::{Http10Style, Response};
 use booster::BoosterStandIn;
 use filestash::FilestashStandIn;
+use siad::SiadStandIn;
 
 /// The most bytes of a request body that a stand-in reads.
 const BODY_MAX: usize = 8 * 1024;
@@ -28,6 +31,7 @@ pub(crate) enum ActiveStandIn {
     Booster(BoosterStandIn),
     Alluxio(Alluxio),
     Filestash(FilestashStandIn),
+    Siad(Box<SiadStandIn>),
 }
 
 impl ActiveStandIn {
@@ -37,6 +41,7 @@ impl ActiveStandIn {
             StandIn::BoosterHttp(booster) => Self::Booster(BoosterStandIn::new(booster)),
             StandIn::Alluxio(alluxio) => Self::Alluxio(alluxio),
             StandIn::Filestash(config) => Self::Filestash(FilestashStandIn::new(config)),
+            StandIn::Siad(config) => Self::Siad(Box::new(SiadStandIn::new(config))),
         }
     }
 
@@ -47,6 +52,7 @@ impl ActiveStandIn {
             Self::Booster(booster) => Some(booster.respond(head, target, facts)),
             Self::Alluxio(alluxio) => Some(alluxio.respond(head, target, facts)),
             Self::Filestash(filestash) => Some(filestash.respond(head, target, facts)),
+            Self::Siad(siad) => Some(siad.respond(head, target, facts)),
         }
     }
 
@@ -55,6 +61,7 @@ impl ActiveStandIn {
         match self {
             Self::None | Self::Filestash(_) => Response::line(503, "too many requests at once"),
             Self::Booster(_) => booster::overloaded(head),
+            Self::Siad(_) => siad::overloaded(),
             Self::Alluxio(_) => alluxio::overloaded(),
         }
     }
@@ -62,7 +69,7 @@ impl ActiveStandIn {
     /// Returns how HTTP/1.0 requests get responses.
     pub(crate) fn http10_style(&self) -> Http10Style {
         match self {
-            Self::Booster(_) | Self::Filestash(_) => Http10Style::LikeGo,
+            Self::Booster(_) | Self::Filestash(_) | Self::Siad(_) => Http10Style::LikeGo,
             Self::None | Self::Alluxio(_) => Http10Style::Http11,
         }
     }
@@ -73,19 +80,19 @@ impl ActiveStandIn {
             Self::None => !target.path.ends_with('/'),
             Self::Alluxio(_) => alluxio::key(target).is_some(),
             // These do not run as clusters.
-            Self::Booster(_) | Self::Filestash(_) => false,
+            Self::Booster(_) | Self::Filestash(_) | Self::Siad(_) => false,
         }
     }
 
     /// Returns whether responses depend on more header fields than those that every server reads.
     #[inline]
     pub(crate) fn needs_all_fields(&self) -> bool {
-        matches!(self, Self::Booster(_) | Self::Filestash(_))
+        matches!(self, Self::Booster(_) | Self::Filestash(_) | Self::Siad(_))
     }
 
     /// Returns how many bytes of a request body responses depend on.
     #[inline]
     pub(crate) fn request_body_max(&self) -> usize {
-        if matches!(self, Self::Filestash(_)) { BODY_MAX } else { 0 }
+        if matches!(self, Self::Filestash(_) | Self::Siad(_)) { BODY_MAX } else { 0 }
     }
 }
