@@ -8,6 +8,7 @@
 //! * [`listing`]: pages of keys with prefix and delimiter, as a pure function;
 //! * [`operations`]: the calls of S3 in terms of these;
 //! * [`receive`]: content while it is received, with its digests;
+//! * [`shelf`]: the store without S3, for stand-ins of other systems;
 //! * [`service`]: the service of the hyper front, with faults and the names of operations.
 
 mod backend;
@@ -18,4 +19,5 @@ mod listing;
 mod operations;
 mod receive;
 mod service;
+pub(crate) mod shelf;
 mod store;

@@ -9,6 +9,7 @@ mod filestash;
 mod form;
 mod go;
 mod gzip;
+mod renterd;
 mod segments;
 mod siad;
 

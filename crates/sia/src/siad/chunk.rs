@@ -63,5 +63,7 @@ mod tests {
         // The study's best case as its author wished for: 20 GiB files of 512 chunks each.
         assert_eq!(usual.chunks(21_474_693_120), 512);
         assert_eq!(usual.absolute_bytes(u64::MAX), u64::MAX);
+        // The worst case of the study: 1 byte is 7.9e-7 % of what is stored for it.
+        assert_eq!(format!("{:.1e}", 100.0 / usual.absolute_bytes(1) as f64), "7.9e-7");
     }
 }

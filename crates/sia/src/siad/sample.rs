@@ -163,6 +163,6 @@ impl Sample {
 impl FileTotals {
     /// Formats the file bytes: the collector began with the integer 0 and added floating-point numbers.
     fn file_bytes_text(&self) -> String {
-        if self.count == 0 { "0".to_owned() } else { python_repr(self.file_bytes) }
+        if self.count == 0 && self.file_bytes == 0.0 { "0".to_owned() } else { python_repr(self.file_bytes) }
     }
 }
