@@ -65,6 +65,10 @@ impl StoreError {
         Self { path: path.to_owned(), kind: kind.into() }
     }
 
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(&self.kind, StoreErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Returns whether the disk or the quota is full.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::StoreErrorKind;
 use store::fill_directory::{FORMAT, FillDirectory, FillError, Identity, Origin};
@@ -238,6 +239,39 @@ fn segments_in_another_directory_are_read_when_it_is_named() {
     // Without that directory, the segment before is missing.
     let error = JournalWriter::open(&fill, &[]).err().unwrap();
     assert!(matches!(error.kind, StoreErrorKind::Fill(FillError::MissingSegment)), "{error}");
+}
+
+#[test]
+fn a_journal_can_be_replayed_while_it_is_written() {
+    let base = tempfile::tempdir().unwrap();
+    let (fill, _) = FillDirectory::start(base.path(), &identity()).unwrap();
+    let (journal, hash) = (fill.journal_directory(), fill.identity_hash());
+    let durable = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            for session in 0..40 {
+                let (mut writer, _) = JournalWriter::open(&fill, &[]).unwrap();
+                for _ in 0..5 {
+                    writer.append(&Record::Intend { first: number, end: number + 9 }).unwrap();
+                    writer.append(&Record::Acked((number..number + 9).map(acked).collect())).unwrap();
+                    writer.sync(session).unwrap();
+                    number += 9;
+                    durable.store(number, Ordering::Release);
+                    writer.open_next_segment(None).unwrap();
+                }
+            }
+        });
+        let (mut replays, mut last) = (0, 0);
+        while last < 40 * 5 * 9 {
+            last = durable.load(Ordering::Acquire);
+            let replay = replay(&[&journal], Some(&hash)).unwrap();
+            let found = replay.state.completed.len();
+            assert!(found >= last, "{found} of {last} durable objects");
+            replays += 1;
+        }
+        assert!(replays > 10, "{replays} replays");
+    });
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub enum FillError {
     MissingSegment,
     /// Two segments have the same number.
     #[error("another directory has a segment with the same number; name only the directories of this fill")]
-    TwiceTheSegment,
+    DuplicateSegment,
     /// More segments than any fill makes.
     #[error("more than {limit} segments")]
     TooManySegments {

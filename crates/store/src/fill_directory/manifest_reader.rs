@@ -34,7 +34,7 @@ enum State {
 }
 
 /// What a frame contains.
-enum Frame {
+pub(super) enum Frame {
     Header { format: u32 },
     Entries(Vec<FileEntry>),
     Trailer(ManifestSummary),
@@ -73,6 +73,15 @@ impl<R: Read> ManifestReader<R> {
             State::Complete(summary) => Some(summary),
             State::BeforeHeader | State::InEntries | State::Failed => None,
         }
+    }
+
+    /// Checks the next frame. Returns its position and number of files. `None` at the end.
+    pub(super) fn skip_frame(&mut self) -> Result<Option<(u64, u64)>, StoreError> {
+        let at_byte = self.frames.at_byte();
+        let more = self.advance().map_err(|kind| StoreError::new(&self.path, kind))?;
+        let count = self.files.len() as u64;
+        self.files.clear();
+        Ok(more.then_some((at_byte, count)))
     }
 
     /// Reads the next frame. `false` at the end.
@@ -143,7 +152,7 @@ impl<R: Read> Iterator for ManifestReader<R> {
 }
 
 /// Parses a frame. All paths must come after `last`.
-fn parse(bytes: &[u8], last: &[u8]) -> Result<Frame, Malformed> {
+pub(super) fn parse(bytes: &[u8], last: &[u8]) -> Result<Frame, Malformed> {
     let mut fields = Fields::new(bytes);
     let frame = match fields.number()? {
         HEADER => {

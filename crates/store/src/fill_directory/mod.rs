@@ -13,6 +13,7 @@ mod directory;
 mod error;
 mod identity;
 mod lock;
+mod manifest_index;
 mod manifest_reader;
 mod manifest_writer;
 mod snapshot;
@@ -20,6 +21,7 @@ mod snapshot;
 pub use directory::{FillDirectory, Origin, Reservation, sessions, snapshots};
 pub use error::FillError;
 pub use identity::{FORMAT, Identity};
+pub use manifest_index::{FileRange, ManifestIndex};
 pub use manifest_reader::ManifestReader;
 pub use manifest_writer::{
     FRAME_ENTRIES_MAX, FileEntry, MANIFEST_FILE, ManifestSummary, ManifestWriter, PATH_BYTES_MAX,

@@ -1,8 +1,8 @@
 //! The journal of a fill: what was started, what the server has stored, and how each session went.
 //!
 //! A fact counts once it is on the disk. The intent of an upload is durable before its first request, and the
-//! acknowledgement before it appears in any total. So after a crash, every upload that is neither unknown nor acknowledged
-//! is in doubt, and the server can be asked for it.
+//! acknowledgement before it appears in any total. After a crash, the uploads that were intended but not acknowledged are
+//! in doubt, and the server can be asked for them.
 //!
 //! The journal consists of append-only segments. A write or sync that fails ends its segment: on Linux, pages of a failed
 //! sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The same records go

@@ -105,9 +105,12 @@ fn chain<'a, 'b>(
                 links.push(Link { source, header: header(source, identity)?, valid_bytes: Some(previous.bytes) });
             }
             // A crash can have cut off several segments in a row.
-            None => match committed(source, identity)? {
-                Some(header) => links.push(Link { source, header, valid_bytes: None }),
-                None => {
+            None => match committed(source, identity) {
+                Ok(Some(header)) => links.push(Link { source, header, valid_bytes: None }),
+                // A session that started meanwhile has removed it.
+                Err(error) if error.is_missing() => {}
+                Err(error) => return Err(error),
+                Ok(None) => {
                     extent.torn_bytes += source.bytes;
                     tip.unused_files.push(source.path.clone());
                 }

@@ -29,15 +29,16 @@ impl<'a> Source<'a> {
         Self { path: path.to_owned(), number, bytes: bytes.len() as u64, input: Input::Memory(bytes) }
     }
 
-    /// Opens the segment at an offset.
+    /// Opens the segment at an offset. Its size stays what it was at first, although a session may be writing.
     pub(crate) fn open(&self, at_byte: u64) -> Result<Box<dyn Read + '_>, StoreError> {
+        let left = self.bytes.saturating_sub(at_byte);
         match self.input {
             Input::File => {
                 let opened = File::open(&self.path).and_then(|mut file| {
                     file.seek(SeekFrom::Start(at_byte))?;
                     Ok(file)
                 });
-                Ok(Box::new(opened.map_err(|error| self.error(error))?))
+                Ok(Box::new(opened.map_err(|error| self.error(error))?.take(left)))
             }
             Input::Memory(bytes) => {
                 let start = usize::try_from(at_byte).map_or(bytes.len(), |at| at.min(bytes.len()));
@@ -67,7 +68,7 @@ pub(crate) fn segment_path(directory: &Path, number: u64) -> PathBuf {
 
 /// Finds the segments in these directories and returns them in ascending order. A missing directory has none.
 pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, StoreError> {
-    let mut sources = Vec::new();
+    let mut named = Vec::new();
     for directory in directories {
         let failed = |error: io::Error| StoreError::new(directory, error);
         let entries = match fs::read_dir(directory) {
@@ -77,16 +78,26 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
         for entry in entries {
             let entry = entry.map_err(failed)?;
             let Some(number) = entry.file_name().to_str().and_then(number_of) else { continue };
-            if sources.len() >= SEGMENTS_MAX {
+            if named.len() >= SEGMENTS_MAX {
                 return Err(StoreError::new(directory, FillError::TooManySegments { limit: SEGMENTS_MAX }));
             }
-            let path = entry.path();
-            let metadata = fs::metadata(&path).map_err(|error| StoreError::new(&path, error))?;
-            if !metadata.is_file() {
-                return Err(StoreError::new(&path, StoreErrorKind::NotAFile));
-            }
-            sources.push(Source { path, number, bytes: metadata.len(), input: Input::File });
+            named.push((number, entry.path()));
         }
+    }
+    // A session may be writing. A segment has its final size before the next one has any records, so look at the next one
+    // first.
+    named.sort_by(|a, b| b.cmp(a));
+    let mut sources = Vec::with_capacity(named.len());
+    for (number, path) in named {
+        let metadata = match fs::metadata(&path) {
+            // A session that started meanwhile has removed it, because it had no records.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            metadata => metadata.map_err(|error| StoreError::new(&path, error))?,
+        };
+        if !metadata.is_file() {
+            return Err(StoreError::new(&path, StoreErrorKind::NotAFile));
+        }
+        sources.push(Source { path, number, bytes: metadata.len(), input: Input::File });
     }
     sort(sources)
 }
@@ -95,7 +106,7 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
 pub(crate) fn sort(mut sources: Vec<Source<'_>>) -> Result<Vec<Source<'_>>, StoreError> {
     sources.sort_by_key(|source| source.number);
     match sources.windows(2).find(|pair| pair[0].number == pair[1].number) {
-        Some([_, twice]) => Err(twice.error(FillError::TwiceTheSegment)),
+        Some([_, twice]) => Err(twice.error(FillError::DuplicateSegment)),
         _ => Ok(sources),
     }
 }

@@ -165,7 +165,7 @@ pub struct Gap {
 pub struct Event {
     /// Wall time in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Whether the event is a change of the rules.
+    /// Kind of the event.
     pub kind: EventKind,
     /// Description.
     pub text: String,

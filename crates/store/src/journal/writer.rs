@@ -5,7 +5,7 @@ use super::read::Tip;
 use super::record::{OBJECTS_MAX, Record, UPLOAD_ID_BYTES_MAX};
 use super::replay::{self, Replay};
 use super::segment::{GROUP_BYTES, Group, HEADER_BYTES, Header, Previous, SEGMENT_BYTES_MAX};
-use super::source::{segment_path, sources_in};
+use super::source::segment_path;
 use crate::error::StoreError;
 use crate::fill_directory::{FillDirectory, FillError};
 use std::fs::{self, File};
@@ -77,7 +77,7 @@ impl JournalWriter {
         fs::create_dir_all(&directory).map_err(|error| StoreError::new(&directory, error))?;
         super::disk::sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
         let directories: Vec<&Path> = [directory.as_path()].into_iter().chain(spares.iter().copied()).collect();
-        let (replay, tip) = replay::replay_sources(&sources_in(&directories)?, Some(&fill.identity_hash()))?;
+        let (replay, tip) = replay::replay_directories(&directories, Some(&fill.identity_hash()))?;
         let mut writer = Self::start(Box::new(HostDisk), &directory, fill.identity_hash(), tip)?;
         writer._lock = Some(fill.lock());
         Ok((writer, replay))
