@@ -27,7 +27,8 @@ pub(crate) enum Decision {
 
 impl Decision {
     fn respond_now(response: Response, head: &RequestHead) -> Self {
-        Self::Respond(set_framing(response, head, false), Duration::ZERO)
+        let delay = response.own_delay();
+        Self::Respond(set_framing(response, head, false), delay)
     }
 
     /// Replaces the decision with a refusal: that of an overloaded server if `overload`, else an injected error.
@@ -67,6 +68,7 @@ pub(crate) fn decide(shared: &Shared, head: &RequestHead, facts: &RequestFacts<'
     let mut response = set_framing(response, head, chunked);
     response.linger |= close && !response.close;
     response.close |= close;
+    let delay = delay.saturating_add(response.own_delay());
     Decision::Respond(response, delay)
 }
 

@@ -70,6 +70,7 @@ mod stand_in;
 pub use cluster::{Cluster, ClusterConfig};
 pub use config::Config;
 pub use config::faults::{Capacity, CountedRequests, Delay, Faults, Flip, RefusedRequests, Stall, StallFrom, Truncate};
+pub use config::sia::{Renterd, Restarts, Siad, SiadVersion};
 pub use config::stand_in::{Alluxio, Booster, Filestash, Gateway, StandIn};
 pub use content::pattern::pattern_byte;
 pub use faults::counts::FaultCounts;

@@ -1,5 +1,6 @@
 //! Errors of run directories.
 
+use crate::fill_directory::FillError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -51,6 +52,9 @@ pub enum StoreErrorKind {
     /// A record cannot be converted to or from JSON.
     #[error("a record is not valid JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// An error of the files of a fill.
+    #[error(transparent)]
+    Fill(#[from] FillError),
     /// An error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -59,6 +63,10 @@ pub enum StoreErrorKind {
 impl StoreError {
     pub(crate) fn new(path: &Path, kind: impl Into<StoreErrorKind>) -> Self {
         Self { path: path.to_owned(), kind: kind.into() }
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(&self.kind, StoreErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Returns whether the disk or the quota is full.

@@ -184,6 +184,11 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
+    /// Returns the offset of the next frame.
+    pub(crate) fn at_byte(&self) -> u64 {
+        self.input.at
+    }
+
     /// Describes damage in the last frame and reads the input to its end.
     pub(crate) fn damage(&mut self, kind: DamageKind) -> io::Result<Damage> {
         io::copy(&mut self.input, &mut io::sink())?;

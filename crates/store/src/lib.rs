@@ -16,7 +16,9 @@
 mod damaged_objects;
 pub mod directory_name;
 mod error;
+pub mod fill_directory;
 mod frames;
+pub mod journal;
 mod op_log;
 mod record;
 mod record_reader;

@@ -1,10 +1,12 @@
 //! Values with units. Each kind has one parser, which command line, scenarios and records share.
 
 mod bytes;
+mod data_rate;
 mod rate;
 mod span;
 
 pub use bytes::ByteSize;
+pub use data_rate::DataRate;
 pub use rate::Rate;
 pub use span::{format_span, parse_span};
 

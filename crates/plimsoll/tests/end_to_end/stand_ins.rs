@@ -67,3 +67,44 @@ fn a_piece_of_booster_http_is_cut_off_at_the_requested_byte() {
     let stdout = server.stop();
     assert!(line(&stdout, "responses").ends_with(&format!("{failed} aborted")), "{stdout}");
 }
+
+#[test]
+fn a_renterd_responds_to_those_who_have_its_password() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let server = place.start([
+        "serve",
+        "--as",
+        "renterd",
+        "--listen",
+        "127.0.0.1:0",
+        "--bucket",
+        "photos",
+        "--stop-after",
+        "60s",
+    ]);
+    let serving = server.wait_for_line("serving http://");
+    let url = serving.strip_prefix("serving ").expect("the line names a URL").to_owned();
+    server.wait_for_line("password of the API: plimsoll");
+    let (_, report) = place.get([url.as_str(), "-n", "20", "-c", "2", "-u", "anybody:plimsoll"]);
+    assert_eq!(report.number("/operations/ok"), 20);
+    let (_, report) = TestDir::new().get([url.as_str(), "-n", "20", "-c", "2", "-u", "anybody:wrong"]);
+    assert_eq!(report.number("/operations/ok"), 0);
+    let stdout = server.stop();
+    assert_eq!(line(&stdout, "status"), "200 × 20, 401 × 20");
+}
+
+#[test]
+fn a_siad_responds_to_programs_that_name_themselves() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let server = place.start(["serve", "--as", "siad", "--listen", "127.0.0.1:0", "--stop-after", "60s"]);
+    let serving = server.wait_for_line("serving http://");
+    let url = serving.strip_prefix("serving ").expect("the line names a URL").to_owned();
+    let (_, report) = place.get([url.as_str(), "-n", "20", "-c", "2", "-H", "User-Agent: Sia-Agent"]);
+    assert_eq!(report.number("/operations/ok"), 20);
+    let (_, report) = TestDir::new().get([url.as_str(), "-n", "20", "-c", "2"]);
+    assert_eq!(report.number("/operations/ok"), 0);
+    let stdout = server.stop();
+    assert_eq!(line(&stdout, "status"), "200 × 20, 400 × 20");
+}

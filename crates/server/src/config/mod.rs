@@ -1,6 +1,7 @@
 //! Configuration of a server: addresses, limits, faults.
 
 pub(crate) mod faults;
+pub(crate) mod sia;
 pub(crate) mod stand_in;
 
 use std::net::{Ipv4Addr, SocketAddr};

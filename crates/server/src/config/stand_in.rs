@@ -4,6 +4,8 @@ use std::num::NonZeroU64;
 
 use measure::units::ByteSize;
 
+use super::sia::Siad;
+
 /// The system whose documented behavior a [`crate::Server`] imitates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StandIn {
@@ -16,6 +18,8 @@ pub enum StandIn {
     Alluxio(Alluxio),
     /// Filestash, a web file manager, over its blackhole backend.
     Filestash(Filestash),
+    /// siad, the renter of Sia until 2025, which uploads files from paths in the background.
+    Siad(Siad),
 }
 
 /// The content of an [`Alluxio`] stand-in.

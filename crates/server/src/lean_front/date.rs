@@ -8,7 +8,7 @@ const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Appends the date of `time`, in whole seconds. Times before 1970 are written as its first second.
-pub(super) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
+pub(crate) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400;
     let Date { year, month, day } = Date::from_days(days);

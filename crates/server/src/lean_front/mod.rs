@@ -9,7 +9,7 @@
 mod connection;
 mod connection_table;
 mod context;
-mod date;
+pub(crate) mod date;
 mod head;
 mod owner_fetch;
 mod sender;

@@ -18,6 +18,7 @@ pub(crate) struct RequestFields {
     pub(crate) authorization: Option<Box<[u8]>>,
     pub(crate) cookie: Option<Box<[u8]>>,
     pub(crate) requested_with: Option<Box<[u8]>>,
+    pub(crate) user_agent: Option<Box<[u8]>>,
     /// The beginning of the request body, up to the length that a stand-in reads.
     pub(crate) body: Vec<u8>,
     noted: bool,
@@ -51,6 +52,7 @@ impl RequestFields {
             b"authorization" => &mut self.authorization,
             b"cookie" => &mut self.cookie,
             b"x-requested-with" => &mut self.requested_with,
+            b"user-agent" => &mut self.user_agent,
             _ => return,
         };
         place.get_or_insert_with(|| value.into());

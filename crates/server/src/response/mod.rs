@@ -3,6 +3,7 @@
 pub(crate) mod range;
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use wire::{BadRequest, ByteRange, ContentRange, Header, Method, RequestHead, Version};
 
@@ -35,6 +36,8 @@ pub(crate) struct Response {
     pub(crate) allow: Option<&'static str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) location: Option<Box<str>>,
+    /// How much later the response begins because of what it is.
+    pub(crate) delay_ms: u32,
     pub(crate) body_faults: BodyFaults,
     /// Bytes sent in place of the proper end when the body breaks off; only on the lean front.
     pub(crate) cut_tail: &'static [u8],
@@ -110,6 +113,7 @@ impl Response {
             allow: None,
             headers: Vec::new(),
             location: None,
+            delay_ms: 0,
             body_faults: BodyFaults::default(),
             cut_tail: b"",
         }
@@ -172,6 +176,11 @@ impl Response {
             Media::FromContent if self.framing == Framing::NoBody => None,
             Media::FromContent => Some(self.content.media_type()),
         }
+    }
+
+    /// Returns how much later the response begins because of what it is.
+    pub(crate) fn own_delay(&self) -> Duration {
+        Duration::from_millis(self.delay_ms.into())
     }
 
     /// Returns the range in the body of a 206.

@@ -8,6 +8,7 @@
 //! * [`listing`]: pages of keys with prefix and delimiter, as a pure function;
 //! * [`operations`]: the S3 calls, built on the modules above;
 //! * [`receive`]: receives content and checks its digests;
+//! * [`shelf`]: the store without S3, for stand-ins of other systems;
 //! * [`service`]: makes S3 a service of the hyper front, with faults and the names of operations.
 
 mod backend;
@@ -18,4 +19,5 @@ mod listing;
 mod operations;
 mod receive;
 mod service;
+pub(crate) mod shelf;
 mod store;

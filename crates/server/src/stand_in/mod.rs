@@ -7,9 +7,12 @@
 mod alluxio;
 pub(crate) mod booster;
 mod filestash;
+mod form;
 mod go;
 mod gzip;
+mod renterd;
 mod segments;
+mod siad;
 
 use wire::RequestHead;
 
@@ -19,6 +22,7 @@ use crate::request::target::Target;
 use crate::response::{Http10Style, Response};
 use booster::BoosterStandIn;
 use filestash::FilestashStandIn;
+use siad::SiadStandIn;
 
 /// The most bytes of a request body that a stand-in reads.
 const BODY_MAX: usize = 8 * 1024;
@@ -29,6 +33,7 @@ pub(crate) enum ActiveStandIn {
     Booster(BoosterStandIn),
     Alluxio(Alluxio),
     Filestash(FilestashStandIn),
+    Siad(Box<SiadStandIn>),
 }
 
 impl ActiveStandIn {
@@ -38,6 +43,7 @@ impl ActiveStandIn {
             StandIn::BoosterHttp(booster) => Self::Booster(BoosterStandIn::new(booster)),
             StandIn::Alluxio(alluxio) => Self::Alluxio(alluxio),
             StandIn::Filestash(config) => Self::Filestash(FilestashStandIn::new(config)),
+            StandIn::Siad(config) => Self::Siad(Box::new(SiadStandIn::new(config))),
         }
     }
 
@@ -48,6 +54,7 @@ impl ActiveStandIn {
             Self::Booster(booster) => Some(booster.respond(head, target, facts)),
             Self::Alluxio(alluxio) => Some(alluxio.respond(head, target, facts)),
             Self::Filestash(filestash) => Some(filestash.respond(head, target, facts)),
+            Self::Siad(siad) => Some(siad.respond(head, target, facts)),
         }
     }
 
@@ -56,6 +63,7 @@ impl ActiveStandIn {
         match self {
             Self::None | Self::Filestash(_) => Response::line(503, "too many requests at once"),
             Self::Booster(_) => booster::overloaded(head),
+            Self::Siad(_) => siad::overloaded(),
             Self::Alluxio(_) => alluxio::overloaded(),
         }
     }
@@ -63,7 +71,7 @@ impl ActiveStandIn {
     /// Returns the style of responses to HTTP/1.0 requests.
     pub(crate) fn http10_style(&self) -> Http10Style {
         match self {
-            Self::Booster(_) | Self::Filestash(_) => Http10Style::LikeGo,
+            Self::Booster(_) | Self::Filestash(_) | Self::Siad(_) => Http10Style::LikeGo,
             Self::None | Self::Alluxio(_) => Http10Style::Http11,
         }
     }
@@ -74,19 +82,19 @@ impl ActiveStandIn {
             Self::None => !target.path.ends_with('/'),
             Self::Alluxio(_) => alluxio::key(target).is_some(),
             // These stand-ins do not run as clusters.
-            Self::Booster(_) | Self::Filestash(_) => false,
+            Self::Booster(_) | Self::Filestash(_) | Self::Siad(_) => false,
         }
     }
 
     /// Returns whether responses depend on header fields that other servers do not read.
     #[inline]
     pub(crate) fn needs_all_fields(&self) -> bool {
-        matches!(self, Self::Booster(_) | Self::Filestash(_))
+        matches!(self, Self::Booster(_) | Self::Filestash(_) | Self::Siad(_))
     }
 
     /// Returns how many bytes of a request body can influence the response.
     #[inline]
     pub(crate) fn request_body_max(&self) -> usize {
-        if matches!(self, Self::Filestash(_)) { BODY_MAX } else { 0 }
+        if matches!(self, Self::Filestash(_) | Self::Siad(_)) { BODY_MAX } else { 0 }
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod ledger;
 mod liar;
+mod sia;
 mod stand_in;
 mod tls_and_s3;
 

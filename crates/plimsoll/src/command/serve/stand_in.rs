@@ -1,5 +1,6 @@
 //! The flags of `serve` for clusters, stand-ins of other systems, and lists of their objects.
 
+use super::sia::SiaArgs;
 use crate::failure::Failure;
 use crate::load::{count, span};
 use clap::ValueEnum;
@@ -37,7 +38,7 @@ pub struct StandInArgs {
     /// Apply the faults only to the server with this index in the cluster, counted from 0.
     #[arg(long, value_name = "INDEX", requires = "cluster", hide_short_help = true)]
     pub faults_on: Option<usize>,
-    /// Behave like booster-http, kubo (gateway only), alluxio or filestash.
+    /// Behave like booster-http, kubo (gateway only), alluxio, filestash, siad or renterd.
     #[arg(long = "as", value_name = "SYSTEM", hide_possible_values = true)]
     pub stand_in: Option<System>,
     /// booster-http: size of every piece [default: the payload of a 32 GiB piece].
@@ -68,6 +69,9 @@ pub struct StandInArgs {
     /// filestash: let clients log in to SFTP servers, using ssh.
     #[arg(long, hide_short_help = true)]
     pub sftp: bool,
+    /// siad and renterd.
+    #[command(flatten)]
+    pub sia: SiaArgs,
     /// Write a list of this many objects to --names or --urls.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub list: Option<u64>,
@@ -97,6 +101,8 @@ pub enum System {
     Kubo,
     Alluxio,
     Filestash,
+    Siad,
+    Renterd,
 }
 
 fn slow_above(text: &str) -> Result<(NonZeroU64, Duration), String> {
@@ -122,6 +128,9 @@ impl StandInArgs {
                 let logins_per_second = self.logins.unwrap_or(usual.logins_per_second);
                 StandIn::Filestash(Filestash { logins_per_second, sftp: self.sftp, ..usual })
             }
+            Some(System::Siad) => StandIn::Siad(self.sia.siad(config.directory.as_deref())?),
+            // It has a service of its own.
+            Some(System::Renterd) => StandIn::None,
         };
         self.apply_faults(&mut config.faults);
         Ok(())
@@ -178,6 +187,7 @@ impl StandInArgs {
                 return Err(Failure::usage(format!("{flag} requires --as {name}")));
             }
         }
+        self.check_sia()?;
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
         for (flag, is_given) in
             [("--car-size", self.car_size.is_some()), ("--missing-leaf", self.missing_leaf.is_some())]
@@ -186,9 +196,10 @@ impl StandInArgs {
                 return Err(Failure::usage(format!("{flag} requires --as booster-http or kubo")));
             }
         }
-        if self.cluster.is_some() && (gateway || self.stand_in == Some(System::Filestash)) {
+        let alone = gateway || matches!(self.stand_in, Some(System::Filestash | System::Siad | System::Renterd));
+        if self.cluster.is_some() && alone {
             return Err(Failure::usage(
-                "--cluster does not support --as booster-http, kubo or filestash: leave one of them out",
+                "--cluster does not support --as booster-http, kubo, filestash, siad or renterd: leave one of them out",
             ));
         }
         if self.list.is_some_and(|count| count > NAMES_MAX) {
@@ -209,6 +220,24 @@ impl StandInArgs {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses flags of siad and renterd for other systems.
+    fn check_sia(&self) -> Result<(), Failure> {
+        let [both, siad, renterd] = self.sia.given();
+        let is_sia = matches!(self.stand_in, Some(System::Siad | System::Renterd));
+        let wrong = [
+            (both.first().filter(|_| !is_sia), "siad or renterd"),
+            (siad.first().filter(|_| self.stand_in != Some(System::Siad)), "siad"),
+            (renterd.first().filter(|_| self.stand_in != Some(System::Renterd)), "renterd"),
+        ];
+        match wrong.into_iter().find_map(|(flag, systems)| Some((flag?, systems))) {
+            Some((flag, systems)) => Err(Failure::usage(format!("{flag} requires --as {systems}"))),
+            None if self.list.is_some() && is_sia => Err(Failure::usage(
+                "--list does not support --as siad and renterd, which have no objects at first: leave it out",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Returns the cluster that the flags describe. Its ports start at that of `base`.
@@ -245,6 +274,8 @@ impl StandInArgs {
             Some(System::Kubo) => format!("/ipfs/{}?format=car", file_cids(&self.booster()).0),
             Some(System::Alluxio) => format!("/bucket/{}", object_name(self.list_size, 0)),
             Some(System::Filestash) => "/login".to_owned(),
+            Some(System::Siad) => "/renter".to_owned(),
+            Some(System::Renterd) => "/api/bus/stats/objects".to_owned(),
         }
     }
 
@@ -254,7 +285,7 @@ impl StandInArgs {
         let folder = match self.stand_in {
             Some(System::BoosterHttp) => "piece",
             Some(System::Alluxio) => "bucket",
-            None | Some(System::Filestash | System::Kubo) => "blackhole",
+            None | Some(System::Filestash | System::Kubo | System::Siad | System::Renterd) => "blackhole",
         };
         let name = |index| match self.stand_in {
             Some(System::BoosterHttp) => piece_cid(index),

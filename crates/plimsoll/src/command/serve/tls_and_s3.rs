@@ -1,12 +1,13 @@
 //! The flags of `serve` for TLS, HTTP/2 and S3.
 
-use super::Args;
+use super::stand_in::System;
+use super::{Args, sia};
 use crate::console;
 use crate::failure::Failure;
 use crate::load::count;
 use crate::secret_reference::expand;
 use measure::units::ByteSize;
-use server::{Config, HyperServer, Identity, S3Config, StoreIn, Tls};
+use server::{Config, HyperServer, Identity, Renterd, S3Config, StoreIn, Tls};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +47,8 @@ pub struct S3Args {
     /// Storage of S3 objects: memory or a directory.
     #[arg(long, value_name = "memory|DIR", default_value = "memory", requires = "s3")]
     pub store: PathBuf,
-    /// Maximum bytes that S3 stores [default: 1GiB in memory].
-    #[arg(long, value_name = "SIZE", requires = "s3", hide_short_help = true)]
+    /// Maximum bytes that S3 or renterd store [default: 1GiB in memory].
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub store_max: Option<ByteSize>,
     /// Access key to accept [default on loopback: plimsoll].
     #[arg(long, value_name = "KEY", requires = "secret_key", hide_short_help = true)]
@@ -55,8 +56,8 @@ pub struct S3Args {
     /// Secret key of --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
     #[arg(long, value_name = "SECRET", requires = "s3", hide_short_help = true)]
     pub secret_key: Option<String>,
-    /// Acknowledge every N-th stored object, then lose it.
-    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "s3", hide_short_help = true)]
+    /// Acknowledge every N-th object stored in S3 or renterd, then lose it.
+    #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub lose_every: Option<NonZeroU64>,
 }
 
@@ -68,6 +69,14 @@ const SECRET_KEY: &str = "plimsoll-secret";
 
 /// Refuses flags that contradict each other.
 pub fn check(args: &Args) -> Result<(), Failure> {
+    let stores = args.s3.s3 || is_renterd(args);
+    for (flag, is_given) in
+        [("--store-max", args.s3.store_max.is_some()), ("--lose-every", args.s3.lose_every.is_some())]
+    {
+        if is_given && !stores {
+            return Err(Failure::usage(format!("{flag} requires --s3 or --as renterd")));
+        }
+    }
     if !is_wanted(args) {
         return Ok(());
     }
@@ -85,16 +94,28 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 /// Returns whether the flags need the hyper front.
 pub fn is_wanted(args: &Args) -> bool {
     let tls = &args.tls;
-    tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some() || args.s3.s3
+    let tls_or_http2 = tls.http2 || tls.tls || tls.tls_cert.is_some() || tls.tls_client_ca.is_some();
+    tls_or_http2 || args.s3.s3 || is_renterd(args)
+}
+
+fn is_renterd(args: &Args) -> bool {
+    args.stand_in.stand_in == Some(System::Renterd)
+}
+
+fn renterd(args: &Args) -> Result<Renterd, Failure> {
+    let local = args.listen.iter().all(|address| address.ip().is_loopback());
+    args.stand_in.sia.renterd(args.s3.store_max, local)
 }
 
 /// Starts the hyper front and prints its addresses.
 pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
     let tls = tls(&args.tls)?;
     let s3 = if args.s3.s3 { Some(s3(args)?) } else { None };
-    let front = match &s3 {
-        None => HyperServer::start(config, tls.as_ref()),
-        Some(s3) => HyperServer::start_s3(config, tls.as_ref(), s3),
+    let renterd = if is_renterd(args) { Some(renterd(args)?) } else { None };
+    let front = match (&s3, &renterd) {
+        (Some(s3), _) => HyperServer::start_s3(config, tls.as_ref(), s3),
+        (None, Some(renterd)) => HyperServer::start_renterd(config, tls.as_ref(), renterd),
+        (None, None) => HyperServer::start(config, tls.as_ref()),
     };
     let front = front.map_err(|error| super::cannot_serve(&error))?;
     if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
@@ -112,6 +133,9 @@ pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
     }
     if s3.is_some_and(|s3| s3.secret_key == SECRET_KEY) {
         console::print(&format!("access key {ACCESS_KEY}, secret key {SECRET_KEY}\n"))?;
+    }
+    if renterd.is_some_and(|renterd| renterd.password == sia::PASSWORD) {
+        console::print(&format!("password of the API: {}\n", sia::PASSWORD))?;
     }
     Ok(front)
 }

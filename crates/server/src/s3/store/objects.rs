@@ -58,8 +58,8 @@ pub(in crate::s3) struct UploadedPart {
 pub(in crate::s3) struct Upload {
     pub(in crate::s3) key: String,
     pub(in crate::s3) begun: SystemTime,
-    pub(super) headers: Headers,
-    pub(super) metadata: BTreeMap<String, String>,
+    pub(in crate::s3) headers: Headers,
+    pub(in crate::s3) metadata: BTreeMap<String, String>,
     pub(in crate::s3) parts: BTreeMap<i32, Arc<UploadedPart>>,
 }
 

@@ -1,0 +1,89 @@
+//! Bills next to each other: an estimate and what it became, and one usage by several price sheets.
+
+use serde::Serialize;
+
+use super::{Bill, Component};
+use crate::exact::Exact;
+use crate::money::{Currency, Money, NoRate, OtherCurrency};
+use crate::price_sheet::PriceSheet;
+use crate::units::Months;
+use crate::usage::Usage;
+
+/// What a component was estimated to cost, and what it did cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Deviation {
+    /// The component; `None` for the sum.
+    pub component: Option<Component>,
+    /// The estimate; `None` if its price is not known.
+    pub estimated: Option<Money>,
+    /// The actual amount; `None` if it is not known.
+    pub actual: Option<Money>,
+    /// The deviation from the estimate in percent; `None` if one of both is not known, or the estimate is 0.
+    pub percent: Option<Exact>,
+}
+
+/// Returns by how many percent `actual` is above `estimated`; `None` if that is 0.
+///
+/// # Errors
+/// The currencies differ.
+pub fn deviation_percent(estimated: &Money, actual: &Money) -> Result<Option<Exact>, OtherCurrency> {
+    let ratio = actual.minus(estimated)?.ratio(estimated)?;
+    Ok(ratio.map(|ratio| &ratio * &Exact::from(100_u64)))
+}
+
+/// Compares each component of two bills, and their sums.
+///
+/// # Errors
+/// The currencies differ.
+pub fn deviations(estimated: &Bill, actual: &Bill) -> Result<Vec<Deviation>, OtherCurrency> {
+    let listed =
+        |component: &Component| estimated.charges.contains_key(component) || actual.charges.contains_key(component);
+    let sum = |bill: &Bill| Some(bill.total()).filter(|total| total.without.is_empty()).map(|total| total.money);
+    let mut rows = Vec::new();
+    for component in Component::ALL.into_iter().filter(listed) {
+        rows.push(deviation(Some(component), estimated.amount(component), actual.amount(component))?);
+    }
+    rows.push(deviation(None, sum(estimated), sum(actual))?);
+    Ok(rows)
+}
+
+fn deviation(
+    component: Option<Component>,
+    estimated: Option<Money>,
+    actual: Option<Money>,
+) -> Result<Deviation, OtherCurrency> {
+    let percent = match (&estimated, &actual) {
+        (Some(estimated), Some(actual)) => deviation_percent(estimated, actual)?,
+        _ => None,
+    };
+    Ok(Deviation { component, estimated, actual, percent })
+}
+
+/// What a usage costs by one of several price sheets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Offer {
+    /// The bill in the currency of the comparison; in that of the sheet if the sheet states no rate.
+    pub bill: Bill,
+    /// The time for which storage is charged.
+    pub charged: Months,
+    /// The sum per TB and month of the time for which the files are stored; `None` if the sum lacks something.
+    pub per_tb_month: Option<Money>,
+    /// Why the bill is in another currency.
+    #[serde(skip)]
+    pub no_rate: Option<NoRate>,
+}
+
+/// Prices a usage by each of several sheets, in one currency.
+#[must_use]
+pub fn offers(usage: &Usage, sheets: &[PriceSheet], currency: Currency) -> Vec<Offer> {
+    let offer = |sheet: &PriceSheet| {
+        let own = sheet.bill(usage);
+        let (bill, no_rate) = match own.converted(&sheet.rates, currency) {
+            Ok(bill) => (bill, None),
+            Err(no_rate) => (own, Some(no_rate)),
+        };
+        let (charged, _) = sheet.charged_time(&usage.stored);
+        Offer { per_tb_month: bill.per_tb_month(usage.file_bytes, &usage.stored), bill, charged, no_rate }
+    };
+    sheets.iter().map(offer).collect()
+}

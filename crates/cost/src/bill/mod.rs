@@ -1,0 +1,169 @@
+//! Bills: what something costs, by component.
+
+mod comparison;
+mod pricing;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use comparison::{Deviation, Offer, deviation_percent, deviations, offers};
+
+use crate::exact::Exact;
+use crate::money::{Currency, Money, NoRate, OtherCurrency, Rates};
+use crate::units::{DataUnit, Months};
+
+/// What money is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Component {
+    /// Keeping data.
+    Storage,
+    /// Data into the system.
+    Upload,
+    /// Data out of the system.
+    Download,
+    /// Requests.
+    Requests,
+    /// Fees of contracts.
+    Fees,
+    /// What a system reports without assigning it to one of the others, such as renterd's prepaid accounts.
+    Other,
+}
+
+impl Component {
+    /// All components, in the order of reports.
+    pub const ALL: [Self; 6] = [Self::Storage, Self::Upload, Self::Download, Self::Requests, Self::Fees, Self::Other];
+
+    /// Returns the name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Storage => "storage",
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::Requests => "requests",
+            Self::Fees => "fees",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What one component costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Charge {
+    /// An amount in the bill's currency.
+    Amount(Exact),
+    /// It was used, and its price is not known.
+    NoPrice,
+}
+
+/// What something costs, by component. A component that is missing was not used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bill {
+    /// Who charges or reports it, for reports.
+    pub name: String,
+    /// The currency of all charges.
+    pub currency: Currency,
+    /// The charges.
+    pub charges: BTreeMap<Component, Charge>,
+}
+
+/// The sum of a bill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Total {
+    /// The sum of what has a price.
+    pub money: Money,
+    /// What the sum lacks because its price is not known.
+    pub without: Vec<Component>,
+}
+
+impl Bill {
+    /// Returns an empty bill.
+    #[must_use]
+    pub fn new(name: impl Into<String>, currency: Currency) -> Self {
+        Self { name: name.into(), currency, charges: BTreeMap::new() }
+    }
+
+    /// Sets the charge of a component.
+    ///
+    /// # Errors
+    /// The amount has another currency than the bill.
+    pub fn set(&mut self, component: Component, money: &Money) -> Result<(), OtherCurrency> {
+        // Checks the currency.
+        let amount = money.minus(&Money::zero(self.currency))?.amount;
+        self.charges.insert(component, Charge::Amount(amount));
+        Ok(())
+    }
+
+    /// Returns the charge of a component, which is 0 if it was not used; `None` if its price is not known.
+    #[must_use]
+    pub fn amount(&self, component: Component) -> Option<Money> {
+        match self.charges.get(&component) {
+            Some(Charge::Amount(amount)) => Some(Money::new(amount.clone(), self.currency)),
+            Some(Charge::NoPrice) => None,
+            None => Some(Money::zero(self.currency)),
+        }
+    }
+
+    /// Returns the sum of all charges, and what it lacks.
+    #[must_use]
+    pub fn total(&self) -> Total {
+        let mut total = Total { money: Money::zero(self.currency), without: Vec::new() };
+        for (component, charge) in &self.charges {
+            match charge {
+                Charge::Amount(amount) => total.money.amount = &total.money.amount + amount,
+                Charge::NoPrice => total.without.push(*component),
+            }
+        }
+        total
+    }
+
+    /// Returns the share of fees in the sum; `None` if the sum is 0 or lacks something.
+    #[must_use]
+    pub fn fee_share(&self) -> Option<Exact> {
+        let total = self.total();
+        let fees = self.amount(Component::Fees)?;
+        if total.without.is_empty() { fees.amount.checked_div(&total.money.amount) } else { None }
+    }
+
+    /// Returns the sum per TB (10^12 bytes) of files and month; `None` for no files or no time, or if the sum lacks something.
+    #[must_use]
+    pub fn per_tb_month(&self, file_bytes: u64, stored: &Months) -> Option<Money> {
+        let total = self.total();
+        let terabyte_months = &DataUnit::Terabyte.count(&Exact::from(file_bytes)) * &stored.0;
+        let amount = total.money.amount.checked_div(&terabyte_months).filter(|_| total.without.is_empty())?;
+        Some(Money::new(amount, self.currency))
+    }
+
+    /// Returns the bill with `factor` times all charges.
+    ///
+    /// The study's author scaled what siad's renter reported by what had left the wallet, as the two disagreed.
+    #[must_use]
+    pub fn scaled(&self, factor: &Exact) -> Self {
+        self.map(self.currency, |amount| &amount * factor)
+    }
+
+    /// Returns the bill in another currency.
+    ///
+    /// # Errors
+    /// No rate is stated.
+    pub fn converted(&self, rates: &Rates, to: Currency) -> Result<Self, NoRate> {
+        let factor = rates.convert(&Money::new(Exact::from(1_u64), self.currency), to)?;
+        Ok(self.map(to, |amount| &amount * &factor.amount))
+    }
+
+    fn map(&self, currency: Currency, change: impl Fn(Exact) -> Exact) -> Self {
+        let charges = self.charges.iter().map(|(component, charge)| {
+            let changed = match charge {
+                Charge::Amount(amount) => Charge::Amount(change(amount.clone())),
+                Charge::NoPrice => Charge::NoPrice,
+            };
+            (*component, changed)
+        });
+        Self { name: self.name.clone(), currency, charges: charges.collect() }
+    }
+}

@@ -1,0 +1,32 @@
+//! What storage costs: exact money, price sheets, bills before and after a run, and the result table of the Sia study.
+//!
+//! * [`money`]: amounts that never mix currencies without a stated rate, and rates with their dates;
+//! * [`PriceSheet`]: what a provider charges, from a YAML file;
+//! * [`Usage`] and [`bill`]: what a run uses and what that costs, estimates against results, providers next to each other;
+//! * [`ledger`]: what a system reports of its own spending, and the rules that such reports must satisfy;
+//! * [`Cap`]: a limit on spending;
+//! * [`formulas`] and [`study_table`]: the numbers that the Sia study published, for any run.
+//!
+//! All numbers are exact fractions ([`Exact`]) until they are printed. The crate opens no file and reads no clock.
+
+pub mod bill;
+mod cap;
+mod date;
+mod exact;
+pub mod formulas;
+pub mod ledger;
+pub mod money;
+pub mod price_sheet;
+pub mod study_table;
+mod units;
+mod usage;
+
+pub use bill::{Bill, Component};
+pub use cap::{Cap, CapError, Spending};
+pub use date::{Date, DateError};
+pub use exact::{Exact, NumberError};
+pub use ledger::Ledger;
+pub use money::{Currency, Money, Rate, Rates};
+pub use price_sheet::PriceSheet;
+pub use units::{DataUnit, Hours, Months, MonthsError};
+pub use usage::{Requests, Usage};

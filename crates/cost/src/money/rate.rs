@@ -1,0 +1,144 @@
+//! Rates between currencies, each with its date.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Currency, Money};
+use crate::date::Date;
+use crate::exact::Exact;
+
+/// The price of one unit of a currency in another, on a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked", into = "Unchecked")]
+pub struct Rate {
+    from: Currency,
+    to: Currency,
+    value: Exact,
+    date: Date,
+}
+
+/// The error of a rate that converts nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RateError {
+    /// The value is 0 or less.
+    #[error("a rate must be above 0")]
+    NotPositive,
+    /// Both currencies are the same.
+    #[error("a rate needs two different currencies")]
+    OneCurrency,
+}
+
+/// The error of a conversion without a stated rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot convert {from} to {to}: no rate is stated; add one with its date to `rates` of the price sheet")]
+pub struct NoRate {
+    /// The currency of the amount.
+    pub from: Currency,
+    /// The currency that was asked for.
+    pub to: Currency,
+}
+
+/// Stated rates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rates(pub Vec<Rate>);
+
+impl Rate {
+    /// Creates the rate by which one unit of `from` costs `value` units of `to`.
+    ///
+    /// # Errors
+    /// The value is not above 0, or the currencies are the same.
+    pub fn new(from: Currency, to: Currency, value: Exact, date: Date) -> Result<Self, RateError> {
+        if value.is_zero() || value.is_negative() {
+            return Err(RateError::NotPositive);
+        }
+        if from == to {
+            return Err(RateError::OneCurrency);
+        }
+        Ok(Self { from, to, value, date })
+    }
+
+    /// Returns the currency of which one unit is priced.
+    #[must_use]
+    pub fn from(&self) -> Currency {
+        self.from
+    }
+
+    /// Returns the currency of the price.
+    #[must_use]
+    pub fn to(&self) -> Currency {
+        self.to
+    }
+
+    /// Returns the price of one unit.
+    #[must_use]
+    pub fn value(&self) -> &Exact {
+        &self.value
+    }
+
+    /// Returns the day of the price.
+    #[must_use]
+    pub fn date(&self) -> Date {
+        self.date
+    }
+
+    /// Converts an amount in either currency of the rate to the other one.
+    ///
+    /// # Errors
+    /// The amount has a third currency.
+    pub fn convert(&self, money: &Money) -> Result<Money, NoRate> {
+        if money.currency == self.from {
+            return Ok(Money::new(&money.amount * &self.value, self.to));
+        }
+        let no_rate = NoRate { from: money.currency, to: self.to };
+        if money.currency != self.to {
+            return Err(no_rate);
+        }
+        // A rate is not 0.
+        money.amount.checked_div(&self.value).map(|amount| Money::new(amount, self.from)).ok_or(no_rate)
+    }
+}
+
+impl Rates {
+    /// Converts an amount by the first stated rate between the two currencies, in either direction. Rates are not chained.
+    ///
+    /// # Errors
+    /// There is no such rate.
+    pub fn convert(&self, money: &Money, to: Currency) -> Result<Money, NoRate> {
+        if money.currency == to {
+            return Ok(money.clone());
+        }
+        match self.between(money.currency, to) {
+            Some(rate) => rate.convert(money),
+            None => Err(NoRate { from: money.currency, to }),
+        }
+    }
+
+    /// Returns the first stated rate between two currencies.
+    #[must_use]
+    pub fn between(&self, one: Currency, other: Currency) -> Option<&Rate> {
+        self.0.iter().find(|rate| [(one, other), (other, one)].contains(&(rate.from, rate.to)))
+    }
+}
+
+/// A rate as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Unchecked {
+    from: Currency,
+    to: Currency,
+    value: Exact,
+    date: Date,
+}
+
+impl TryFrom<Unchecked> for Rate {
+    type Error = RateError;
+
+    fn try_from(Unchecked { from, to, value, date }: Unchecked) -> Result<Self, RateError> {
+        Self::new(from, to, value, date)
+    }
+}
+
+impl From<Rate> for Unchecked {
+    fn from(Rate { from, to, value, date }: Rate) -> Self {
+        Self { from, to, value, date }
+    }
+}

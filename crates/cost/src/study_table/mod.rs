@@ -1,0 +1,330 @@
+//! The result table of the Sia study, for any run: its 11 rows, and those that its author wished for.
+
+mod money;
+mod quantity;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+pub use quantity::Quantity;
+
+use crate::exact::Exact;
+use crate::formulas::{Outlay, OutlayError, bandwidth_bits_per_second, storage_efficiency};
+use crate::money::{Money, Rate};
+use crate::units::{DataUnit, Hours, Months};
+
+/// What the table is computed from. `None` is what a run or its target did not report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyInputs {
+    /// The sizes of the uploaded files.
+    pub file_bytes: u64,
+    /// All bytes that the system stored for them.
+    pub absolute_bytes: Option<u64>,
+    /// The number of uploaded files.
+    pub files: u64,
+    /// The number of contracts that were formed.
+    pub contracts: Option<u64>,
+    /// What the run cost.
+    pub money: Option<StudyMoney>,
+    /// The time from start to end.
+    pub wall_time: Hours,
+    /// The time during which uploads ran.
+    pub active_time: Option<Hours>,
+    /// Restarts of the target that nobody planned. The study calls them crashes.
+    pub unplanned_restarts: Option<u64>,
+    /// Files with more redundancy than was asked for.
+    pub files_above_target: Option<u64>,
+    /// What was read back.
+    pub download: Option<Download>,
+}
+
+/// What a run cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StudyMoney {
+    /// What left the wallet: its balance at the start, without that at the end.
+    pub left_wallet: Money,
+    /// What remains in contracts and is expected back.
+    pub remaining: Money,
+    /// What was spent on uploads, as the target reports it.
+    pub upload: Option<Money>,
+    /// What was spent on fees, as the target reports it.
+    pub fees: Option<Money>,
+    /// What was spent altogether, as the target reports it.
+    pub reported: Option<Money>,
+    /// The rate to the currency of the report; `None` to stay in that of the amounts.
+    pub rate: Option<Rate>,
+    /// The length of a contract.
+    pub contract: Months,
+}
+
+/// What was read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Download {
+    /// Bytes of files.
+    pub bytes: u64,
+    /// The time that it took.
+    pub time: Hours,
+    /// What it cost.
+    pub cost: Option<Money>,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Row {
+    /// Uploaded, in bytes of files.
+    FileBytes,
+    /// Uploaded, in bytes that the system stored.
+    AbsoluteBytes,
+    /// File bytes as a share of absolute bytes.
+    StorageEfficiency,
+    /// Files.
+    Files,
+    /// Contracts that were formed.
+    Contracts,
+    /// What left the wallet and does not come back.
+    Spent,
+    /// The cost of a TB per month by the study's formula.
+    CostPerTbMonth,
+    /// Time from start to end.
+    Time,
+    /// File bytes per time.
+    FileBandwidth,
+    /// Absolute bytes per time.
+    AbsoluteBandwidth,
+    /// Restarts of the target that nobody planned.
+    UnplannedRestarts,
+    /// File bytes per time during which uploads ran.
+    ActiveFileBandwidth,
+    /// Fees as a share of what the target reports as spent.
+    FeeShare,
+    /// Files with more redundancy than was asked for.
+    FilesAboveTarget,
+    /// Bytes read back per time.
+    DownloadBandwidth,
+    /// The cost of reading a TB.
+    DownloadCost,
+}
+
+/// A cell of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cell {
+    /// Its value, sometimes in two units.
+    Known(Vec<Quantity>),
+    /// Why there is none.
+    Missing(Missing),
+}
+
+/// Why a cell has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// An input is not known.
+    Input(&'static str),
+    /// The row would divide by an input that is 0.
+    Zero(&'static str),
+    /// Amounts of money do not fit together.
+    Money(OutlayError),
+}
+
+impl Row {
+    /// The 11 rows of the published table.
+    pub const PUBLISHED: [Self; 11] = [
+        Self::FileBytes,
+        Self::AbsoluteBytes,
+        Self::StorageEfficiency,
+        Self::Files,
+        Self::Contracts,
+        Self::Spent,
+        Self::CostPerTbMonth,
+        Self::Time,
+        Self::FileBandwidth,
+        Self::AbsoluteBandwidth,
+        Self::UnplannedRestarts,
+    ];
+
+    /// Further rows.
+    pub const FURTHER: [Self; 5] = [
+        Self::ActiveFileBandwidth,
+        Self::FeeShare,
+        Self::FilesAboveTarget,
+        Self::DownloadBandwidth,
+        Self::DownloadCost,
+    ];
+
+    /// Returns the name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FileBytes => "Total uploaded (file bytes)",
+            Self::AbsoluteBytes => "Total uploaded (absolute bytes)",
+            Self::StorageEfficiency => "Storage efficiency",
+            Self::Files => "Total files uploaded",
+            Self::Contracts => "Total file contracts created",
+            Self::Spent => "Total spent",
+            Self::CostPerTbMonth => "Cost per TB and month",
+            Self::Time => "Total test time",
+            Self::FileBandwidth => "Average upload bandwidth (file data)",
+            Self::AbsoluteBandwidth => "Average upload bandwidth (absolute)",
+            Self::UnplannedRestarts => "Unplanned restarts of the target",
+            Self::ActiveFileBandwidth => "Upload bandwidth while uploads ran (file data)",
+            Self::FeeShare => "Fees as a share of spending",
+            Self::FilesAboveTarget => "Files above target redundancy",
+            Self::DownloadBandwidth => "Average download bandwidth (file data)",
+            Self::DownloadCost => "Cost of downloading a TB",
+        }
+    }
+}
+
+/// Returns the value of an input.
+fn known<'i, T>(input: Option<&'i T>, name: &'static str) -> Result<&'i T, Missing> {
+    input.ok_or(Missing::Input(name))
+}
+
+fn percent(share: &Exact) -> Quantity {
+    Quantity::Percent(share * &Exact::from(100_u64))
+}
+
+impl StudyInputs {
+    /// Returns the cell of a row.
+    #[must_use]
+    pub fn cell(&self, row: Row) -> Cell {
+        match self.quantities(row) {
+            Ok(quantities) => Cell::Known(quantities),
+            Err(missing) => Cell::Missing(missing),
+        }
+    }
+
+    fn quantities(&self, row: Row) -> Result<Vec<Quantity>, Missing> {
+        let absolute_bytes = || known(self.absolute_bytes.as_ref(), "absolute bytes").copied();
+        let quantity = match row {
+            Row::FileBytes => Quantity::Bytes(self.file_bytes),
+            Row::AbsoluteBytes => Quantity::Bytes(absolute_bytes()?),
+            Row::StorageEfficiency => {
+                let share = storage_efficiency(self.file_bytes, absolute_bytes()?);
+                percent(&share.ok_or(Missing::Zero("absolute bytes"))?)
+            }
+            Row::Files => Quantity::Count(self.files),
+            Row::Contracts => Quantity::Count(*known(self.contracts.as_ref(), "number of contracts")?),
+            Row::Spent => return self.spent(),
+            Row::CostPerTbMonth => self.cost_per_tb_month()?,
+            Row::Time => Quantity::Time(self.wall_time.clone()),
+            Row::FileBandwidth => bandwidth(self.file_bytes, &self.wall_time)?,
+            Row::AbsoluteBandwidth => bandwidth(absolute_bytes()?, &self.wall_time)?,
+            Row::UnplannedRestarts => {
+                Quantity::Count(*known(self.unplanned_restarts.as_ref(), "restarts of the target")?)
+            }
+            Row::ActiveFileBandwidth => {
+                bandwidth(self.file_bytes, known(self.active_time.as_ref(), "time during which uploads ran")?)?
+            }
+            Row::FeeShare => self.fee_share()?,
+            Row::FilesAboveTarget => {
+                Quantity::Count(*known(self.files_above_target.as_ref(), "redundancy of each file")?)
+            }
+            Row::DownloadBandwidth => {
+                let download = known(self.download.as_ref(), "download")?;
+                bandwidth(download.bytes, &download.time)?
+            }
+            Row::DownloadCost => self.download_cost()?,
+        };
+        Ok(vec![quantity])
+    }
+
+    fn money(&self) -> Result<&StudyMoney, Missing> {
+        known(self.money.as_ref(), "spending")
+    }
+
+    fn spent(&self) -> Result<Vec<Quantity>, Missing> {
+        let money = self.money()?;
+        let spent = money.left_wallet.minus(&money.remaining).map_err(|error| Missing::Money(error.into()))?;
+        let converted = money.rate.as_ref().map(|rate| rate.convert(&spent)).transpose();
+        let converted = converted.map_err(|error| Missing::Money(error.into()))?;
+        Ok([Some(spent), converted].into_iter().flatten().map(Quantity::Money).collect())
+    }
+
+    fn cost_per_tb_month(&self) -> Result<Quantity, Missing> {
+        let money = self.money()?;
+        let outlay = Outlay {
+            left_wallet: money.left_wallet.clone(),
+            remaining: money.remaining.clone(),
+            upload: known(money.upload.as_ref(), "final upload spending")?.clone(),
+        };
+        let cost =
+            outlay.per_tb_month(money.rate.as_ref(), self.file_bytes, &money.contract).map_err(Missing::Money)?;
+        cost.map(Quantity::Money).ok_or(Missing::Zero("file bytes or length of a contract"))
+    }
+
+    fn fee_share(&self) -> Result<Quantity, Missing> {
+        let money = self.money()?;
+        let fees = known(money.fees.as_ref(), "fees")?;
+        let reported = known(money.reported.as_ref(), "spending by the target's own report")?;
+        let share = fees.ratio(reported).map_err(|error| Missing::Money(error.into()))?;
+        Ok(percent(&share.ok_or(Missing::Zero("spending by the target's own report"))?))
+    }
+
+    fn download_cost(&self) -> Result<Quantity, Missing> {
+        let download = known(self.download.as_ref(), "download")?;
+        let cost = known(download.cost.as_ref(), "cost of the download")?;
+        let terabytes = DataUnit::Terabyte.count(&Exact::from(download.bytes));
+        let amount = cost.amount.checked_div(&terabytes).ok_or(Missing::Zero("downloaded bytes"))?;
+        Ok(Quantity::Money(Money::new(amount, cost.currency)))
+    }
+
+    /// Returns the assumptions behind the table, as footnotes.
+    #[must_use]
+    pub fn footnotes(&self) -> Vec<String> {
+        let Some(money) = &self.money else { return Vec::new() };
+        let mut notes = vec![
+            "Total spent is what left the wallet without what remains in contracts, which is assumed to come back."
+                .to_owned(),
+        ];
+        if let Some(rate) = &money.rate {
+            notes.push(format!("1 {} = {} {} on {}.", rate.from(), rate.value(), rate.to(), rate.date()));
+        }
+        notes.push(format!(
+            "Cost per TB (10^12 bytes) and month includes fees and excludes uploads, for contracts of {}.",
+            money.contract
+        ));
+        notes
+    }
+}
+
+fn bandwidth(bytes: u64, time: &Hours) -> Result<Quantity, Missing> {
+    bandwidth_bits_per_second(bytes, time).map(Quantity::BitsPerSecond).ok_or(Missing::Zero("time"))
+}
+
+impl fmt::Display for Cell {
+    /// Formats the cell for people: `4,377.10 SC (61.06 USD)`, or why it has no value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(missing) => write!(f, "n/a ({missing})"),
+            Self::Known(quantities) => {
+                for (index, quantity) in quantities.iter().enumerate() {
+                    match index {
+                        0 => write!(f, "{quantity}")?,
+                        _ => write!(f, " ({quantity})")?,
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(name) => write!(f, "not known: {name}"),
+            Self::Zero(name) => write!(f, "{name}: 0"),
+            Self::Money(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Serialize for Missing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,49 @@
+//! What a run cost, from ledgers or from a bill.
+
+use super::StudyMoney;
+use crate::bill::{Bill, Component};
+use crate::ledger::Ledger;
+use crate::money::{Money, OtherCurrency, Rate};
+use crate::units::Months;
+
+impl StudyMoney {
+    /// Returns what a run cost by the target's own ledgers at its start and its end.
+    ///
+    /// # Errors
+    /// The ledgers are in two currencies.
+    pub fn of_ledgers(
+        start: &Ledger,
+        end: &Ledger,
+        rate: Option<Rate>,
+        contract: Months,
+    ) -> Result<Self, OtherCurrency> {
+        let money = |ledger: &Ledger, amount| Money::new(amount, ledger.currency);
+        let left = |ledger: &Ledger| money(ledger, ledger.remaining.clone());
+        let wallet = |ledger: &Ledger| money(ledger, ledger.wallet.clone());
+        let reported = start.spent_until(end, "")?;
+        Ok(Self {
+            left_wallet: wallet(start).minus(&wallet(end))?,
+            remaining: left(end).minus(&left(start))?,
+            upload: reported.amount(Component::Upload),
+            fees: reported.amount(Component::Fees),
+            reported: Some(reported.total().money),
+            rate,
+            contract,
+        })
+    }
+
+    /// Returns what a run costs by a bill, for systems without wallets. `None` if the bill's sum lacks something.
+    #[must_use]
+    pub fn of_bill(bill: &Bill, charged: Months) -> Option<Self> {
+        let total = Some(bill.total()).filter(|total| total.without.is_empty())?.money;
+        Some(Self {
+            remaining: Money::zero(bill.currency),
+            upload: bill.amount(Component::Upload),
+            fees: bill.amount(Component::Fees),
+            reported: Some(total.clone()),
+            left_wallet: total,
+            rate: None,
+            contract: charged,
+        })
+    }
+}

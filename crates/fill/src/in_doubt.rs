@@ -1,0 +1,183 @@
+//! Objects in doubt: promised in the journal, not acknowledged. What the target reports decides how each goes on.
+
+use std::num::NonZeroU64;
+
+/// The object, as the target reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// There is no such object.
+    Missing,
+    /// There is one of this size.
+    Found {
+        /// Size in bytes, if reported.
+        size: Option<u64>,
+        /// Whether its checksum is that of the object; `None` if the target reports none that can be compared.
+        checksum: Option<bool>,
+    },
+}
+
+/// A part that the target keeps of an open multipart upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPart {
+    /// Number of the part, from 1.
+    pub number: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// Its ETag, which completes the upload.
+    pub etag: Box<str>,
+}
+
+/// A multipart upload of the object that is open at the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenUpload {
+    /// The target's ID of the upload.
+    pub id: Box<str>,
+    /// The parts that are stored.
+    pub parts: Vec<StoredPart>,
+}
+
+/// How an object in doubt goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The target has all of it: it counts as acknowledged.
+    Recovered,
+    /// The rest of an open upload is sent.
+    Resume(OpenUpload),
+    /// It is uploaded from its first byte.
+    Restart,
+}
+
+/// The decision about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// How it goes on.
+    pub next: Next,
+    /// Open uploads that are of no further use, to be aborted.
+    pub abort: Vec<Box<str>>,
+}
+
+/// Size of an object, and how it is cut into parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Size in bytes.
+    pub size: u64,
+    /// Size of each part but the last; `None` for an upload in one request.
+    pub part_bytes: Option<NonZeroU64>,
+}
+
+impl Shape {
+    /// Returns the size of a part, numbered from 1; `None` if there is no such part.
+    fn part_size(self, number: u32) -> Option<u64> {
+        let part_bytes = self.part_bytes?.get();
+        let offset = u64::from(number.checked_sub(1)?).checked_mul(part_bytes)?;
+        // An empty object has one empty part.
+        (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
+    }
+
+    /// Keeps the parts of an upload that are as this fill cuts them. The others are sent again, which replaces them.
+    fn usable(self, upload: OpenUpload) -> OpenUpload {
+        let fits = |part: &StoredPart| self.part_size(part.number) == Some(part.size);
+        let mut parts: Vec<StoredPart> = upload.parts.into_iter().filter(fits).collect();
+        parts.sort_by_key(|part| part.number);
+        parts.dedup_by_key(|part| part.number);
+        OpenUpload { parts, ..upload }
+    }
+}
+
+/// Decides how an object in doubt goes on.
+#[must_use]
+pub fn decide(shape: Shape, stored: Stored, uploads: Vec<OpenUpload>) -> Decision {
+    let all = |uploads: Vec<OpenUpload>| uploads.into_iter().map(|upload| upload.id).collect();
+    if is_whole(shape, stored) {
+        return Decision { next: Next::Recovered, abort: all(uploads) };
+    }
+    // A part beyond the last would become part of the object, so an upload with one cannot be completed.
+    let has_foreign = |upload: &OpenUpload| upload.parts.iter().any(|part| shape.part_size(part.number).is_none());
+    let (foreign, own): (Vec<_>, Vec<_>) = uploads.into_iter().partition(has_foreign);
+    let mut own: Vec<OpenUpload> = own.into_iter().map(|upload| shape.usable(upload)).collect();
+    own.sort_by_key(|upload| upload.parts.iter().map(|part| part.size).sum::<u64>());
+    let best = if shape.part_bytes.is_some() { own.pop() } else { None };
+    let next = best.map_or(Next::Restart, Next::Resume);
+    own.extend(foreign);
+    Decision { next, abort: all(own) }
+}
+
+/// Returns whether the target has the whole object.
+fn is_whole(shape: Shape, stored: Stored) -> bool {
+    match stored {
+        Stored::Missing
+        | Stored::Found { checksum: Some(false), .. }
+        | Stored::Found { size: None, checksum: None } => false,
+        Stored::Found { size: None, checksum: Some(true) } => true,
+        Stored::Found { size: Some(size), .. } => size == shape.size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn shape(size: u64) -> Shape {
+        Shape { size, part_bytes: NonZeroU64::new(5 * MIB) }
+    }
+
+    fn part(number: u32, size: u64) -> StoredPart {
+        StoredPart { number, size, etag: format!("e{number}").into() }
+    }
+
+    fn upload(id: &str, parts: &[(u32, u64)]) -> OpenUpload {
+        OpenUpload { id: id.into(), parts: parts.iter().map(|(number, size)| part(*number, *size)).collect() }
+    }
+
+    fn found(size: u64, checksum: Option<bool>) -> Stored {
+        Stored::Found { size: Some(size), checksum }
+    }
+
+    #[test]
+    fn a_whole_object_is_recovered_and_its_uploads_are_aborted() {
+        let decision = decide(shape(12), found(12, None), vec![upload("a", &[])]);
+        assert_eq!(decision, Decision { next: Next::Recovered, abort: vec!["a".into()] });
+        for stored in
+            [found(11, None), found(12, Some(false)), Stored::Missing, Stored::Found { size: None, checksum: None }]
+        {
+            assert_eq!(decide(shape(12), stored, vec![]).next, Next::Restart, "{stored:?}");
+        }
+    }
+
+    #[test]
+    fn the_upload_with_most_bytes_goes_on() {
+        let one = upload("one", &[(1, 5 * MIB)]);
+        let two = upload("two", &[(3, MIB), (1, 5 * MIB)]);
+        let decision = decide(shape(11 * MIB), Stored::Missing, vec![two.clone(), one]);
+        assert_eq!(decision.abort, ["one".into()]);
+        let Next::Resume(resumed) = decision.next else { panic!("{decision:?}") };
+        assert_eq!(resumed.parts.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn torn_and_foreign_parts_are_not_used() {
+        let torn = upload("torn", &[(1, 4 * MIB), (2, 5 * MIB)]);
+        let Next::Resume(resumed) = decide(shape(11 * MIB), Stored::Missing, vec![torn]).next else { panic!() };
+        assert_eq!(resumed.parts, [part(2, 5 * MIB)]);
+        let beyond = upload("beyond", &[(1, 5 * MIB), (4, 5 * MIB)]);
+        let decision = decide(shape(11 * MIB), Stored::Missing, vec![beyond]);
+        assert_eq!(decision, Decision { next: Next::Restart, abort: vec!["beyond".into()] });
+    }
+
+    #[test]
+    fn an_upload_in_one_request_resumes_nothing() {
+        let whole = Shape { size: 11 * MIB, part_bytes: None };
+        let decision = decide(whole, Stored::Missing, vec![upload("a", &[(1, 5 * MIB)])]);
+        assert_eq!(decision, Decision { next: Next::Restart, abort: vec!["a".into()] });
+    }
+
+    #[test]
+    fn empty_objects_have_one_part() {
+        let Next::Resume(resumed) = decide(shape(0), Stored::Missing, vec![upload("a", &[(1, 0)])]).next else {
+            panic!()
+        };
+        assert_eq!(resumed.parts.len(), 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! Watches the stop rules of a fill while it runs.
+
+use crate::stop_rule::StopRule;
+use crate::trailing::Trailing;
+use measure::units::DataRate;
+use std::time::Duration;
+
+/// What a fill has reached at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Time during which the fill ran, over all its sessions.
+    pub active: Duration,
+    /// Files that are acknowledged.
+    pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
+    /// Whether anything was sent to the target or came from it since the last call.
+    pub in_touch: bool,
+}
+
+/// The stop rules of a fill, and what they remember.
+#[derive(Clone, Debug)]
+pub struct StopWatch {
+    rules: Vec<Watched>,
+    /// When the target was last in touch.
+    in_touch: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Watched {
+    rule: StopRule,
+    /// The window of a rule on bandwidth.
+    trailing: Option<Trailing>,
+}
+
+/// A rule that holds, and the value that it holds for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// The rule.
+    pub rule: StopRule,
+    /// The average over the window of a rule on bandwidth.
+    pub bandwidth: Option<DataRate>,
+}
+
+impl StopWatch {
+    /// Returns a watch of these rules, for a fill that begins.
+    #[must_use]
+    pub fn new(rules: &[StopRule]) -> Self {
+        let watched = |rule: &StopRule| {
+            let trailing = match rule {
+                StopRule::TrailingBandwidth { window, .. } => Some(Trailing::new(*window)),
+                StopRule::Time(_) | StopRule::Bytes(_) | StopRule::Files(_) | StopRule::Gone(_) => None,
+            };
+            Watched { rule: *rule, trailing }
+        };
+        Self { rules: rules.iter().map(watched).collect(), in_touch: Duration::ZERO }
+    }
+
+    /// Notes how far the fill had come at a time of an earlier session. To be called in order of time, before the first
+    /// [`Self::note`], so that a window that began before an interruption goes on.
+    pub fn recall(&mut self, active: Duration, file_bytes: u64) {
+        for trailing in self.rules.iter_mut().filter_map(|watched| watched.trailing.as_mut()) {
+            trailing.note(active, file_bytes);
+        }
+        // How long the target is gone counts within one session only.
+        self.in_touch = active;
+    }
+
+    /// Notes how far the fill has come. Returns the first rule that holds.
+    pub fn note(&mut self, reached: Reached) -> Option<Stopped> {
+        if reached.in_touch {
+            self.in_touch = reached.active;
+        }
+        let silent = reached.active.saturating_sub(self.in_touch);
+        self.rules.iter_mut().find_map(|watched| watched.note(reached, silent))
+    }
+}
+
+impl Watched {
+    fn note(&mut self, reached: Reached, silent: Duration) -> Option<Stopped> {
+        let holds = match self.rule {
+            StopRule::TrailingBandwidth { least, .. } => {
+                let trailing = self.trailing.as_mut()?;
+                trailing.note(reached.active, reached.file_bytes);
+                let bandwidth = trailing.added().and_then(|(bytes, time)| DataRate::of(bytes, time))?;
+                return (bandwidth < least).then_some(Stopped { rule: self.rule, bandwidth: Some(bandwidth) });
+            }
+            StopRule::Time(time) => reached.active >= time,
+            StopRule::Bytes(bytes) => reached.file_bytes >= bytes.0,
+            StopRule::Files(files) => reached.files >= files,
+            StopRule::Gone(time) => silent > time,
+        };
+        holds.then_some(Stopped { rule: self.rule, bandwidth: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn rule(text: &str) -> StopRule {
+        text.parse().unwrap()
+    }
+
+    /// Runs a fill whose bandwidth at each second is `bits`, and returns the minute in which a rule ended it.
+    fn stops_at(rules: &[&str], days: u64, bits: impl Fn(u64) -> u64) -> Option<(u64, StopRule)> {
+        let rules: Vec<StopRule> = rules.iter().map(|text| rule(text)).collect();
+        let mut watch = StopWatch::new(&rules);
+        let mut reached = Reached::default();
+        for second in 1..=days * 86_400 {
+            let sent = bits(second - 1) / 8;
+            reached.active = Duration::from_secs(second);
+            reached.file_bytes += sent;
+            reached.files = reached.file_bytes / 1_000_000;
+            reached.in_touch = sent > 0;
+            if let Some(stopped) = watch.note(reached) {
+                return Some((second / 60, stopped.rule));
+            }
+        }
+        None
+    }
+
+    /// The study's worst case went on for 25 days: its floor never fired, because no progress at all did not count as too little.
+    #[test]
+    fn no_progress_at_all_stops_after_one_window() {
+        let floor = "trailing 24h bandwidth < 50Mbit/s";
+        assert_eq!(stops_at(&[floor], 14, |_| 0), Some((24 * 60, rule(floor))));
+    }
+
+    /// Two weeks of a fill: fast for six days, then at 40 Mbit/s. The average of 24 hours falls below 50 when 10 parts of 60 Mbit/s are
+    /// left per 20 of the difference: after 12 hours.
+    #[test]
+    fn a_floor_fires_at_the_right_minute() {
+        let slow_from = 6 * 86_400;
+        let floor = "trailing 24h bandwidth < 50Mbit/s";
+        let stopped = stops_at(&[floor], 14, |second| if second < slow_from { 60_000_000 } else { 40_000_000 });
+        let (minute, _) = stopped.unwrap();
+        assert!(minute.abs_diff(6 * 24 * 60 + 12 * 60) <= 1, "{minute}");
+        assert_eq!(stops_at(&[floor], 14, |_| 50_000_000), None, "exactly the floor is enough");
+    }
+
+    #[test]
+    fn limits_fire_when_they_are_reached() {
+        assert_eq!(stops_at(&["time >= 14d"], 15, |_| 8), Some((14 * 24 * 60, rule("time >= 14d"))));
+        let bytes = stops_at(&["files >= 1000000000", "bytes >= 1GB"], 1, |_| 80_000_000).unwrap();
+        assert_eq!((bytes.0, bytes.1), (100 / 60, rule("bytes >= 1GB")));
+        assert_eq!(stops_at(&["files >= 600"], 1, |_| 8_000_000).unwrap().0, 10);
+    }
+
+    #[test]
+    fn a_target_is_gone_after_silence_alone() {
+        let gone = "gone > 1h";
+        assert_eq!(stops_at(&[gone], 1, |second| if second < 7200 { 800 } else { 0 }).unwrap().0, 180);
+        assert_eq!(stops_at(&[gone], 3, |second| if second % 3600 == 0 { 8 } else { 0 }), None, "one word each hour");
+    }
+
+    #[test]
+    fn a_window_goes_on_after_an_interruption() {
+        let mut watch = StopWatch::new(&[rule("trailing 2h bandwidth < 1kbit/s"), rule("gone > 30m")]);
+        watch.recall(HOUR, 10_000_000);
+        watch.recall(HOUR + 50 * MINUTE, 10_000_000);
+        let note = |watch: &mut StopWatch, minutes: u32| {
+            let active = HOUR + minutes * MINUTE;
+            watch.note(Reached { active, files: 1, file_bytes: 10_000_000, in_touch: true })
+        };
+        assert_eq!(note(&mut watch, 60), None, "10 MB came in these two hours");
+        let stopped = note(&mut watch, 121).unwrap();
+        assert_eq!(stopped.bandwidth, Some(DataRate::bits_per_second(0)));
+        let mut watch = StopWatch::new(&[rule("gone > 30m")]);
+        watch.recall(HOUR, 0);
+        let at = |minutes: u32| Reached { active: HOUR + minutes * MINUTE, ..Reached::default() };
+        assert_eq!(watch.note(at(30)), None, "silence counts from the start of this session");
+        assert!(watch.note(at(31)).is_some());
+    }
+}

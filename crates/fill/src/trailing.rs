@@ -1,0 +1,96 @@
+//! A window that trails behind the present: how much was added within it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Number of steps that a window is divided into. It bounds the memory: at most two samples for each step.
+const STEPS: u32 = 1440;
+
+/// A total, sampled over the time that a window covers.
+///
+/// Invariant: samples are in order of time, and the first one is the youngest that is not inside the window.
+#[derive(Clone, Debug)]
+pub struct Trailing {
+    window: Duration,
+    samples: VecDeque<(Duration, u64)>,
+}
+
+impl Trailing {
+    /// Returns a window of this length, at time 0 with a total of 0.
+    #[must_use]
+    pub fn new(window: Duration) -> Self {
+        Self { window, samples: VecDeque::from([(Duration::ZERO, 0)]) }
+    }
+
+    /// Notes the total at a time, which is not before that of the last call.
+    pub fn note(&mut self, at: Duration, total: u64) {
+        let step = self.window / STEPS;
+        let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
+        match self.samples.back_mut() {
+            // The last sample moves on until it is one step away from the one before.
+            Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
+            _ => self.samples.push_back((at, total)),
+        }
+        while self.samples.get(1).is_some_and(|second| second.0 + self.window <= at) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Returns what was added within the last window, and the exact time in which it was added: at least the window, and longer by at
+    /// most a step and the time between two calls of [`Self::note`]. `None` until a whole window has passed.
+    #[must_use]
+    pub fn added(&self) -> Option<(u64, Duration)> {
+        let (first, last) = (self.samples.front()?, self.samples.back()?);
+        let time = last.0.checked_sub(first.0)?;
+        (time >= self.window && !time.is_zero()).then(|| (last.1.saturating_sub(first.1), time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn nothing_is_known_before_a_window_has_passed() {
+        let mut trailing = Trailing::new(HOUR);
+        trailing.note(HOUR - Duration::from_secs(1), 1000);
+        assert_eq!(trailing.added(), None);
+        trailing.note(HOUR, 1000);
+        assert_eq!(trailing.added(), Some((1000, HOUR)));
+    }
+
+    #[test]
+    fn no_progress_is_known_as_such() {
+        let mut trailing = Trailing::new(HOUR);
+        for second in 0..3 * 3600 {
+            trailing.note(Duration::from_secs(second), second.min(3600));
+        }
+        assert_eq!(trailing.added().map(|(bytes, _)| bytes), Some(0));
+    }
+
+    proptest! {
+        #[test]
+        fn an_amount_is_that_of_the_stated_time(gaps in prop::collection::vec(1_u64..5000, 2..400), window in 1_u64..100_000) {
+            let window = Duration::from_millis(window);
+            let mut trailing = Trailing::new(window);
+            let mut exact = vec![(Duration::ZERO, 0)];
+            for (index, gap) in gaps.iter().enumerate() {
+                let (at, total) = (exact[index].0 + Duration::from_millis(*gap), exact[index].1 + gap * 7);
+                exact.push((at, total));
+                trailing.note(at, total);
+                prop_assert!(trailing.samples.len() <= 2 * STEPS as usize + 3);
+                if let Some((added, time)) = trailing.added() {
+                    // The amount is that of the stated time, whose start is a time that was noted.
+                    let from = exact.iter().find(|(noted, _)| *noted == at - time);
+                    prop_assert_eq!(from.map(|(_, before)| total - before), Some(added));
+                    prop_assert!(time >= window);
+                } else {
+                    prop_assert!(at < window + Duration::from_millis(5000));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The reasons why an operation on the files of a fill failed.
+
+use thiserror::Error;
+
+/// The reason why an operation on the files of a fill failed.
+#[derive(Debug, Error)]
+pub enum FillError {
+    /// Another process uses the fill.
+    #[error("another process{} is using this fill; wait until it ends, or stop it", in_parentheses(*pid))]
+    InUse {
+        /// Its process ID, if it wrote one.
+        pid: Option<u32>,
+    },
+    /// The directory has other content than a fill.
+    #[error("not empty and not a fill; choose another directory")]
+    NotEmpty,
+    /// The directory is not that of a fill.
+    #[error("not a fill: there is no {}", super::IDENTITY_FILE)]
+    NotAFill,
+    /// The fill was started with other settings.
+    #[error("the fill was started with other settings: {differences}; use another --out, or the same flags")]
+    OtherSettings {
+        /// The settings that differ, with both values.
+        differences: String,
+    },
+    /// A segment or a manifest that belongs to another fill.
+    #[error("belongs to another fill; put back the file of this fill, or use another --out")]
+    OtherFill,
+    /// Damage that a crash does not explain.
+    #[error("damaged at byte {at_byte}: {flaw}; restore the file from a copy, or start again with another --out")]
+    Damaged {
+        /// Offset of the damage.
+        at_byte: u64,
+        /// What was found there.
+        flaw: &'static str,
+    },
+    /// A record of a type that this version does not know.
+    #[error(
+        "the record at byte {at_byte} has the unknown type {kind}: made by a newer version; resume with that version"
+    )]
+    UnknownRecord {
+        /// The type.
+        kind: u8,
+        /// Offset of the record.
+        at_byte: u64,
+    },
+    /// A segment that later ones continue does not exist.
+    #[error("missing, but a later segment continues it; restore the file, or start again with another --out")]
+    MissingSegment,
+    /// Two segments have the same number.
+    #[error("another directory has a segment with the same number; name only the directories of this fill")]
+    DuplicateSegment,
+    /// More segments than any fill makes.
+    #[error("more than {limit} segments")]
+    TooManySegments {
+        /// The limit.
+        limit: usize,
+    },
+    /// The segment failed earlier, so nothing can be added to it.
+    #[error("an earlier write or sync of this segment failed, so {pending_records} records are not on the disk")]
+    SegmentFailed {
+        /// Number of records that are not durable.
+        pending_records: u64,
+    },
+    /// Too many records wait for the next sync.
+    #[error("records of {limit} bytes wait to be written; sync before adding more")]
+    TooMuchPending {
+        /// The limit.
+        limit: usize,
+    },
+    /// An upload ID above the limit.
+    #[error("an upload ID of {bytes} bytes is above the limit of {limit} bytes")]
+    UploadIdTooLong {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// An object number above the limit.
+    #[error("the object number {number} is above the limit of {limit} objects")]
+    TooManyObjects {
+        /// The number.
+        number: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A path that a manifest cannot contain.
+    #[error("a path that {flaw}: {path:?}")]
+    BadPath {
+        /// The path, with replacement characters.
+        path: String,
+        /// What is wrong.
+        flaw: &'static str,
+    },
+    /// A name of a snapshot that is not a plain file name.
+    #[error("the snapshot name {name:?} is not made of 1 to {} letters, digits and dashes", super::NAME_BYTES_MAX)]
+    BadName {
+        /// The name.
+        name: String,
+    },
+}
+
+fn in_parentheses(pid: Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}

@@ -1,0 +1,85 @@
+//! Files that are replaced as a whole, and snapshots of ledgers among them.
+
+use super::FillError;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::journal::sync_directory;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Maximum length of the name of a snapshot in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+/// Maximum size of a snapshot in bytes.
+const SNAPSHOT_BYTES_MAX: u64 = 64 << 20;
+
+/// A saved snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The name, for example `before-0001`.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// Replaces a file so that after a crash it has either its earlier or its new content, or is missing as before.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let temporary = temporary_path(path);
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(directory));
+    replaced.map_err(|error| {
+        // If this fails, the next attempt overwrites it.
+        let _ = fs::remove_file(&temporary);
+        StoreError::new(path, error)
+    })
+}
+
+/// Returns the name that a file has until it is complete.
+pub(super) fn temporary_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+/// Returns the path of a snapshot.
+pub(super) fn path(directory: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if !is_plain || name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(StoreError::new(directory, FillError::BadName { name: name.to_owned() }));
+    }
+    Ok(directory.join(format!("ledger-{name}.json")))
+}
+
+/// Returns the snapshots in a directory, sorted by name.
+pub(super) fn list(directory: &Path) -> Result<Vec<Snapshot>, StoreError> {
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = entries.map_err(|error| StoreError::new(directory, error))?;
+    let snapshot = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_str()?.strip_prefix("ledger-")?.strip_suffix(".json")?.to_owned();
+        Some(Snapshot { name, path: entry.path() })
+    };
+    let mut snapshots: Vec<Snapshot> = entries.into_iter().filter_map(snapshot).collect();
+    snapshots.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(snapshots)
+}
+
+impl Snapshot {
+    /// Reads the snapshot.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::TooLarge`], and errors of the system.
+    pub fn read(&self) -> Result<Vec<u8>, StoreError> {
+        let failed = |error: io::Error| StoreError::new(&self.path, error);
+        let mut bytes = Vec::new();
+        let file = File::open(&self.path).map_err(failed)?;
+        file.take(SNAPSHOT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > SNAPSHOT_BYTES_MAX {
+            let (bytes, limit) = (bytes.len(), SNAPSHOT_BYTES_MAX as usize);
+            return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,64 @@
+//! The file operations of the writer, behind a trait so that tests can make them fail.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The file system of a journal.
+pub(crate) trait Disk: Send {
+    /// Creates an empty file. Fails if it exists.
+    fn create(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>>;
+    /// Waits until the names of new files are on the disk.
+    fn sync_directory(&mut self, path: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+    /// Creates a file that occupies space.
+    fn reserve(&mut self, path: &Path, bytes: u64) -> io::Result<()>;
+}
+
+/// A segment that is being written.
+pub(crate) trait SegmentFile: Write + Send {
+    /// Waits until the content is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The file system of this host.
+pub(crate) struct HostDisk;
+
+impl Disk for HostDisk {
+    fn create(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>> {
+        Ok(Box::new(OpenOptions::new().append(true).create_new(true).open(path)?))
+    }
+
+    fn sync_directory(&mut self, path: &Path) -> io::Result<()> {
+        sync_directory(path)
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn reserve(&mut self, path: &Path, bytes: u64) -> io::Result<()> {
+        match File::create(path).and_then(|file| sys::file::preallocate(&file, bytes)) {
+            // The file system does not support preallocation, so there is no reserve.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+            taken => taken,
+        }
+    }
+}
+
+impl SegmentFile for File {
+    fn sync(&mut self) -> io::Result<()> {
+        // This includes the size of the file, but not its times.
+        self.sync_data()
+    }
+}
+
+/// Waits until the names in a directory are on the disk.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    match File::open(path)?.sync_all() {
+        // Some network file systems cannot do this and make names durable at once.
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
+}

@@ -1,0 +1,42 @@
+//! The journal of a fill: what was started, what the server has stored, and how each session went.
+//!
+//! A fact counts once it is on the disk. The intent of an upload is durable before its first request, and the
+//! acknowledgement before it appears in any total. After a crash, the uploads that were intended but not acknowledged are
+//! in doubt, and the server can be asked for them.
+//!
+//! The journal consists of append-only segments. A write or sync that fails ends its segment: on Linux, pages of a failed
+//! sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The same records go
+//! to the next segment, whose header excludes what may be left of the first attempt. For the same reason, a resumed fill
+//! writes the last records of the session before again, as they may have been in memory only.
+
+mod disk;
+mod encoding;
+mod number_set;
+mod payload;
+mod read;
+mod record;
+mod replay;
+mod segment;
+mod source;
+mod state;
+#[cfg(test)]
+mod tests;
+mod uploads;
+mod writer;
+
+pub(crate) use disk::sync_directory;
+pub use number_set::NumberSet;
+pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
+pub use read::{Entry, Extent};
+pub use record::{
+    AckedObject, BATCH_MAX, Evidence, FailedObject, NAME_BYTES_MAX, OBJECTS_MAX, Record, SessionEnd, TEXT_BYTES_MAX,
+    UPLOAD_ID_BYTES_MAX, Verification, VerifiedObject,
+};
+pub use replay::{Replay, for_each_entry, replay, replay_bytes};
+pub use segment::{FORMAT, SEGMENT_BYTES_MAX};
+pub use state::{
+    DAMAGED_MAX, EVENTS_MAX, Event, EventKind, FAILURE_KINDS_MAX, FillState, Gap, SESSIONS_MAX, Session, Totals,
+    Verified,
+};
+pub use uploads::{OPEN_UPLOADS_MAX, OpenUploads};
+pub use writer::{JournalWriter, PENDING_BYTES_MAX};

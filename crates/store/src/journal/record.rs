@@ -1,0 +1,160 @@
+//! Records of the journal.
+
+/// Limit of object numbers: all are below it.
+pub const OBJECTS_MAX: u64 = 1 << 32;
+/// Maximum number of objects in one record. Larger batches become several records.
+pub const BATCH_MAX: usize = 4096;
+/// Maximum size of a text in bytes. Longer ones are cut.
+pub const TEXT_BYTES_MAX: usize = 1024;
+/// Maximum size of an upload ID in bytes.
+pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
+/// Maximum size of the name of a class or a cause in bytes. Longer ones are cut.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// A durable fact about a fill. Objects are named by their number in the dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The start of the command.
+    SessionStarted {
+        /// Number of the session, from 1.
+        session: u32,
+        /// Wall time in milliseconds since 1970.
+        unix_ms: u64,
+    },
+    /// The orderly end of a session.
+    SessionEnded {
+        /// Number of the session.
+        session: u32,
+        /// Wall time in milliseconds since 1970.
+        unix_ms: u64,
+        /// The reason.
+        reason: SessionEnd,
+    },
+    /// The reservation of object numbers: from here on their uploads may start.
+    Intend {
+        /// The first number.
+        first: u64,
+        /// The number after the last one.
+        end: u64,
+    },
+    /// A multipart upload that the server has created.
+    UploadCreated {
+        /// Number of the object.
+        number: u64,
+        /// The server's ID of the upload.
+        upload_id: String,
+    },
+    /// A multipart upload that is completed or aborted. Its number can have other ones.
+    UploadGone {
+        /// Number of the object.
+        number: u64,
+        /// The server's ID of the upload.
+        upload_id: String,
+    },
+    /// Objects that the server has stored.
+    Acked(Vec<AckedObject>),
+    /// Objects whose upload failed in all attempts.
+    Failed(Vec<FailedObject>),
+    /// Objects that were read back.
+    Verified(Vec<VerifiedObject>),
+    /// Objects that the server has deleted.
+    Deleted(Vec<u64>),
+    /// A stop rule or limit that differs from that of the session before.
+    RuleChanged {
+        /// Wall time in milliseconds since 1970.
+        unix_ms: u64,
+        /// Description of the change.
+        text: String,
+    },
+    /// A notable event.
+    Event {
+        /// Wall time in milliseconds since 1970.
+        unix_ms: u64,
+        /// Description of the event.
+        text: String,
+    },
+}
+
+/// The reason why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// All objects are stored, verified or deleted, as the session was asked to.
+    Finished,
+    /// The user interrupted it.
+    Interrupted,
+    /// A stop rule fired.
+    StopRule {
+        /// The rule.
+        text: String,
+    },
+    /// The target did not respond for too long.
+    TargetGone,
+    /// The disk of the fill directory is full.
+    DiskFull,
+    /// Another error ended it.
+    Failed,
+}
+
+/// How a session knows that an object is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// The response to the upload.
+    Response,
+    /// The object was found at the server when the fill was resumed.
+    FoundOnResume,
+}
+
+/// An object that the server has stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckedObject {
+    /// Number of the object.
+    pub number: u64,
+    /// Number of attempts.
+    pub attempts: u32,
+    /// Bytes of content that all attempts sent.
+    pub sent_bytes: u64,
+    /// Size of the object.
+    pub file_bytes: u64,
+    /// How this is known.
+    pub evidence: Evidence,
+}
+
+/// An object whose upload failed in all attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedObject {
+    /// Number of the object.
+    pub number: u64,
+    /// Number of attempts.
+    pub attempts: u32,
+    /// Bytes of content that all attempts sent.
+    pub sent_bytes: u64,
+    /// Name of the class of the last attempt.
+    pub class: String,
+    /// Name of the cause of the last attempt.
+    pub cause: String,
+}
+
+/// An object that was read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerifiedObject {
+    /// Number of the object.
+    pub number: u64,
+    /// What was found.
+    pub result: Verification,
+}
+
+/// What reading an object back found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// The right content.
+    Good,
+    /// No object.
+    Missing,
+    /// Wrong content.
+    Damaged {
+        /// Offset of the first wrong byte.
+        offset: u64,
+    },
+    /// A file that has changed since its upload, so its content cannot be compared.
+    ChangedSource,
+}

@@ -1,0 +1,298 @@
+//! The state of a fill, folded from the records of its journal.
+
+use super::number_set::NumberSet;
+use super::record::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Verification, VerifiedObject};
+use super::uploads::OpenUploads;
+use std::collections::BTreeMap;
+
+/// Maximum number of sessions that are kept. Later ones are counted.
+pub const SESSIONS_MAX: usize = 10_000;
+/// Maximum number of events that are kept. Later ones are counted.
+pub const EVENTS_MAX: usize = 10_000;
+/// Maximum number of damaged objects whose offset is kept.
+pub const DAMAGED_MAX: usize = 10_000;
+/// Maximum number of pairs of class and cause. Other failures are counted without their names.
+pub const FAILURE_KINDS_MAX: usize = 256;
+
+/// What a fill has done. Memory depends on the highest object number, not on the number of records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FillState {
+    /// The number after the highest one whose upload may have started.
+    pub intended_end: u64,
+    /// Objects that the server has stored at some time.
+    pub completed: NumberSet,
+    /// Objects whose upload failed and that were not stored later.
+    pub failed: NumberSet,
+    /// Objects that were deleted and not stored again.
+    pub deleted: NumberSet,
+    /// Results of reading back, the last one of each object.
+    pub verified: Verified,
+    /// Multipart uploads that were neither completed nor aborted.
+    pub uploads: OpenUploads,
+    /// Sums over all sessions.
+    pub totals: Totals,
+    /// Failed uploads by class and cause, including those of objects that were stored later.
+    pub failures: BTreeMap<(String, String), u64>,
+    /// Failed uploads beyond [`FAILURE_KINDS_MAX`].
+    pub other_failures: u64,
+    /// Acknowledgements of objects that were stored already. They count nowhere else.
+    pub duplicates: u64,
+    /// Acknowledgements and failures of objects without an intent, which a correct session never writes.
+    pub unintended: u64,
+    /// Sessions in their order.
+    pub sessions: Vec<Session>,
+    /// Sessions beyond [`SESSIONS_MAX`].
+    pub more_sessions: u64,
+    /// Events and changes of rules in their order.
+    pub events: Vec<Event>,
+    /// Events beyond [`EVENTS_MAX`].
+    pub more_events: u64,
+}
+
+/// Sums of acknowledged and failed uploads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Stored objects.
+    pub objects: u64,
+    /// Size of the stored objects.
+    pub file_bytes: u64,
+    /// Stored objects that were found when the fill was resumed.
+    pub found_on_resume: u64,
+    /// Attempts of all uploads.
+    pub attempts: u64,
+    /// Bytes of content that all attempts sent.
+    pub sent_bytes: u64,
+    /// Uploads that failed in all attempts.
+    pub failed_uploads: u64,
+}
+
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        let Self { objects, file_bytes, found_on_resume, attempts, sent_bytes, failed_uploads } = other;
+        let sums = [
+            (&mut self.objects, objects),
+            (&mut self.file_bytes, file_bytes),
+            (&mut self.found_on_resume, found_on_resume),
+            (&mut self.attempts, attempts),
+            (&mut self.sent_bytes, sent_bytes),
+            (&mut self.failed_uploads, failed_uploads),
+        ];
+        sums.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+    }
+}
+
+/// Results of reading back. Each object is in at most one set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Verified {
+    /// Objects with the right content.
+    pub good: NumberSet,
+    /// Objects that do not exist.
+    pub missing: NumberSet,
+    /// Objects with wrong content.
+    pub damaged: NumberSet,
+    /// Objects whose file has changed since the upload.
+    pub changed_source: NumberSet,
+    /// Offset of the first wrong byte of damaged objects, up to [`DAMAGED_MAX`] of them.
+    pub offsets: BTreeMap<u64, u64>,
+}
+
+impl Verified {
+    /// Returns how many objects have a result.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.good.len() + self.missing.len() + self.damaged.len() + self.changed_source.len()
+    }
+
+    /// Returns whether no object has a result.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn forget(&mut self, number: u64) {
+        for set in [&mut self.good, &mut self.missing, &mut self.damaged, &mut self.changed_source] {
+            set.remove(number);
+        }
+        self.offsets.remove(&number);
+    }
+
+    fn add(&mut self, VerifiedObject { number, result }: VerifiedObject) {
+        self.forget(number);
+        let set = match result {
+            Verification::Good => &mut self.good,
+            Verification::Missing => &mut self.missing,
+            Verification::Damaged { offset } => {
+                if self.offsets.len() < DAMAGED_MAX {
+                    self.offsets.insert(number, offset);
+                }
+                &mut self.damaged
+            }
+            Verification::ChangedSource => &mut self.changed_source,
+        };
+        set.insert(number);
+    }
+}
+
+/// One start of the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Number of the session.
+    pub number: u32,
+    /// Wall time of its start in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Wall time of its last durable record in milliseconds since 1970. This is the end of a killed session, to the time
+    /// between two syncs.
+    pub last_unix_ms: u64,
+    /// Its end. `None` if it was killed or still runs.
+    pub end: Option<SessionEnd>,
+    /// Sums over this session.
+    pub totals: Totals,
+}
+
+/// The time between two sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Number of the session before the gap.
+    pub after_session: u32,
+    /// Wall time of its beginning in milliseconds since 1970.
+    pub from_unix_ms: u64,
+    /// Wall time of its end in milliseconds since 1970, not before the beginning.
+    pub to_unix_ms: u64,
+}
+
+/// A notable event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Wall time in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// Kind of the event.
+    pub kind: EventKind,
+    /// Description.
+    pub text: String,
+}
+
+/// Kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A stop rule or limit that differs from that of the session before.
+    RuleChanged,
+    /// Any other event.
+    Other,
+}
+
+impl FillState {
+    /// Adds a record. `unix_ms` is when it was written.
+    pub fn apply(&mut self, record: &Record, unix_ms: u64) {
+        match record {
+            Record::SessionStarted { session, unix_ms } => self.start_session(*session, *unix_ms),
+            Record::SessionEnded { session, unix_ms, reason } => self.end_session(*session, *unix_ms, reason),
+            Record::Intend { first: _, end } => self.intended_end = self.intended_end.max(*end),
+            Record::UploadCreated { number, upload_id } => self.uploads.add(*number, upload_id),
+            Record::UploadGone { number, upload_id } => self.uploads.remove(*number, upload_id),
+            Record::Acked(batch) => batch.iter().for_each(|object| self.ack(object)),
+            Record::Failed(batch) => batch.iter().for_each(|object| self.fail(object)),
+            Record::Verified(batch) => batch.iter().for_each(|object| self.verified.add(*object)),
+            Record::Deleted(batch) => batch.iter().for_each(|number| {
+                self.deleted.insert(*number);
+            }),
+            Record::RuleChanged { unix_ms, text } => self.event(*unix_ms, EventKind::RuleChanged, text),
+            Record::Event { unix_ms, text } => self.event(*unix_ms, EventKind::Other, text),
+        }
+        self.saw(unix_ms);
+    }
+
+    /// Returns the objects whose upload may have started and that are not known to be stored, in ascending order. These
+    /// include failed ones, whose last request may have reached the server.
+    pub fn in_doubt(&self) -> impl Iterator<Item = u64> {
+        self.completed.absent_below(self.intended_end)
+    }
+
+    /// Returns how many objects are in doubt.
+    #[must_use]
+    pub fn in_doubt_count(&self) -> u64 {
+        self.intended_end - self.completed.count_below(self.intended_end)
+    }
+
+    /// Returns the times between the sessions.
+    pub fn gaps(&self) -> impl Iterator<Item = Gap> {
+        self.sessions.windows(2).map(|pair| {
+            let from_unix_ms = pair[0].last_unix_ms;
+            let to_unix_ms = pair[1].started_unix_ms.max(from_unix_ms);
+            Gap { after_session: pair[0].number, from_unix_ms, to_unix_ms }
+        })
+    }
+
+    fn ack(&mut self, object: &AckedObject) {
+        let AckedObject { number, attempts, sent_bytes, file_bytes, evidence } = *object;
+        self.unintended += u64::from(number >= self.intended_end);
+        self.failed.remove(number);
+        let was_deleted = self.deleted.remove(number);
+        let upload = Totals { attempts: attempts.into(), sent_bytes, ..Totals::default() };
+        if self.completed.insert(number) {
+            let found_on_resume = u64::from(evidence == Evidence::FoundOnResume);
+            self.add(&Totals { objects: 1, file_bytes, found_on_resume, ..upload });
+        } else if was_deleted {
+            self.add(&upload);
+        } else {
+            self.duplicates += 1;
+        }
+    }
+
+    fn fail(&mut self, object: &FailedObject) {
+        let FailedObject { number, attempts, sent_bytes, class, cause } = object;
+        self.unintended += u64::from(*number >= self.intended_end);
+        if !self.completed.contains(*number) {
+            self.failed.insert(*number);
+        }
+        let kind = (class.clone(), cause.clone());
+        if self.failures.len() < FAILURE_KINDS_MAX || self.failures.contains_key(&kind) {
+            *self.failures.entry(kind).or_default() += 1;
+        } else {
+            self.other_failures += 1;
+        }
+        let attempts = (*attempts).into();
+        self.add(&Totals { attempts, sent_bytes: *sent_bytes, failed_uploads: 1, ..Totals::default() });
+    }
+
+    fn add(&mut self, more: &Totals) {
+        self.totals.add(more);
+        if let Some(session) = self.session() {
+            session.totals.add(more);
+        }
+    }
+
+    /// Returns the current session, unless it is beyond the limit.
+    fn session(&mut self) -> Option<&mut Session> {
+        if self.more_sessions > 0 { None } else { self.sessions.last_mut() }
+    }
+
+    fn start_session(&mut self, number: u32, unix_ms: u64) {
+        if self.sessions.len() >= SESSIONS_MAX {
+            self.more_sessions += 1;
+            return;
+        }
+        let totals = Totals::default();
+        self.sessions.push(Session { number, started_unix_ms: unix_ms, last_unix_ms: unix_ms, end: None, totals });
+    }
+
+    fn end_session(&mut self, number: u32, unix_ms: u64, reason: &SessionEnd) {
+        self.saw(unix_ms);
+        if let Some(session) = self.session().filter(|session| session.number == number) {
+            session.end = Some(reason.clone());
+        }
+    }
+
+    fn saw(&mut self, unix_ms: u64) {
+        if let Some(session) = self.session() {
+            session.last_unix_ms = session.last_unix_ms.max(unix_ms);
+        }
+    }
+
+    fn event(&mut self, unix_ms: u64, kind: EventKind, text: &str) {
+        if self.events.len() >= EVENTS_MAX {
+            self.more_events += 1;
+            return;
+        }
+        self.events.push(Event { unix_ms, kind, text: text.to_owned() });
+    }
+}
