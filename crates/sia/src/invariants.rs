@@ -1,0 +1,135 @@
+//! Rules of accounting, checked on samples.
+//!
+//! The study's author found each of them broken: spending that fell (Sia issue 2768), and thousands of siacoins that
+//! were in neither wallet nor contracts (2772). A gap is shown, never corrected.
+
+use crate::amount::{Hastings, SignedHastings};
+use crate::{renterd, siad};
+
+/// Returns what contracts cost beyond fees, spending and remaining funds. It should be 0. `None` if a sum is too large.
+#[must_use]
+pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> {
+    let siad::ContractTotals { total_cost, fees, storage, upload, download, remaining, .. } = *contracts;
+    let explained = Hastings::total([fees, storage, upload, download, remaining])?;
+    Some(total_cost.minus(explained))
+}
+
+/// Returns what wallet and contracts hold together, with unconfirmed payments and receipts, by which money that is on
+/// its way to a contract is counted once. `None` if the sample lacks wallet or contracts.
+#[must_use]
+pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
+    let (wallet, contracts) = (sample.wallet?, sample.contracts?);
+    let settled = wallet.confirmed.signed().checked_add(wallet.incoming.minus(wallet.outgoing))?;
+    settled.checked_add(contracts.total_cost.signed())
+}
+
+/// Returns the change of [`wealth`] between two samples. It should be 0: forming a contract moves money, and spending
+/// happens within contracts. `None` if a sample lacks wallet or contracts.
+#[must_use]
+pub fn wealth_gap(first: &siad::Sample, later: &siad::Sample) -> Option<SignedHastings> {
+    wealth(later)?.checked_sub(wealth(first)?)
+}
+
+/// A sum that can only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counter {
+    /// siad: the cost of all contracts.
+    TotalCost,
+    /// Fees of all contracts.
+    Fees,
+    /// siad: storage.
+    Storage,
+    /// Uploads.
+    Upload,
+    /// siad: downloads.
+    Download,
+    /// renterd: moved to prepaid accounts.
+    FundAccount,
+    /// renterd: deletions.
+    Deletions,
+    /// renterd: lists of sectors.
+    SectorRoots,
+}
+
+impl Counter {
+    /// Returns the name of the column in a table of samples.
+    #[must_use]
+    pub fn column(self) -> &'static str {
+        match self {
+            Self::TotalCost => "total_contract_spending",
+            Self::Fees => "contract_fee_spending",
+            Self::Storage => "storage_spending",
+            Self::Upload => "upload_spending",
+            Self::Download => "download_spending",
+            Self::FundAccount => "fund_account_spending",
+            Self::Deletions => "deletion_spending",
+            Self::SectorRoots => "sector_roots_spending",
+        }
+    }
+}
+
+/// A counter that fell from one sample to the next that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decrease {
+    /// The counter.
+    pub counter: Counter,
+    /// The value before.
+    pub from: Hastings,
+    /// The value after.
+    pub to: Hastings,
+}
+
+impl Decrease {
+    /// Returns by how much the counter fell.
+    #[must_use]
+    pub fn by(&self) -> SignedHastings {
+        self.from.minus(self.to)
+    }
+}
+
+/// Finds counters that fall. Samples without contracts are skipped, so each value is compared with the last known one.
+#[derive(Debug, Clone, Default)]
+pub struct CounterWatch {
+    last: Option<Vec<(Counter, Hastings)>>,
+}
+
+impl CounterWatch {
+    /// Takes the next sample of siad and returns the counters that fell.
+    pub fn siad(&mut self, sample: &siad::Sample) -> Vec<Decrease> {
+        let counters = sample.contracts.map(|contracts| {
+            vec![
+                (Counter::TotalCost, contracts.total_cost),
+                (Counter::Fees, contracts.fees),
+                (Counter::Storage, contracts.storage),
+                (Counter::Upload, contracts.upload),
+                (Counter::Download, contracts.download),
+            ]
+        });
+        self.next(counters)
+    }
+
+    /// Takes the next sample of renterd and returns the counters that fell.
+    pub fn renterd(&mut self, sample: &renterd::Sample) -> Vec<Decrease> {
+        let counters = sample.contracts.map(|contracts| {
+            vec![
+                (Counter::Fees, contracts.fees),
+                (Counter::Upload, contracts.spending.uploads),
+                (Counter::FundAccount, contracts.spending.fund_account),
+                (Counter::Deletions, contracts.spending.deletions),
+                (Counter::SectorRoots, contracts.spending.sector_roots),
+            ]
+        });
+        self.next(counters)
+    }
+
+    fn next(&mut self, counters: Option<Vec<(Counter, Hastings)>>) -> Vec<Decrease> {
+        let Some(counters) = counters else { return Vec::new() };
+        let last = self.last.replace(counters);
+        let pairs = last.iter().flatten().zip(self.last.iter().flatten());
+        let fell = pairs.filter(|((before, from), (after, to))| before == after && to < from);
+        fell.map(|((counter, from), (_, to))| Decrease { counter: *counter, from: *from, to: *to }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

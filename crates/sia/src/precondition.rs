@@ -1,0 +1,120 @@
+//! What keeps a renter from accepting uploads.
+
+use std::fmt;
+
+use crate::{renterd, siad};
+
+/// A condition for uploads that is not met, with how to meet it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmet {
+    /// The daemon does not have the whole chain of blocks.
+    NotSynced {
+        /// The last block it has.
+        height: u64,
+    },
+    /// The wallet has not been created.
+    NoWallet,
+    /// The wallet cannot pay.
+    WalletLocked,
+    /// The wallet has no confirmed money, and no contracts are there to use.
+    WalletEmpty,
+    /// siad has no allowance.
+    NoAllowance,
+    /// renterd's autopilot, which forms contracts, is off.
+    AutopilotOff,
+    /// There are too few contracts.
+    Contracts {
+        /// Contracts that can be uploaded to.
+        have: u64,
+        /// Contracts that are needed.
+        need: u64,
+    },
+}
+
+impl Unmet {
+    /// Returns whether waiting can be enough, because the daemon works on it.
+    #[must_use]
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::NotSynced { .. } | Self::Contracts { .. })
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSynced { height } => {
+                write!(f, "the daemon is not synced (it has block {height}): wait until it has the whole chain")
+            }
+            Self::NoWallet => f.write_str("the daemon has no wallet: create one, e.g. with `siac wallet init`"),
+            Self::WalletLocked => f.write_str("the wallet is locked: unlock it, e.g. with `siac wallet unlock`"),
+            Self::WalletEmpty => f.write_str("the wallet is empty: send siacoins to it and wait for a confirmation"),
+            Self::NoAllowance => f.write_str(
+                "no allowance is set, so no contracts are formed: set one, e.g. with `siac renter setallowance`",
+            ),
+            Self::AutopilotOff => {
+                f.write_str("the autopilot is off, so no contracts are formed: enable it in renterd's configuration")
+            }
+            Self::Contracts { have, need } => write!(
+                f,
+                "{have} of {need} contracts are formed: wait, or check the funds and that enough hosts are online"
+            ),
+        }
+    }
+}
+
+/// Returns what keeps siad from accepting uploads, if anything, in the order in which a user has to act. `need` is the
+/// number of contracts to wait for; the study waited for 50.
+#[must_use]
+pub fn unmet_of_siad(
+    consensus: &siad::Consensus,
+    wallet: &siad::Wallet,
+    renter: &siad::Renter,
+    contracts: &siad::Contracts,
+    need: u64,
+) -> Option<Unmet> {
+    let have = contracts.active.len() as u64;
+    if !consensus.synced {
+        Some(Unmet::NotSynced { height: consensus.height })
+    } else if !wallet.encrypted {
+        Some(Unmet::NoWallet)
+    } else if !wallet.unlocked {
+        Some(Unmet::WalletLocked)
+    } else if have >= need {
+        None
+    } else if wallet.confirmed.get() == 0 && have == 0 {
+        Some(Unmet::WalletEmpty)
+    } else if renter.allowance.funds.get() == 0 {
+        Some(Unmet::NoAllowance)
+    } else {
+        Some(Unmet::Contracts { have, need })
+    }
+}
+
+/// Returns what keeps renterd from accepting uploads, if anything, in the order in which a user has to act. Needed are
+/// as many good contracts as an upload has shards.
+#[must_use]
+pub fn unmet_of_renterd(
+    consensus: &renterd::Consensus,
+    wallet: &renterd::Wallet,
+    autopilot: &renterd::Autopilot,
+    contracts: &[renterd::Contract],
+    upload: &renterd::UploadSettings,
+) -> Option<Unmet> {
+    let usable = |contract: &&renterd::Contract| contract.is_active() && contract.usability.is_good();
+    let have = contracts.iter().filter(usable).count() as u64;
+    let need = upload.redundancy.total_shards;
+    if !consensus.synced {
+        Some(Unmet::NotSynced { height: consensus.block_height })
+    } else if have >= need {
+        None
+    } else if !autopilot.enabled {
+        Some(Unmet::AutopilotOff)
+    } else if wallet.confirmed.get() == 0 && have == 0 {
+        Some(Unmet::WalletEmpty)
+    } else {
+        Some(Unmet::Contracts { have, need })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The autopilot, which forms and renews contracts.
+
+use serde::Deserialize;
+
+use crate::error::ParseError;
+use crate::json;
+
+/// `GET /api/bus/autopilot`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Autopilot {
+    /// Whether it forms contracts.
+    pub enabled: bool,
+    /// The contracts that it aims for.
+    pub contracts: ContractSettings,
+}
+
+/// The contracts that the autopilot aims for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct ContractSettings {
+    /// The number of contracts.
+    pub amount: u64,
+    /// Their length, in blocks.
+    pub period: u64,
+    /// How many blocks before their end contracts are renewed.
+    #[serde(rename = "renewWindow")]
+    pub renew_window: u64,
+    /// Expected downloads per period.
+    #[serde(rename = "download")]
+    pub download_bytes: u64,
+    /// Expected uploads per period.
+    #[serde(rename = "upload")]
+    pub upload_bytes: u64,
+    /// Expected stored bytes.
+    #[serde(rename = "storage")]
+    pub storage_bytes: u64,
+    /// Whether data of deleted objects is pruned from contracts.
+    pub prune: bool,
+}
+
+impl Autopilot {
+    /// Parses the body of `GET /api/bus/autopilot`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("GET /api/bus/autopilot of renterd", body)
+    }
+}

@@ -1,0 +1,59 @@
+//! Series that renterd records itself.
+//!
+//! A request names a start, a number of intervals (at most 1000) and their length. Each interval gets at most one
+//! metric; contracts are summed up under a name of zeros.
+
+use serde::Deserialize;
+
+use crate::amount::Hastings;
+use crate::error::ParseError;
+use crate::json;
+
+/// An entry of `GET /api/bus/metric/contract`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContractMetric {
+    /// The time, in RFC 3339.
+    pub timestamp: String,
+    /// The funds that are left.
+    pub remaining_funds: Hastings,
+    /// Spent on uploads.
+    pub upload_spending: Hastings,
+    /// Moved to prepaid accounts.
+    pub fund_account_spending: Hastings,
+    /// Spent on deletions.
+    pub delete_spending: Hastings,
+    /// Spent on lists of sectors.
+    pub sector_roots_spending: Hastings,
+}
+
+/// An entry of `GET /api/bus/metric/wallet`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct WalletMetric {
+    /// The time, in RFC 3339.
+    pub timestamp: String,
+    /// What could be spent.
+    pub spendable: Hastings,
+    /// The balance in confirmed blocks.
+    pub confirmed: Hastings,
+    /// Receipts that no block had confirmed.
+    pub unconfirmed: Hastings,
+    /// Receipts that became spendable later.
+    pub immature: Hastings,
+}
+
+/// Parses the body of `GET /api/bus/metric/contract`.
+///
+/// # Errors
+/// The body is not such a list.
+pub fn contract_metrics(body: &[u8]) -> Result<Vec<ContractMetric>, ParseError> {
+    json::parse_list("GET /api/bus/metric/contract of renterd", body)
+}
+
+/// Parses the body of `GET /api/bus/metric/wallet`.
+///
+/// # Errors
+/// The body is not such a list.
+pub fn wallet_metrics(body: &[u8]) -> Result<Vec<WalletMetric>, ParseError> {
+    json::parse_list("GET /api/bus/metric/wallet of renterd", body)
+}

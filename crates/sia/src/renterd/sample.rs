@@ -1,0 +1,196 @@
+//! Samples of a renter.
+
+use std::fmt::{Display, Write};
+use std::time::Duration;
+
+use super::{ContractTotals, ObjectStats, Spending, Wallet};
+use crate::amount::{Hastings, SignedHastings};
+use crate::table::{self, Append, TableError};
+use crate::timestamp::UtcSecond;
+
+/// The columns of a table of samples. Amounts are in hastings, sizes in bytes, the latency in milliseconds.
+pub const COLUMNS: [&str; 20] = [
+    "timestamp",
+    "contract_count",
+    "total_contract_size",
+    "object_count",
+    "unfinished_object_count",
+    "total_object_bytes",
+    "total_sector_bytes",
+    "min_health",
+    "contract_fee_spending",
+    "upload_spending",
+    "fund_account_spending",
+    "deletion_spending",
+    "sector_roots_spending",
+    "total_contract_spending",
+    "remaining_contract_funds",
+    "wallet_spendable",
+    "wallet_confirmed",
+    "wallet_unconfirmed",
+    "wallet_immature",
+    "api_latency",
+];
+
+/// What a poll of contracts, objects and wallet found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// The time at the end of the poll; `None` if a table has none.
+    pub timestamp: Option<UtcSecond>,
+    /// Sums over contracts; `None` if that request failed.
+    pub contracts: Option<ContractTotals>,
+    /// Sums over objects; `None` if that request failed.
+    pub objects: Option<ObjectTotals>,
+    /// The wallet; `None` if that request failed.
+    pub wallet: Option<Wallet>,
+    /// The time that all requests took together.
+    pub api_latency_us: Option<u64>,
+}
+
+/// Sums over objects.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ObjectTotals {
+    /// The number of objects.
+    pub count: u64,
+    /// The number of open multipart uploads.
+    pub unfinished: u64,
+    /// The sum of the objects' sizes: file bytes.
+    pub object_bytes: u64,
+    /// Bytes of the slabs on hosts, with redundancy: absolute bytes.
+    pub sector_bytes: u64,
+    /// The health of the least healthy object, from 0 to 1.
+    pub min_health: f64,
+}
+
+impl From<ObjectStats> for ObjectTotals {
+    fn from(stats: ObjectStats) -> Self {
+        Self {
+            count: stats.num_objects,
+            unfinished: stats.num_unfinished_objects,
+            object_bytes: stats.objects_bytes,
+            sector_bytes: stats.sectors_bytes,
+            min_health: stats.min_health,
+        }
+    }
+}
+
+impl Sample {
+    /// Makes the sample of a poll that ended at `timestamp`.
+    #[must_use]
+    pub fn new(
+        timestamp: UtcSecond,
+        contracts: Option<ContractTotals>,
+        objects: Option<ObjectTotals>,
+        wallet: Option<Wallet>,
+        api_latency: Duration,
+    ) -> Self {
+        let api_latency_us = u64::try_from(api_latency.as_micros()).ok();
+        Self { timestamp: Some(timestamp), contracts, objects, wallet, api_latency_us }
+    }
+
+    /// Returns fees and spending together; `None` if it is not known.
+    #[must_use]
+    pub fn total_spending(&self) -> Option<Hastings> {
+        let contracts = self.contracts?;
+        contracts.fees.checked_add(contracts.spending.total()?)
+    }
+
+    /// Decides how to append samples to a table. `first` is the beginning of the file, at least 1 KiB of it, and `last`
+    /// its last byte.
+    ///
+    /// # Errors
+    /// The file is another table.
+    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+        table::append(&COLUMNS, first, last)
+    }
+
+    /// Formats the sample as a row, without the end of the line. What is not known stays blank.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let mut row = self.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
+        let mut cell = |value: Option<&dyn Display>| {
+            row.push(',');
+            if let Some(value) = value {
+                // Writing to a string cannot fail.
+                let _ = write!(row, "{value}");
+            }
+        };
+        let (contracts, objects, wallet) = (self.contracts.as_ref(), self.objects.as_ref(), self.wallet.as_ref());
+        let (total, latency) = (self.total_spending(), self.api_latency_us.map(milliseconds));
+        cell(contracts.map(|contracts| &contracts.count as _));
+        cell(contracts.map(|contracts| &contracts.size_bytes as _));
+        cell(objects.map(|objects| &objects.count as _));
+        cell(objects.map(|objects| &objects.unfinished as _));
+        cell(objects.map(|objects| &objects.object_bytes as _));
+        cell(objects.map(|objects| &objects.sector_bytes as _));
+        cell(objects.map(|objects| &objects.min_health as _));
+        cell(contracts.map(|contracts| &contracts.fees as _));
+        cell(contracts.map(|contracts| &contracts.spending.uploads as _));
+        cell(contracts.map(|contracts| &contracts.spending.fund_account as _));
+        cell(contracts.map(|contracts| &contracts.spending.deletions as _));
+        cell(contracts.map(|contracts| &contracts.spending.sector_roots as _));
+        cell(total.as_ref().map(|total| total as _));
+        cell(contracts.map(|contracts| &contracts.remaining as _));
+        cell(wallet.map(|wallet| &wallet.spendable as _));
+        cell(wallet.map(|wallet| &wallet.confirmed as _));
+        cell(wallet.map(|wallet| &wallet.unconfirmed as _));
+        cell(wallet.map(|wallet| &wallet.immature as _));
+        cell(latency.as_ref().map(|text| text as _));
+        row
+    }
+
+    /// Parses a row of a table. A group of columns counts as unknown if one of them is blank.
+    ///
+    /// # Errors
+    /// The row has another number of cells, or a cell has no value of its column.
+    pub fn parse_row(row: &str) -> Result<Self, TableError> {
+        let cells: [&str; COLUMNS.len()] = table::cells(row)?;
+        let number = |index: usize| table::cell::<u64>(COLUMNS[index], cells[index]);
+        let amount = |index: usize| table::cell::<Hastings>(COLUMNS[index], cells[index]);
+        let remaining = table::cell::<SignedHastings>(COLUMNS[14], cells[14])?;
+        let spent = [amount(9)?, amount(10)?, amount(11)?, amount(12)?];
+        let contracts = match (number(1)?, number(2)?, amount(8)?, spent, remaining) {
+            (
+                Some(count),
+                Some(size_bytes),
+                Some(fees),
+                [Some(uploads), Some(fund_account), Some(deletions), Some(sector_roots)],
+                Some(remaining),
+            ) => {
+                let spending = Spending { uploads, fund_account, deletions, sector_roots };
+                Some(ContractTotals { count, size_bytes, fees, spending, remaining })
+            }
+            _ => None,
+        };
+        let min_health = table::cell::<f64>(COLUMNS[7], cells[7])?;
+        if min_health.is_some_and(|health| !health.is_finite()) {
+            return Err(table::not_finite(COLUMNS[7], cells[7]));
+        }
+        let objects = match (number(3)?, number(4)?, number(5)?, number(6)?, min_health) {
+            (Some(count), Some(unfinished), Some(object_bytes), Some(sector_bytes), Some(min_health)) => {
+                Some(ObjectTotals { count, unfinished, object_bytes, sector_bytes, min_health })
+            }
+            _ => None,
+        };
+        let wallet = match (amount(15)?, amount(16)?, amount(17)?, amount(18)?) {
+            (Some(spendable), Some(confirmed), Some(unconfirmed), Some(immature)) => {
+                Some(Wallet { spendable, confirmed, unconfirmed, immature })
+            }
+            _ => None,
+        };
+        let timestamp = table::cell(COLUMNS[0], cells[0])?;
+        Ok(Self { timestamp, contracts, objects, wallet, api_latency_us: microseconds(cells[19])? })
+    }
+}
+
+/// Formats microseconds as milliseconds.
+fn milliseconds(microseconds: u64) -> String {
+    format!("{}.{:03}", microseconds / 1000, microseconds % 1000)
+}
+
+/// Parses milliseconds with three decimals; `None` if the cell is blank.
+fn microseconds(text: &str) -> Result<Option<u64>, TableError> {
+    let valid = text.is_empty() || text.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 3);
+    let digits = if valid { text.replacen('.', "", 1) } else { "with three decimals".to_owned() };
+    table::cell(COLUMNS[19], &digits)
+}

@@ -1,0 +1,122 @@
+//! Multipart uploads.
+
+use serde::Deserialize;
+
+use crate::error::ParseError;
+use crate::json;
+
+/// The most parts of one response.
+const PARTS_MAX: usize = 10_000;
+
+/// `POST /api/bus/multipart/create`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CreatedUpload {
+    /// The upload's name.
+    #[serde(rename = "uploadID")]
+    pub upload_id: String,
+}
+
+impl CreatedUpload {
+    /// Parses the body of `POST /api/bus/multipart/create`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("POST /api/bus/multipart/create of renterd", body)
+    }
+}
+
+/// `POST /api/bus/multipart/complete`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CompletedUpload {
+    /// The object's entity tag.
+    #[serde(rename = "eTag")]
+    pub e_tag: String,
+}
+
+impl CompletedUpload {
+    /// Parses the body of `POST /api/bus/multipart/complete`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("POST /api/bus/multipart/complete of renterd", body)
+    }
+}
+
+/// `POST /api/bus/multipart/listparts`: a page of the parts of an upload.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parts {
+    /// Whether there are more.
+    pub has_more: bool,
+    /// The `partNumberMarker` of the next page.
+    pub next_marker: u64,
+    /// The parts, by number.
+    #[serde(deserialize_with = "json::list::<_, _, PARTS_MAX>")]
+    pub parts: Vec<Part>,
+}
+
+/// A part of an upload.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// The part's number, from 1 on.
+    pub part_number: u64,
+    /// MD5 of its content.
+    pub e_tag: String,
+    /// Its size.
+    #[serde(rename = "size")]
+    pub bytes: u64,
+}
+
+impl Parts {
+    /// Parses the body of `POST /api/bus/multipart/listparts`. An unknown upload has no parts.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("POST /api/bus/multipart/listparts of renterd", body)
+    }
+}
+
+/// `POST /api/bus/multipart/listuploads`: a page of open uploads.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenUploads {
+    /// Whether there are more.
+    pub has_more: bool,
+    /// The `keyMarker` of the next page.
+    pub next_marker: String,
+    /// The `uploadIDMarker` of the next page.
+    #[serde(rename = "nextUploadIDMarker")]
+    pub next_upload_id_marker: String,
+    /// The uploads, by key.
+    #[serde(deserialize_with = "json::list::<_, _, { json::ENTRIES_MAX }>")]
+    pub uploads: Vec<OpenUpload>,
+}
+
+/// An open upload.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenUpload {
+    /// The bucket of the object.
+    pub bucket: String,
+    /// The name of the object.
+    pub key: String,
+    /// The upload's name.
+    #[serde(rename = "uploadID")]
+    pub upload_id: String,
+    /// When the upload was created.
+    pub created_at: String,
+}
+
+impl OpenUploads {
+    /// Parses the body of `POST /api/bus/multipart/listuploads`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("POST /api/bus/multipart/listuploads of renterd", body)
+    }
+}

@@ -1,0 +1,67 @@
+//! How siad cuts files: into chunks, and each chunk into pieces of one sector, on as many hosts.
+
+use std::num::NonZeroU64;
+
+/// The bytes of a sector, the unit that hosts store.
+pub const SECTOR_BYTES: u64 = 1 << 22;
+/// The bytes of a file in a sector. Encryption takes the rest.
+pub const PIECE_BYTES: u64 = SECTOR_BYTES - 28;
+/// Pieces that restore a chunk, unless an upload asks for others.
+pub const DATA_PIECES: u64 = 10;
+/// Further pieces of a chunk, unless an upload asks for others.
+pub const PARITY_PIECES: u64 = 20;
+/// The bytes of a file in a chunk of [`DATA_PIECES`] pieces.
+pub const CHUNK_BYTES: u64 = DATA_PIECES * PIECE_BYTES;
+
+/// The number of pieces of each chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redundancy {
+    /// Pieces that restore the chunk.
+    pub data: NonZeroU64,
+    /// Further pieces.
+    pub parity: u64,
+}
+
+impl Default for Redundancy {
+    /// Returns siad's own: 10 data and 20 parity pieces.
+    fn default() -> Self {
+        Self { data: NonZeroU64::new(DATA_PIECES).unwrap_or(NonZeroU64::MIN), parity: PARITY_PIECES }
+    }
+}
+
+impl Redundancy {
+    /// Returns the chunks of a file. An empty file has one as well.
+    #[must_use]
+    pub fn chunks(self, file_bytes: u64) -> u64 {
+        file_bytes.div_ceil(self.data.get().saturating_mul(PIECE_BYTES)).max(1)
+    }
+
+    /// Returns the bytes that hosts store for a file, with padding and redundancy.
+    #[must_use]
+    pub fn absolute_bytes(self, file_bytes: u64) -> u64 {
+        let pieces = self.data.get().saturating_add(self.parity);
+        self.chunks(file_bytes).saturating_mul(pieces).saturating_mul(SECTOR_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_has_the_size_of_the_study() {
+        assert_eq!(CHUNK_BYTES, 41_942_760);
+    }
+
+    #[test]
+    fn every_file_fills_whole_chunks() {
+        let usual = Redundancy::default();
+        for (file_bytes, chunks) in [(0, 1), (1, 1), (CHUNK_BYTES, 1), (CHUNK_BYTES + 1, 2), (500_000_000, 12)] {
+            assert_eq!(usual.chunks(file_bytes), chunks, "{file_bytes}");
+            assert_eq!(usual.absolute_bytes(file_bytes), chunks * 30 * SECTOR_BYTES);
+        }
+        // The study's best case as its author wished for: 20 GiB files of 512 chunks each.
+        assert_eq!(usual.chunks(21_474_693_120), 512);
+        assert_eq!(usual.absolute_bytes(u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,164 @@
+//! Files of a renter, and their sums.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+
+use crate::error::ParseError;
+use crate::json;
+
+/// The most files of one response.
+pub const FILES_MAX: usize = 1_000_000;
+
+/// A file of a renter.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct FileInfo<'a> {
+    /// The file's name at siad.
+    #[serde(borrow)]
+    pub siapath: Cow<'a, str>,
+    /// The file's size.
+    #[serde(rename = "filesize")]
+    pub bytes: u64,
+    /// Whether the file can be downloaded: each of its chunks has enough pieces.
+    #[serde(default)]
+    pub available: bool,
+    /// Pieces of the least redundant chunk per data piece; -1 for an empty file.
+    #[serde(default)]
+    pub redundancy: f64,
+    /// Bytes that hosts store, with padding and redundancy.
+    #[serde(rename = "uploadedbytes")]
+    pub uploaded_bytes: u64,
+    /// The share of these bytes that is stored, in percent. Files can be available long before 100.
+    #[serde(rename = "uploadprogress")]
+    pub progress_percent: f64,
+}
+
+/// The names of a renter's files, sorted, with what resuming needs to know.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Files {
+    /// Each file, by name.
+    pub files: Vec<FileInfo<'static>>,
+}
+
+/// Sums over files.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FileTotals {
+    /// The number of files.
+    pub count: u64,
+    /// Files whose upload has not reached 100 %.
+    pub in_progress: u64,
+    /// The sum of sizes times progress. Progress includes redundancy, so it is too low for files in progress.
+    pub file_bytes: f64,
+    /// Bytes that hosts store, with padding and redundancy.
+    pub uploaded_bytes: u64,
+}
+
+const REQUEST: &str = "GET /renter/files of siad";
+
+impl Files {
+    /// Parses the body of `GET /renter/files`. siad lists files in no order.
+    ///
+    /// # Errors
+    /// The body is not such a document, or has more than [`FILES_MAX`] files.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        let mut files = Vec::new();
+        for_each(body, &mut |file| files.push(file.into_owned()))?;
+        files.sort_by(|a, b| a.siapath.cmp(&b.siapath));
+        Ok(Self { files })
+    }
+
+    /// Returns the file with this name.
+    #[must_use]
+    pub fn get(&self, siapath: &str) -> Option<&FileInfo<'static>> {
+        let found = self.files.binary_search_by(|file| file.siapath.as_ref().cmp(siapath));
+        found.ok().and_then(|index| self.files.get(index))
+    }
+}
+
+impl FileInfo<'_> {
+    /// Returns whether the upload has not reached 100 %.
+    #[must_use]
+    pub fn is_in_progress(&self) -> bool {
+        self.progress_percent < 100.0
+    }
+
+    fn into_owned(self) -> FileInfo<'static> {
+        FileInfo { siapath: Cow::Owned(self.siapath.into_owned()), ..self }
+    }
+}
+
+impl FileTotals {
+    /// Sums up the body of `GET /renter/files`, without keeping the files.
+    ///
+    /// # Errors
+    /// The body is not such a document, or has more than [`FILES_MAX`] files.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        let mut totals = Self::default();
+        for_each(body, &mut |file| totals.add(&file))?;
+        Ok(totals)
+    }
+
+    /// Adds a file. The order of additions, and of the operations within, is that of the study's collector.
+    pub fn add(&mut self, file: &FileInfo<'_>) {
+        self.count += 1;
+        self.file_bytes += file.bytes as f64 * (file.progress_percent / 100.0);
+        self.uploaded_bytes = self.uploaded_bytes.saturating_add(file.uploaded_bytes);
+        self.in_progress += u64::from(file.is_in_progress());
+    }
+}
+
+/// Calls `take` with each file of a body, in its order.
+fn for_each<'de>(body: &'de [u8], take: &mut dyn FnMut(FileInfo<'de>)) -> Result<(), ParseError> {
+    json::parse_seed(REQUEST, body, Document { take })
+}
+
+/// The document `{"files": […]}`.
+struct Document<'a, 'de> {
+    take: &'a mut dyn FnMut(FileInfo<'de>),
+}
+
+impl<'de> DeserializeSeed<'de> for Document<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `files`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut found = false;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if key == "files" {
+                if found {
+                    return Err(A::Error::duplicate_field("files"));
+                }
+                found = true;
+                map.next_value_seed(List { take: self.take })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        if found { Ok(()) } else { Err(A::Error::missing_field("files")) }
+    }
+}
+
+struct List<'a, 'de> {
+    take: &'a mut dyn FnMut(FileInfo<'de>),
+}
+
+impl<'de> DeserializeSeed<'de> for List<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        json::each(deserializer, FILES_MAX, self.take)
+    }
+}

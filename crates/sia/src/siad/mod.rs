@@ -1,0 +1,80 @@
+//! siad's API, versions 1.3.1 (of the study) to 1.3.7.
+
+mod chunk;
+mod contracts;
+mod files;
+mod renter;
+mod sample;
+
+use serde::Deserialize;
+
+pub use chunk::{CHUNK_BYTES, DATA_PIECES, PARITY_PIECES, PIECE_BYTES, Redundancy, SECTOR_BYTES};
+pub use contracts::{Contract, ContractTotals, Contracts};
+pub use files::{FILES_MAX, FileInfo, FileTotals, Files};
+pub use renter::{Allowance, ContractSpending, FinancialMetrics, Prices, Renter};
+pub use sample::{COLUMNS, Sample, WalletTotals};
+
+use crate::amount::Hastings;
+use crate::error::{ParseError, one_line};
+use crate::json;
+
+/// `GET /consensus`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Consensus {
+    /// Whether the daemon has the whole chain of blocks.
+    pub synced: bool,
+    /// The number of the last block it has.
+    pub height: u64,
+}
+
+impl Consensus {
+    /// Parses the body of `GET /consensus`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("GET /consensus of siad", body)
+    }
+}
+
+/// `GET /wallet`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Wallet {
+    /// Whether the wallet was created.
+    pub encrypted: bool,
+    /// Whether the wallet can pay.
+    pub unlocked: bool,
+    /// The balance in confirmed blocks.
+    #[serde(rename = "confirmedsiacoinbalance")]
+    pub confirmed: Hastings,
+    /// Payments that no block has confirmed, change included.
+    #[serde(rename = "unconfirmedoutgoingsiacoins")]
+    pub outgoing: Hastings,
+    /// Receipts that no block has confirmed, change included.
+    #[serde(rename = "unconfirmedincomingsiacoins")]
+    pub incoming: Hastings,
+}
+
+impl Wallet {
+    /// Parses the body of `GET /wallet`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("GET /wallet of siad", body)
+    }
+}
+
+/// Returns the message of a failed request. Every failure has a body like `{"message":"…"}`.
+#[must_use]
+pub fn error_message(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Failure {
+        message: String,
+    }
+    let failure: Failure = serde_json::from_slice(body).ok()?;
+    Some(one_line(failure.message.trim_end()))
+}
+
+#[cfg(test)]
+mod tests;

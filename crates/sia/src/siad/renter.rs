@@ -1,0 +1,124 @@
+//! The renter's settings, its own accounting, and estimates of prices.
+
+use serde::Deserialize;
+
+use crate::amount::Hastings;
+use crate::error::ParseError;
+use crate::json;
+
+/// `GET /renter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Renter {
+    /// What the renter may spend.
+    pub allowance: Allowance,
+    /// What the renter has spent in the current period, by its own accounting.
+    pub spending: FinancialMetrics,
+}
+
+/// What a renter may spend. Without one it forms no contracts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Allowance {
+    /// The funds for one period.
+    pub funds: Hastings,
+    /// The number of hosts to form contracts with.
+    pub hosts: u64,
+    /// The length of contracts, in blocks.
+    pub period: u64,
+    /// How many blocks before their end contracts are renewed.
+    #[serde(rename = "renewwindow")]
+    pub renew_window: u64,
+}
+
+/// The renter's own accounting of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinancialMetrics {
+    /// Until 1.3.2: spent on contracts in total (`contractspending`). Later: their fees (`contractfees`).
+    pub contracts: ContractSpending,
+    /// Spent on downloads.
+    pub download: Hastings,
+    /// Spent on storage.
+    pub storage: Hastings,
+    /// Spent on uploads.
+    pub upload: Hastings,
+    /// Funds of the allowance that are not spent.
+    pub unspent: Hastings,
+}
+
+/// What a version reports as spent on contracts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContractSpending {
+    /// Everything that was put into contracts.
+    Total(Hastings),
+    /// Fees only.
+    Fees(Hastings),
+}
+
+/// `GET /renter/prices`: estimates for 1 TB at the usual redundancy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Prices {
+    /// For downloading 1 TB.
+    #[serde(rename = "downloadterabyte")]
+    pub download_tb: Hastings,
+    /// For forming the contracts of a period.
+    #[serde(rename = "formcontracts")]
+    pub form_contracts: Hastings,
+    /// For storing 1 TB for a month.
+    #[serde(rename = "storageterabytemonth")]
+    pub storage_tb_month: Hastings,
+    /// For uploading 1 TB.
+    #[serde(rename = "uploadterabyte")]
+    pub upload_tb: Hastings,
+}
+
+impl Prices {
+    /// Parses the body of `GET /renter/prices`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        json::parse("GET /renter/prices of siad", body)
+    }
+}
+
+impl Renter {
+    /// Parses the body of `GET /renter`.
+    ///
+    /// # Errors
+    /// The body is not such a document.
+    pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
+        const REQUEST: &str = "GET /renter of siad";
+        let wire: Wire = json::parse(REQUEST, body)?;
+        let metrics = wire.financialmetrics;
+        let contracts = match (metrics.contractfees, metrics.contractspending) {
+            (Some(fees), _) => ContractSpending::Fees(fees),
+            (None, Some(total)) => ContractSpending::Total(total),
+            (None, None) => {
+                return Err(ParseError::new(REQUEST, "at financialmetrics: missing field `contractfees`"));
+            }
+        };
+        let WireMetrics { downloadspending: download, storagespending: storage, uploadspending: upload, .. } = metrics;
+        let spending = FinancialMetrics { contracts, download, storage, upload, unspent: metrics.unspent };
+        Ok(Self { allowance: wire.settings.allowance, spending })
+    }
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    settings: Settings,
+    financialmetrics: WireMetrics,
+}
+
+#[derive(Deserialize)]
+struct Settings {
+    allowance: Allowance,
+}
+
+#[derive(Deserialize)]
+struct WireMetrics {
+    contractfees: Option<Hastings>,
+    contractspending: Option<Hastings>,
+    downloadspending: Hastings,
+    storagespending: Hastings,
+    uploadspending: Hastings,
+    unspent: Hastings,
+}
