@@ -1,6 +1,6 @@
 //! `plimsoll collect`, and collectors during a run, against real systems.
 
-use crate::support::{Nginx, Setup, Sshd, TestDir, respond, shared_cores};
+use crate::support::{Nginx, Setup, Sshd, TestDir, respond, shared_cores, wait_for};
 use std::fs;
 
 /// Returns the cells of a CSV file, without the header's.
@@ -128,6 +128,18 @@ fn failures_are_reported_once_and_mistakes_teach() {
         ended.expect(2);
         assert!(ended.stderr.contains(message), "{words:?}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn an_interrupt_ends_the_command_and_keeps_the_table() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let running = place.start(["collect", "--host", "--every", "60s", "-o", "host.csv"]);
+    let text = || fs::read_to_string(place.path("host.csv")).ok();
+    wait_for("row", || text().filter(|text| text.lines().count() == 2));
+    running.signal("INT");
+    running.end().expect(130);
+    assert_eq!(text().unwrap().lines().count(), 2);
 }
 
 #[test]

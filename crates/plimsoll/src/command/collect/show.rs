@@ -3,7 +3,7 @@
 use crate::console;
 use crate::failure::Failure;
 use collect::poll::Poller;
-use measure::series::Poll;
+use measure::series::{Poll, PollFailure};
 use report::escape::bounded;
 use std::fmt::Write;
 use store::Utc;
@@ -46,7 +46,7 @@ impl Shown {
     fn changes(&mut self, poll: &Poll) -> Vec<String> {
         let mut lines = Vec::new();
         for ((name, before), source) in self.sources.iter().zip(&mut self.failing).zip(&poll.sources) {
-            let now = source.failure.as_ref().map(|failure| failure.about());
+            let now = source.failure.as_ref().map(PollFailure::about);
             match (&now, &before) {
                 (Some(why), _) if now != *before => lines.push(format!("{name}: {why}; its values stay blank")),
                 (None, Some(_)) => lines.push(format!("{name}: works again")),
@@ -76,7 +76,7 @@ impl Shown {
 mod tests {
     use super::*;
     use measure::Instant;
-    use measure::series::{FailureClass, Number, PollFailure, SourcePoll};
+    use measure::series::{FailureClass, Number, SourcePoll};
 
     fn poll(value: Option<u64>) -> Poll {
         let failure = value.is_none().then(|| PollFailure::new(FailureClass::Connect, "refused"));
