@@ -62,6 +62,8 @@ export function shown(unit: Unit, value: number): string {
       return `${digits(value, 4)}/s`;
     case "bytes":
       return `${bytes(value)}/s`;
+    case "size":
+      return bytes(value);
     case "count":
       return decimal(value, Number.isInteger(value) ? 0 : 1);
     case "time":
@@ -87,6 +89,8 @@ export function tick(unit: Unit, value: number): string {
     }
     case "bytes":
       return short(BYTES).join(" ") + "/s";
+    case "size":
+      return short(BYTES).join(" ");
     case "time":
       return short(TIMES).join(" ");
     case "share":

@@ -127,9 +127,9 @@ export interface Bracket {
 }
 
 /** A unit: operations per second, bytes per second, a count, nanoseconds, a share of 1, or a multiple of another value. */
-export type Unit = "rate" | "bytes" | "count" | "time" | "share" | "ratio";
+export type Unit = "rate" | "bytes" | "size" | "count" | "time" | "share" | "ratio";
 
-export type Role = "main" | "secondary" | "third" | "failed";
+export type Role = "main" | "secondary" | "third" | "failed" | "line-0" | "line-1" | "line-2" | "line-3" | "line-4" | "line-5";
 
 export type Values = (number | null)[];
 

@@ -5,7 +5,7 @@ import { positions, valueRange } from "../src/charts/points";
 import { letter } from "../src/charts/shapes";
 import { LINES } from "../src/charts/theme";
 import { sharedRange } from "../src/group";
-import type { Chart, Mark, PointsPlot } from "../src/model";
+import type { Chart, Mark, PointsPlot } from "../src/report_data";
 
 const mark = (x: number, y: number | null): Mark => ({ x, y, range: null, shape: "plain" });
 

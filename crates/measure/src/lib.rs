@@ -7,7 +7,8 @@
 //!
 //! The modules, in the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per thread)
 //! → [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
-//! [`objective`] and [`result`]. [`values`], [`units`], [`time`] and [`statistics`] serve all of them.
+//! [`objective`] and [`result`]. [`values`], [`units`], [`time`] and [`statistics`] serve all of them. [`series`] holds
+//! values that are polled next to a run.
 //!
 //! ```
 //! use measure::{Distribution, Quantile};
@@ -28,6 +29,7 @@ pub mod objective;
 pub mod recorder;
 pub mod result;
 pub mod sample;
+pub mod series;
 pub mod statistics;
 pub mod stats;
 pub mod summary;

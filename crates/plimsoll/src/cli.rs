@@ -2,7 +2,8 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    cleanup, compare, demo, doctor, export, generate, merge, owners, prepare, redirects, report, run, schema, serve,
+    cleanup, collect, compare, demo, doctor, export, generate, merge, owners, prepare, redirects, report, run, schema,
+    serve,
 };
 use crate::failure::Failure;
 use crate::usage_errors;
@@ -40,6 +41,8 @@ pub enum Command {
     Owners(Box<owners::Args>),
     /// Measures the cost of redirects: reads the same objects through one server and from their owners.
     Redirects(Box<redirects::Args>),
+    /// Polls metrics of systems, hosts and processes, to a table or a series.
+    Collect(Box<collect::Args>),
     /// Serves files and blackhole objects, with optional delays, stalls and faults.
     Serve(Box<serve::Args>),
     /// Prints the report of a saved run, which may still be in progress or have been interrupted.
@@ -76,6 +79,7 @@ impl Command {
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),
+            Self::Collect(args) => collect::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Compare(args) => compare::run(&args),

@@ -4,6 +4,7 @@
 //! [`execute`] runs a plan and records its results. [`saved`] reads and shows saved runs.
 
 mod cli;
+mod collectors;
 mod command;
 mod console;
 mod credentials;

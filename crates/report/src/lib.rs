@@ -10,6 +10,7 @@
 //! are enough samples).
 
 pub mod ci;
+mod collected;
 pub mod compare;
 mod compared_metrics;
 pub mod escape;

@@ -38,6 +38,15 @@ pub enum StoreErrorKind {
         /// The supported format.
         readable: u32,
     },
+    /// The series to which a collector would append has other columns.
+    #[error("has other columns: collect the same columns, or choose another directory")]
+    OtherColumns,
+    /// The file is damaged, so nothing is appended to it.
+    #[error("is damaged ({about}): choose another directory")]
+    Damaged {
+        /// The damage, as a noun phrase.
+        about: &'static str,
+    },
     /// A record is larger than readers accept.
     #[error("a record of {bytes} bytes is above the limit of {limit} bytes")]
     TooLarge {

@@ -87,8 +87,7 @@ impl FrameWriter {
         self.medium.sync()
     }
 
-    /// Sets the length of existing content, for tests that replace the medium.
-    #[cfg(test)]
+    /// Sets the length of existing content, to which frames are appended.
     pub(crate) fn set_len(&mut self, len: u64) {
         self.len = len;
     }

@@ -8,11 +8,13 @@
 //! runs/20261121-023000-localhost_8080/
 //!   records.jsonl.zst   {"begin":…} {"interval":…} … {"end":…}
 //!   ops.jsonl.zst       every operation, with --log-ops
+//!   collected.zst       values that were polled during the run, with --collect
 //!   damaged.jsonl       objects with wrong or missing content, if any
 //!   study.jsonl         in the directory of a study: the cell, target and repeat of each run below it
 //!   reserve             space for the end record on a full disk, removed at the end of the run
 //! ```
 
+mod collected;
 mod damaged_objects;
 pub mod directory_name;
 mod error;
@@ -27,6 +29,10 @@ mod saved_run;
 mod study_log;
 mod utc;
 
+pub use collected::{
+    COLLECTED_FILE, Collected, CollectedBegin, CollectedRecord, CollectedTail, CollectedWriter, SOURCES_MAX,
+    for_each_collected, read_collected,
+};
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};

@@ -1,5 +1,6 @@
 //! A saved run, folded into a summary and one short point per interval.
 
+use crate::collected::Collected;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::Damage;
 use crate::record::{Begin, End, EndReason, Record};
@@ -83,6 +84,8 @@ pub struct SavedRun {
     pub points: Vec<Point>,
     /// Response times of successful operations by the time at which they ended.
     pub heat: HeatMap,
+    /// Values that were polled during the run. Only runs that are read from their directory have them.
+    pub collected: Option<Collected>,
     /// The end of the run. `None` while it is in progress and after a crash.
     pub end: Option<End>,
     /// Size of an incomplete last frame, which was ignored.
@@ -108,7 +111,8 @@ impl SavedRun {
     pub fn read_with(dir: &Path, look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
         let path = dir.join(RECORDS_FILE);
         let file = open(dir, &path)?;
-        Self::fold(file, look).map_err(|kind| StoreError::new(&path, kind))
+        let run = Self::fold(file, look).map_err(|kind| StoreError::new(&path, kind))?;
+        Ok(Self { collected: Collected::read(dir)?, ..run })
     }
 
     /// Reads a run from the bytes of its records file.
@@ -175,7 +179,16 @@ impl SavedRun {
 
     fn new(begin: Begin) -> Self {
         let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
-        Self { begin, summary, points: Vec::new(), heat: HeatMap::default(), end: None, torn_bytes: 0, damage: None }
+        Self {
+            begin,
+            summary,
+            points: Vec::new(),
+            heat: HeatMap::default(),
+            collected: None,
+            end: None,
+            torn_bytes: 0,
+            damage: None,
+        }
     }
 
     fn add(&mut self, interval: &Interval) {

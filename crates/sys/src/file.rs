@@ -1,9 +1,11 @@
-//! File operations: sending without copying, files in memory, preallocation.
+//! File operations: sending without copying, files in memory, preallocation, space of a file system.
 
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::kernel_call::{check, check_size, own};
 use crate::socket::Socket;
@@ -35,6 +37,26 @@ pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
     check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) })?;
     Ok(())
+}
+
+/// The space of a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// Total size in bytes.
+    pub total_bytes: u64,
+    /// Free space in bytes that programs without privileges can use.
+    pub available_bytes: u64,
+}
+
+/// Returns the space of the file system that contains `path`.
+pub fn disk_space(path: &Path) -> io::Result<DiskSpace> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: all-zero bytes are a valid `statvfs`.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `path` is a C string that lives during the call, and `found` is valid for writing.
+    check(unsafe { libc::statvfs(path.as_ptr(), &raw mut found) })?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Ok(DiskSpace { total_bytes: bytes(found.f_blocks), available_bytes: bytes(found.f_bavail) })
 }
 
 fn file_offset(bytes: u64) -> io::Result<libc::off_t> {
@@ -79,5 +101,13 @@ mod tests {
         assert_eq!(file.metadata().unwrap().len(), 10_000);
         assert_eq!(preallocate(&file, u64::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert!(memory_file("a\0b", b"").is_err());
+    }
+
+    #[test]
+    fn the_space_of_a_file_system_is_known() {
+        let root = disk_space(Path::new("/")).unwrap();
+        assert!(root.total_bytes > 1 << 20 && root.available_bytes <= root.total_bytes, "{root:?}");
+        assert_eq!(disk_space(Path::new("/no such path")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(disk_space(Path::new("a\0b")).is_err());
     }
 }

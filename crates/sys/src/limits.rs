@@ -75,6 +75,23 @@ pub fn peak_memory_bytes() -> io::Result<u64> {
     kibibytes.map(|number| number.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
+/// Returns the size of a page of memory in bytes.
+pub fn page_bytes() -> u64 {
+    system_value(libc::_SC_PAGESIZE)
+}
+
+/// Returns how many ticks a second has, in the kernel's reports of CPU time.
+pub fn ticks_per_second() -> u64 {
+    system_value(libc::_SC_CLK_TCK)
+}
+
+/// Returns a value that every Linux system has.
+fn system_value(name: libc::c_int) -> u64 {
+    // SAFETY: the call takes a number.
+    let value = unsafe { libc::sysconf(name) };
+    u64::try_from(value).unwrap_or(0)
+}
+
 /// Returns the kernel's ID of the calling thread.
 pub fn thread_id() -> i32 {
     // SAFETY: the call takes nothing and cannot fail.

@@ -1,6 +1,7 @@
 //! The commands, one module for each.
 
 pub mod cleanup;
+pub mod collect;
 pub mod compare;
 pub mod demo;
 pub mod doctor;

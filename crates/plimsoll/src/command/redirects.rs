@@ -203,6 +203,8 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         abort: Vec::new(),
         monitor: None,
         probe: None,
+        collect: Vec::new(),
+        collect_every: Duration::from_secs(1),
     };
     execute::run(plan, &output)
 }

@@ -16,6 +16,7 @@ pub use options::RunOptions;
 pub use prepare::{own_descriptors, prepare};
 pub use written_objects::{forget_written, written};
 
+use crate::collectors::Collecting;
 use crate::console;
 use crate::failure::{Exit, Failure};
 use crate::progress::LiveLine;
@@ -90,6 +91,7 @@ fn run_in(
     options: &RunOptions,
     directory: &Path,
 ) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
+    let poller = Collecting::prepare(&options.collect, options.collect_every)?;
     let begin = description::begin(plan, options, saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
@@ -101,6 +103,11 @@ fn run_in(
     let live = LiveLine::new(options.live && options.format != OutputFormat::None);
     let cpu_before = sys::clock::process_cpu_time();
     let mut recording = Recording::new(plan, options, directory, (writer, log), live);
+    // The clock of the run starts a moment later, which does not matter next to the time between two polls.
+    let collecting = match poller {
+        Some(poller) => Some(Collecting::start(poller, options.collect_every, directory)?),
+        None => None,
+    };
     let begun = std::time::Instant::now();
     let ran = written_objects::make_load(plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
@@ -108,6 +115,9 @@ fn run_in(
         // Save what was measured so far nevertheless.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
+    if let Some(collecting) = collecting {
+        collecting.end();
+    }
     let reason = match &failed {
         Some(error) => EndReason::Failed { detail: error.to_string() },
         None => run_end::reason(&control, &recording),

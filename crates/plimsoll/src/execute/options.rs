@@ -1,5 +1,6 @@
 //! The options of a run that are not part of its plan.
 
+use crate::collectors::Collect;
 use crate::saved::OutputFormat;
 use measure::Objective;
 use std::path::PathBuf;
@@ -27,4 +28,8 @@ pub struct RunOptions {
     pub monitor: Option<ObjectiveMonitor>,
     /// Length of each probe after the run; `None` if there are no probes.
     pub probe: Option<Duration>,
+    /// What is polled during the run.
+    pub collect: Vec<Collect>,
+    /// Time between two polls.
+    pub collect_every: Duration,
 }

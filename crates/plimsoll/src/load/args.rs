@@ -1,6 +1,7 @@
 //! The flags of all commands that make load, grouped by topic.
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
+use crate::collectors::Collect;
 use crate::saved::OutputFormat;
 use clap::ArgAction;
 use measure::Objective;
@@ -284,6 +285,20 @@ pub struct Output {
     /// Save a record of every operation.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub log_ops: bool,
+    /// Poll metrics during the run, for charts next to the load: SET=URL, host, ssh=HOST, process=NAME or
+    /// probe=HOST:PORT. See `plimsoll collect --help`.
+    #[arg(long, value_name = "WHAT", help_heading = "Checks and results", hide_short_help = true)]
+    pub collect: Vec<Collect>,
+    /// Time between two polls of --collect.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = timeout,
+        default_value = "1s",
+        help_heading = "Checks and results",
+        hide_short_help = true
+    )]
+    pub collect_every: Duration,
     /// Do not show the live line.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub quiet: bool,

@@ -126,6 +126,8 @@ pub fn run_options(args: &Args) -> RunOptions {
         abort: args.checks.abort_when.clone(),
         monitor: None,
         probe: args.load.probe,
+        collect: output.collect.clone(),
+        collect_every: output.collect_every,
     }
 }
 

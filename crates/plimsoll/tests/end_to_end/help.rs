@@ -2,7 +2,7 @@
 
 use crate::support::TestDir;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "demo",
     "get",
     "put",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 19] = [
     "redirects",
     "line",
     "run",
+    "collect",
     "serve",
     "report",
     "compare",
@@ -47,7 +48,7 @@ fn every_flag_is_explained() {
     let pages = COMMANDS.iter().flat_map(|command| [vec![*command, "--help"], vec![*command, "--help-all"]]);
     let mut flags = 0;
     for words in pages.filter(|words| {
-        words[1] != "--help-all" || ["get", "put", "mix", "prepare", "cleanup", "serve"].contains(&words[0])
+        words[1] != "--help-all" || ["get", "put", "mix", "prepare", "cleanup", "collect", "serve"].contains(&words[0])
     }) {
         let ended = place.run(&words);
         ended.expect(0);

@@ -8,6 +8,7 @@ mod bad_input;
 mod bad_run_directory;
 mod batches;
 mod ci;
+mod collect;
 mod compare;
 mod counts;
 mod dialects;

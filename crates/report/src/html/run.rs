@@ -1,6 +1,6 @@
 //! The HTML report of a run.
 
-use super::charts::{heat_map, percentile_curve, time_series};
+use super::charts::{collected, heat_map, percentile_curve, time_series};
 use super::script_data::{Chart, Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
@@ -17,7 +17,9 @@ use store::SavedRun;
 /// Returns the report of a run.
 pub fn document(run: &SavedRun) -> Document {
     let (times, over_time) = time_series::of(run);
-    let charts: Vec<Chart> = percentile_curve::of(run).into_iter().chain(over_time).chain(heat_map::of(run)).collect();
+    let collected = collected::of(run, &times);
+    let charts = percentile_curve::of(run).into_iter().chain(over_time).chain(heat_map::of(run)).chain(collected);
+    let charts: Vec<Chart> = charts.collect();
     let mut sections = sections::of(text::section_blocks(run));
     sections.extend(sections::settings(run, "Settings"));
     let overview = Overview::of(run);

@@ -1,4 +1,4 @@
-//! The JSON that the script of an HTML report reads. It must match `ui/src/model.ts`, so change the two together.
+//! The JSON that the script of an HTML report reads. It must match `ui/src/report_data.ts`, so change the two together.
 
 use measure::ResultWord;
 use serde::Serialize;
@@ -264,6 +264,8 @@ pub enum Unit {
     Rate,
     /// Bytes per second.
     Bytes,
+    /// Bytes.
+    Size,
     /// A count.
     Count,
     /// Nanoseconds.
@@ -286,6 +288,24 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
+    /// One of several lines that have no role, with the first color.
+    #[serde(rename = "line-0")]
+    Line0,
+    /// The second color.
+    #[serde(rename = "line-1")]
+    Line1,
+    /// The third color.
+    #[serde(rename = "line-2")]
+    Line2,
+    /// The fourth color.
+    #[serde(rename = "line-3")]
+    Line3,
+    /// The fifth color.
+    #[serde(rename = "line-4")]
+    Line4,
+    /// The sixth color.
+    #[serde(rename = "line-5")]
+    Line5,
 }
 
 /// A line of a chart.

@@ -37,7 +37,7 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
 }
 
 /// The sections with metrics, in order.
-const METRICS: [fn(&mut Page, &SavedRun); 10] = [
+const METRICS: [fn(&mut Page, &SavedRun); 11] = [
     sections::operations::write,
     sections::kinds::write,
     sections::times::write,
@@ -48,6 +48,7 @@ const METRICS: [fn(&mut Page, &SavedRun); 10] = [
     sections::leftovers::write,
     sections::groups::write,
     sections::client::write,
+    sections::collected::write,
 ];
 
 fn overview(page: &mut Page, overview: &Overview) {

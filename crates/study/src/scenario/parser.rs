@@ -11,13 +11,16 @@ const REPEATS_MAX: u32 = 1000;
 
 /// A target needs at least one of these settings.
 const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
+/// The setting with collectors.
+const COLLECT: &str = "collect";
 /// Keys of a scenario.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "notes",
     "vars",
     "targets",
     "settings",
+    "collectors",
     "matrix",
     "parts",
     "repeats",
@@ -93,7 +96,7 @@ impl Parser<'_> {
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
-            settings: of("settings").map(|entry| self.settings(&entry.node)).unwrap_or_default(),
+            settings: self.common_settings(of("settings"), of("collectors")),
             parts: self.parts(of("parts"), of("matrix")),
             repeats: of("repeats").and_then(|entry| self.repeats(&entry.node)).unwrap_or(NonZeroU32::MIN),
             order: of("order").and_then(|entry| self.order(&entry.node)).unwrap_or(Order::Interleaved),
@@ -188,6 +191,22 @@ impl Parser<'_> {
     fn settings(&mut self, node: &Node) -> Vec<Setting> {
         let entries = self.map(node, "settings").unwrap_or_default();
         entries.into_iter().map(|entry| self.setting(entry)).collect()
+    }
+
+    /// Parses the settings of all trials. Collectors are one of them, under another name.
+    fn common_settings(&mut self, settings: Option<&Entry>, collectors: Option<&Entry>) -> Vec<Setting> {
+        let mut common = settings.map(|entry| self.settings(&entry.node)).unwrap_or_default();
+        if let Some(entry) = collectors {
+            if common.iter().any(|setting| setting.name == COLLECT) {
+                self.error(
+                    entry.at,
+                    format!("`collectors` and the setting `{COLLECT}` exclude each other; use one of them"),
+                );
+            }
+            let values = self.values(&entry.node, &entry.key);
+            common.push(Setting { name: COLLECT.to_owned(), at: entry.at, values });
+        }
+        common
     }
 
     fn setting(&mut self, entry: Entry) -> Setting {

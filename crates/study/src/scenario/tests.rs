@@ -23,6 +23,7 @@ parts:
   ranges:
     settings: {range: '${size}'}
     matrix: {concurrency: [10]}
+collectors: [host, 'node=http://${host}:9100']
 repeats: 3
 order: random
 ";
@@ -30,6 +31,11 @@ order: random
     assert_eq!((scenario.name.as_str(), scenario.repeats.get(), scenario.order), ("ranges", 3, Order::Random));
     assert_eq!(scenario.targets[0].settings[0].values[0].0, "http://127.0.0.1/a");
     assert_eq!(scenario.settings[1].values.len(), 2);
+    let collectors: Vec<&str> = scenario.settings[2].values.iter().map(|(value, _)| value.as_str()).collect();
+    assert_eq!(
+        (scenario.settings[2].name.as_str(), collectors),
+        ("collect", vec!["host", "node=http://127.0.0.1:9100"])
+    );
     assert_eq!(
         (scenario.parts[1].name.as_str(), scenario.parts[1].settings[0].values[0].0.as_str()),
         ("ranges", "1MiB")

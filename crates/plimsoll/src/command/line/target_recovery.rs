@@ -69,6 +69,7 @@ impl Recovery {
             monitor: None,
             probe: None,
             abort: Vec::new(),
+            collect: Vec::new(),
             ..options.clone()
         };
         let mut recovery = Self { plan, options, directory, before: None };

@@ -73,6 +73,17 @@ impl Sshd {
         format!("sftp,hostname=127.0.0.1,port={port},username={},password=${{KEY}}", self.user)
     }
 
+    /// Returns a configuration for `ssh` in which this server is the host `target`.
+    pub fn client_configuration(&self) -> String {
+        let (port, key) = (self.address.port(), self.directory.path().join("user"));
+        format!(
+            "Host target\n  HostName 127.0.0.1\n  Port {port}\n  User {}\n  IdentityFile {}\n  IdentitiesOnly yes\n  \
+             StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
+            self.user,
+            key.display()
+        )
+    }
+
     /// Returns the user's private key.
     pub fn key(&self) -> String {
         fs::read_to_string(self.directory.path().join("user")).expect("can read the key")

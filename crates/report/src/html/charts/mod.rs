@@ -1,6 +1,7 @@
 //! The charts of HTML reports.
 
 mod axis;
+pub(super) mod collected;
 pub(super) mod heat_map;
 pub(super) mod load_curve;
 pub(super) mod matrix;

@@ -204,7 +204,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<Range> {
 }
 
 /// Rounds to six significant digits. That is more than a screen shows, and halves the size of the file.
-fn short(value: f64) -> f64 {
+pub(super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

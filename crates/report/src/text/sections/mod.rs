@@ -4,6 +4,7 @@
 pub(super) mod as_ab;
 pub(super) mod bytes;
 pub(super) mod client;
+pub(super) mod collected;
 pub(crate) mod failures;
 pub(super) mod groups;
 pub(super) mod kinds;

@@ -1,0 +1,322 @@
+//! The file of collected values: what a collector found, poll by poll.
+//!
+//! The file is in the directory of a run, or in one of its own. Each start of a collector appends a begin record, then
+//! one record per poll, so a collector that was stopped can go on in the same file.
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
+use crate::run_writer::create_new;
+use measure::series::{COLUMNS_MAX, Column, Poll, Series};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Name of the file.
+pub const COLLECTED_FILE: &str = "collected.zst";
+/// Version of the format.
+const COLLECTED_FORMAT: u32 = 1;
+/// The most sources of a collection.
+pub const SOURCES_MAX: usize = 64;
+/// Size of the lines that make a frame full.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Polls are written to the file after this time at the latest. A crash loses no more than that.
+const FLUSH_EVERY: Duration = Duration::from_secs(5);
+
+/// The start of a collector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CollectedBegin {
+    /// Version of the format.
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Wall time of the zero of the clock, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Time between two polls in milliseconds.
+    pub every_ms: u64,
+    /// What is polled, in the order of [`Poll::sources`], without secrets.
+    pub sources: Vec<String>,
+    /// The columns.
+    pub columns: Vec<Column>,
+}
+
+impl CollectedBegin {
+    /// Creates the record of a collector that starts now.
+    #[must_use]
+    pub fn new(started_unix_ms: u64, every: Duration, sources: Vec<String>, columns: Vec<Column>) -> Self {
+        let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { format: COLLECTED_FORMAT, version, started_unix_ms, every_ms, sources, columns }
+    }
+
+    fn is_sound(&self) -> bool {
+        let named = self.columns.iter().all(|column| Column::is_name(&column.name));
+        named && self.columns.len() <= COLUMNS_MAX && self.sources.len() <= SOURCES_MAX
+    }
+}
+
+/// A record of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectedRecord {
+    /// The start of a collector.
+    Begin(Box<CollectedBegin>),
+    /// A poll.
+    Poll(Box<Poll>),
+}
+
+/// The writer of the file.
+pub struct CollectedWriter {
+    path: PathBuf,
+    frames: FrameWriter,
+    /// Keeps the lock.
+    _lock: File,
+    pending: Vec<u8>,
+    flushed: Instant,
+}
+
+impl CollectedWriter {
+    /// Creates the file in the existing directory `dir`.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Exists`] if there is one already; errors of the system.
+    pub fn create(dir: &Path, begin: &CollectedBegin) -> Result<Self, StoreError> {
+        let path = dir.join(COLLECTED_FILE);
+        let file = create_new(&path)?;
+        Self::start(path, file, 0, begin)
+    }
+
+    /// Opens the file of a directory to append to it, and removes an incomplete end. Creates it if there is none.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::OtherColumns`] if the file has other columns, [`StoreErrorKind::Damaged`] if it is damaged, and
+    /// errors of the system.
+    pub fn resume(dir: &Path, begin: &CollectedBegin) -> Result<Self, StoreError> {
+        let path = dir.join(COLLECTED_FILE);
+        if !path.exists() {
+            fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
+            return Self::create(dir, begin);
+        }
+        let mut other = false;
+        let tail = for_each_collected(dir, |record| {
+            other |= matches!(record, CollectedRecord::Begin(found) if found.columns != begin.columns);
+        })?;
+        if other {
+            return Err(StoreError::new(&path, StoreErrorKind::OtherColumns));
+        }
+        if let Some(damage) = tail.damage {
+            return Err(StoreError::new(&path, StoreErrorKind::Damaged { about: damage.kind.about() }));
+        }
+        let open = || -> io::Result<(File, u64)> {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            let whole = file.metadata()?.len().saturating_sub(tail.torn_bytes);
+            Ok((file, whole))
+        };
+        let (file, whole) = open().map_err(|error| StoreError::new(&path, error))?;
+        Self::start(path, file, whole, begin)
+    }
+
+    /// Starts to append after the first `whole` bytes.
+    fn start(path: PathBuf, file: File, whole: u64, begin: &CollectedBegin) -> Result<Self, StoreError> {
+        let lock = file.try_clone().map_err(|error| StoreError::new(&path, error))?;
+        lock.try_lock().map_err(|error| match error {
+            fs::TryLockError::WouldBlock => {
+                StoreError::new(&path, io::Error::other("another program is writing it: wait until that program ends"))
+            }
+            fs::TryLockError::Error(error) => StoreError::new(&path, error),
+        })?;
+        file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
+        let mut frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
+        frames.set_len(whole);
+        let mut writer = Self { path, frames, _lock: lock, pending: Vec::new(), flushed: Instant::now() };
+        writer.line(&CollectedRecord::Begin(Box::new(begin.clone())))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+
+    /// Appends a poll. It is passed to the kernel after five seconds at the latest, if there are further polls.
+    ///
+    /// # Errors
+    /// [`StoreError::is_full`] if there is no space left; in this case the unwritten polls are lost.
+    pub fn append(&mut self, poll: Poll) -> Result<(), StoreError> {
+        self.line(&CollectedRecord::Poll(Box::new(poll)))?;
+        if self.pending.len() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Passes all appended polls to the kernel.
+    ///
+    /// # Errors
+    /// [`StoreError::is_full`] if there is no space left.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.flushed = Instant::now();
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let written = self.frames.append(&self.pending);
+        self.pending.clear();
+        written.map_err(|error| StoreError::new(&self.path, error))
+    }
+
+    /// Writes the remaining polls and waits until all data is on the disk.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn end(mut self) -> Result<(), StoreError> {
+        self.flush()?;
+        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
+    }
+
+    fn line(&mut self, record: &CollectedRecord) -> Result<(), StoreError> {
+        let line = serde_json::to_vec(record).map_err(|error| StoreError::new(&self.path, error))?;
+        let (bytes, limit) = (line.len() + 1, FRAME_BYTES_MAX - BLOCK_BYTES);
+        if bytes > limit {
+            return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
+        }
+        self.pending.extend_from_slice(&line);
+        self.pending.push(b'\n');
+        Ok(())
+    }
+}
+
+/// The state of the end of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CollectedTail {
+    /// Size of an incomplete last frame, which was ignored.
+    pub torn_bytes: u64,
+    /// Damage at which reading stopped.
+    pub damage: Option<Damage>,
+}
+
+/// Passes every record of the file in `dir` to `take`, in order. Only one frame is in memory at a time.
+///
+/// # Errors
+/// Errors of the system, such as a missing file, and [`StoreErrorKind::Format`] for other formats. Damage is not an
+/// error: it ends the reading, and the returned [`CollectedTail`] describes it.
+pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<CollectedTail, StoreError> {
+    let path = dir.join(COLLECTED_FILE);
+    let file = crate::record_reader::open(dir, &path)?;
+    read_collected(file, take).map_err(|kind| StoreError::new(&path, kind))
+}
+
+/// Passes the records to `take` like [`for_each_collected`], given the bytes of the file.
+///
+/// # Errors
+/// Those of [`for_each_collected`].
+pub fn read_collected(
+    input: impl io::Read,
+    mut take: impl FnMut(CollectedRecord),
+) -> Result<CollectedTail, StoreErrorKind> {
+    let mut frames = FrameReader::new(input);
+    let mut columns: Option<usize> = None;
+    loop {
+        let lines = match frames.next()? {
+            Next::Lines(lines) => lines,
+            Next::End { torn_bytes } => return Ok(CollectedTail { torn_bytes, damage: None }),
+            Next::Damaged(damage) => return Ok(CollectedTail { torn_bytes: 0, damage: Some(damage) }),
+        };
+        let mut wrong = None;
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            match parse(line, &mut columns)? {
+                Ok(record) => take(record),
+                Err(kind) => {
+                    wrong = Some(kind);
+                    break;
+                }
+            }
+        }
+        if let Some(kind) = wrong {
+            return Ok(CollectedTail { torn_bytes: 0, damage: Some(frames.damage(kind)?) });
+        }
+    }
+}
+
+/// Parses a line. `columns` is the number of columns since the last begin record. The outer error concerns the whole file,
+/// and the inner one ends the reading.
+fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRecord, DamageKind>, StoreErrorKind> {
+    let Ok(record) = serde_json::from_slice::<CollectedRecord>(line) else {
+        return check_format(line).map(|()| Err(DamageKind::Record));
+    };
+    Ok(match &record {
+        CollectedRecord::Begin(begin) if begin.format != COLLECTED_FORMAT => {
+            return Err(StoreErrorKind::Format { found: begin.format.into(), readable: COLLECTED_FORMAT });
+        }
+        CollectedRecord::Begin(begin) if begin.is_sound() => {
+            *columns = Some(begin.columns.len());
+            Ok(record)
+        }
+        CollectedRecord::Begin(_) => Err(DamageKind::Record),
+        CollectedRecord::Poll(poll) => match columns {
+            None => Err(DamageKind::OutOfPlace),
+            Some(count) if poll.values.len() == *count && poll.sources.len() <= SOURCES_MAX => Ok(record),
+            Some(_) => Err(DamageKind::Record),
+        },
+    })
+}
+
+/// Returns an error if a line that cannot be parsed is the begin record of another format.
+fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
+    #[derive(Deserialize)]
+    struct First {
+        begin: Versioned,
+    }
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u64,
+    }
+    match serde_json::from_slice::<First>(line) {
+        Ok(First { begin: Versioned { format } }) if format != u64::from(COLLECTED_FORMAT) => {
+            Err(StoreErrorKind::Format { found: format, readable: COLLECTED_FORMAT })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The collected values of a run, folded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collected {
+    /// What was polled.
+    pub sources: Vec<String>,
+    /// The values. Their times are seconds since the start of the first collector.
+    pub series: Series,
+    /// Damage at which reading stopped, and which a crash does not explain.
+    pub damage: Option<Damage>,
+}
+
+impl Collected {
+    /// Reads the file in `dir`. Returns `None` if there is none, or if it has no begin record yet.
+    ///
+    /// # Errors
+    /// Those of [`for_each_collected`].
+    pub fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
+        if !dir.join(COLLECTED_FILE).exists() {
+            return Ok(None);
+        }
+        let mut collected: Option<Self> = None;
+        let (mut first_ms, mut offset) = (None, 0.0);
+        let tail = for_each_collected(dir, |record| match record {
+            CollectedRecord::Begin(begin) => {
+                let first = *first_ms.get_or_insert(begin.started_unix_ms);
+                offset = begin.started_unix_ms.saturating_sub(first) as f64 / 1e3;
+                // A later start has the same columns, or its file was put together by hand.
+                let CollectedBegin { sources, columns, every_ms, .. } = *begin;
+                if collected.as_ref().is_none_or(|collected| collected.series.columns != columns) {
+                    let series = Series::new(columns, every_ms as f64 / 1e3);
+                    collected = Some(Self { sources, series, damage: None });
+                }
+            }
+            CollectedRecord::Poll(poll) => {
+                if let Some(collected) = &mut collected {
+                    collected.series.add(&poll, offset);
+                }
+            }
+        })?;
+        Ok(collected.map(|collected| Self { damage: tail.damage, ..collected }))
+    }
+}
+
+#[cfg(test)]
+mod tests;
