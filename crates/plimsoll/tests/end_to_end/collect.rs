@@ -92,7 +92,7 @@ fn a_remote_host_and_its_processes_are_collected_over_ssh() {
     let config = place.write("ssh_config", sshd.client_configuration());
     let config = config.to_str().unwrap();
     let words = ["collect", "--ssh", "target", "--process", "sshd@target", "--ssh-config", config];
-    let ended = place.run(words.iter().chain(&["-n", "2", "--every", "1s", "-o", "remote.csv"]));
+    let ended = place.run(words.iter().chain(&["-n", "2", "--every", "5s", "-o", "remote.csv"]));
     ended.expect(0);
     let text = fs::read_to_string(place.path("remote.csv")).unwrap();
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
