@@ -182,7 +182,7 @@ fn markdown() -> String {
         text.push_str(&format!("| `-{}` | {here} | {} |\n", row.letter, row.theirs.join(" | ")));
     }
     text.push_str(
-        "\nThese long flags of other tools are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n",
+        "\nThe following long flags of other tools are refused in the same way:\n\n| flag | here | of |\n|---|---|---|\n",
     );
     for row in &LONGS {
         text.push_str(&format!("| `{}` | *refused:* {} | {} |\n", row.flag, row.instead, row.tools));
