@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// The files that are read below `/proc`.
 const FILES: [&str; 4] = ["stat", "meminfo", "diskstats", "net/dev"];
+/// Shares of fewer ticks say little.
+const TICKS_MIN: u64 = 4;
 /// The most network cards that get columns.
 const CARDS_MAX: usize = 16;
 /// The command that prints the same on a remote host. It only reads.
@@ -84,7 +86,7 @@ impl HostSource {
 
     fn values(&mut self, text: &str) -> Reading {
         let ticks = Ticks::parse(section(text, "stat"));
-        let shares = ticks.map(|now| shares(std::mem::replace(&mut self.before, now), now));
+        let shares = ticks.and_then(|now| shares(std::mem::replace(&mut self.before, now), now));
         let share = |pick: fn(&Shares) -> f64| shares.as_ref().and_then(|shares| Number::of_f64(rounded(pick(shares))));
         let memory = section(text, "meminfo");
         let total = host_text::memory_bytes(memory, "MemTotal");
@@ -119,15 +121,14 @@ struct Shares {
     stolen: f64,
 }
 
-fn shares(before: Ticks, now: Ticks) -> Shares {
+/// Returns the shares, or `None` if too little time has passed for them: the kernel counts in ticks of 10 ms.
+fn shares(before: Ticks, now: Ticks) -> Option<Shares> {
     let all = now.all.saturating_sub(before.all);
-    let share = |now: u64, before: u64| match all {
-        0 => 0.0,
-        all => (now.saturating_sub(before) as f64 / all as f64).min(1.0),
-    };
-    let (idle, waiting) = (share(now.idle, before.idle), share(now.waiting, before.waiting));
-    let busy = if all == 0 { 0.0 } else { (1.0 - idle - waiting).max(0.0) };
-    Shares { busy, waiting, stolen: share(now.stolen, before.stolen) }
+    let share = |now: u64, before: u64| (now.saturating_sub(before) as f64 / all as f64).min(1.0);
+    (all >= TICKS_MIN).then(|| {
+        let (idle, waiting) = (share(now.idle, before.idle), share(now.waiting, before.waiting));
+        Shares { busy: (1.0 - idle - waiting).max(0.0), waiting, stolen: share(now.stolen, before.stolen) }
+    })
 }
 
 /// Rounds a share to four decimals. The kernel's ticks have no more.
@@ -186,10 +187,10 @@ mod tests {
     fn shares_are_those_since_the_last_poll() {
         let before = Ticks { idle: 1000, waiting: 0, stolen: 0, all: 2000 };
         let now = Ticks { idle: 1060, waiting: 10, stolen: 5, all: 2100 };
-        let found = shares(before, now);
+        let found = shares(before, now).unwrap();
         assert_eq!([found.busy, found.waiting, found.stolen].map(rounded), [0.3, 0.1, 0.05]);
-        let none = shares(now, now);
-        assert_eq!([none.busy, none.waiting, none.stolen], [0.0; 3], "no time has passed");
+        assert!(shares(now, now).is_none(), "no time has passed");
+        assert!(shares(now, before).is_none(), "counters went back");
     }
 
     #[test]

@@ -75,6 +75,10 @@ impl Collect {
                 let prefix = label(&host_there.short_name());
                 vec![host(Place::Ssh(host_there), &prefix, bound)?]
             }
+            Self::Process(name, None) if matches!(Select::parse(name), Select::Id(_)) => {
+                let prefix = format!("process_{}", label(name));
+                vec![Source::Process(ProcessSource::new(Place::Here, Select::parse(name), &prefix))]
+            }
             Self::Process(name, None) => {
                 vec![Source::Process(ProcessSource::new(Place::Here, Select::parse(name), &label(name)))]
             }

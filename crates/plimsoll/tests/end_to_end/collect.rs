@@ -51,7 +51,7 @@ fn a_run_has_its_collectors_in_its_reports() {
     let collect = ["--collect", "host", "--collect", &probe, "--collect", &process, "--collect-every", "200ms"];
     let ended = place.run(words.iter().chain(&collect));
     ended.expect(0);
-    for text in ["Collected", "host_cpu_busy", "connect_127.0.0.1:", "_cpu"] {
+    for text in ["Collected", "host_cpu_busy", "connect_127.0.0.1:", "process_"] {
         assert!(ended.stdout.contains(text), "{text}: {}", ended.stdout);
     }
     let html = fs::read_to_string(place.path("run/report.html")).unwrap();

@@ -4,7 +4,7 @@ use super::time_series::short;
 use crate::collected::{self, Shown};
 use crate::escape::escape;
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
-use measure::series::{Column, ColumnKind, ColumnUnit, PointValue, Series};
+use measure::series::{Column, ColumnKind, ColumnSummary, ColumnUnit, PointValue, Series};
 use store::SavedRun;
 
 /// The colors of the lines of a chart. A chart has no more lines than these.
@@ -35,7 +35,7 @@ pub fn of(run: &SavedRun, times: &Times) -> Vec<Chart> {
     for (kind, unit, title) in GROUPS {
         let columns = series.columns.iter().enumerate();
         let lines: Vec<(usize, &Column)> = columns
-            .filter(|(index, column)| (column.kind, column.unit) == (kind, unit) && series.summaries[*index].count > 0)
+            .filter(|(index, column)| (column.kind, column.unit) == (kind, unit) && is_drawn(&series.summaries[*index]))
             .collect();
         for (number, lines) in lines.chunks(ROLES.len()).enumerate() {
             let id = format!("collected-{kind}-{unit}-{number}");
@@ -44,6 +44,12 @@ pub fn of(run: &SavedRun, times: &Times) -> Vec<Chart> {
     }
     charts.truncate(CHARTS_MAX);
     charts
+}
+
+/// Returns whether a column has values other than zero. A host has many counters that never move, such as those of unused
+/// network cards.
+fn is_drawn(summary: &ColumnSummary) -> bool {
+    summary.count > 0 && (summary.min != 0.0 || summary.max != 0.0)
 }
 
 fn chart(series: &Series, times: &Times, id: &str, (title, unit): (&str, Unit), lines: &[(usize, &Column)]) -> Chart {
