@@ -54,10 +54,11 @@ impl<N: Network> RunLoop<'_, N> {
             }
             Then::Parts(plan) => {
                 let upload = InitiatedUpload::parse(message).map_err(|_| BAD_MESSAGE)?.upload_id;
-                let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
-                let key = &mut self.requests.key;
-                let size = body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size());
-                op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
+                self.note_created(slot, &upload);
+                let size = self.size_of_upload(slot, plan);
+                if let Some(op) = self.slots.op_mut(slot) {
+                    op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
+                }
                 Ok(Next::Parts)
             }
         }
