@@ -2,19 +2,22 @@
 
 #[path = "support/bucket.rs"]
 mod bucket;
+#[path = "support/frames.rs"]
+mod frames;
 mod support;
 
 use bucket::{Bucket, Fault, Request, State, dataset, fill, in_parts, whole};
 use engine::OpEntry;
 use engine::plan::*;
-use engine::sim::{Accept, SimNetwork, simulate};
+use engine::sim::{Accept, Reply, SimNetwork, simulate};
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Instant, Summary};
 use proptest::prelude::*;
 use std::cell::RefCell;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::rc::Rc;
 use std::time::Duration;
-use support::{ms, respond_at, summary};
+use support::{closed, ms, respond_at, summary};
 use wire::s3::ErrorCode;
 
 /// The results of a run.
@@ -287,16 +290,12 @@ fn a_retry_goes_to_the_first_server_and_not_to_the_target_of_a_redirect() {
             if request.contains("Host: sim\r\n") {
                 asked += 1;
                 let to = format!("HTTP/1.1 307 Go\r\nLocation: http://w{asked}/x\r\nContent-Length: 0\r\n\r\n");
-                return vec![(now, engine::sim::Reply::Bytes(to.into_bytes()))];
+                return vec![(now, Reply::Bytes(to.into_bytes()))];
             }
-            if request.contains("Host: w2\r\n") {
-                respond_at(now + ms(1), 5)
-            } else {
-                vec![(now, engine::sim::Reply::Reset)]
-            }
+            if request.contains("Host: w2\r\n") { respond_at(now + ms(1), 5) } else { vec![(now, Reply::Reset)] }
         }
     };
-    let stop = StopAfter { ops: std::num::NonZeroU64::new(1), ..StopAfter::default() };
+    let stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
     let plan = Plan { stop, retry: Some(RetryPolicy::default()), log_ops: true, ..support::plan() };
     let (intervals, ops) = simulate(&plan, |_| SimNetwork::new(server()));
     let summary = summary(&plan, &intervals);
@@ -304,6 +303,31 @@ fn a_retry_goes_to_the_first_server_and_not_to_the_target_of_a_redirect() {
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.attempts, tally.hops, tally.retries), (1, 4, 2, 1));
     assert_eq!((ops[0].attempts, ops[0].hops), (4, 2));
+}
+
+#[test]
+fn requests_on_streams_are_retried() {
+    let stop = StopAfter { ops: NonZeroU64::new(60), ..StopAfter::default() };
+    let mut plan = Plan { stop, load: closed(4), retry: Some(RetryPolicy::default()), ..support::plan() };
+    plan.connections.http2 = Some(Http2Plan { streams: NonZeroU32::MIN.saturating_add(3) });
+    let (intervals, _) = simulate(&plan, |_| {
+        let mut count = 0;
+        let server = frames::Frames::new(move |request: frames::StreamRequest| {
+            count += 1;
+            let reply = match count {
+                _ if count % 7 == 0 => Reply::Reset,
+                _ if count % 3 == 0 => Reply::Bytes(frames::head(request.stream, 503, true)),
+                _ => Reply::Bytes(frames::head(request.stream, 200, true)),
+            };
+            vec![(request.now + ms(1), reply)]
+        });
+        SimNetwork::new(server)
+    });
+    let summary = summary(&plan, &intervals);
+    assert_eq!(audit(&summary, true).violations, []);
+    let tally = &summary.stats.measured;
+    assert_eq!((tally.ok, tally.failed), (60, 0), "{tally:?}");
+    assert!(tally.retries >= 20 && tally.classes.get(AttemptClass::Throttled) >= 15, "{tally:?}");
 }
 
 fn faults() -> impl Strategy<Value = Vec<Fault>> {

@@ -177,8 +177,8 @@ mod tests {
     use super::*;
     use measure::{Cause, Phase};
 
-    fn of(class: AttemptClass, status: u16, code: Option<ErrorCode>) -> Prospect {
-        prospect(AttemptOutcome::failed(class, Cause::Status, Phase::Head), Some(status), code.as_ref())
+    fn of(class: AttemptClass, status: u16, code: Option<&ErrorCode>) -> Prospect {
+        prospect(AttemptOutcome::failed(class, Cause::Status, Phase::Head), Some(status), code)
     }
 
     #[test]
@@ -187,10 +187,10 @@ mod tests {
         assert_eq!(of(Throttled, 503, None), Prospect::Good);
         assert_eq!(of(Http5xx, 500, None), Prospect::Good);
         assert_eq!(of(Indeterminate, 0, None), Prospect::Good);
-        assert_eq!(of(S3Error, 200, Some(ErrorCode::InternalError)), Prospect::Good);
-        assert_eq!(of(Http4xx, 400, Some(ErrorCode::RequestTimeout)), Prospect::Good);
+        assert_eq!(of(S3Error, 200, Some(&ErrorCode::InternalError)), Prospect::Good);
+        assert_eq!(of(Http4xx, 400, Some(&ErrorCode::RequestTimeout)), Prospect::Good);
         for class in [S3Error, Http4xx, Http3xx, Integrity] {
-            assert_eq!(of(class, 400, Some(ErrorCode::BadDigest)), Prospect::Poor, "{class}");
+            assert_eq!(of(class, 400, Some(&ErrorCode::BadDigest)), Prospect::Poor, "{class}");
         }
         assert_eq!(of(Http5xx, 501, None), Prospect::Poor);
         assert_eq!((of(Auth, 403, None), of(Internal, 0, None)), (Prospect::None, Prospect::None));
