@@ -6,6 +6,7 @@
 mod auth;
 mod batch;
 mod connections;
+mod poll;
 mod request;
 mod resume;
 mod retry;
@@ -14,6 +15,7 @@ mod targets;
 pub use auth::{Auth, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared, SignaturePlace};
 pub use batch::{Batch, BatchObjects, BatchSize};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
+pub use poll::{LIST_BYTES_MAX, Poll, PollCheck};
 pub use request::{
     BodyPlan, Checks, EXPECTED_HEADERS_MAX, ExpectedChecksum, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick,
     RangeChoice, RangeStatus, RequestPlan, ResponseBody, Source, Then,

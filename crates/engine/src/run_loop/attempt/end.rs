@@ -132,6 +132,7 @@ impl<N: Network> RunLoop<'_, N> {
                 }
                 self.begin_attempt(net, slot, AttemptKind::Step, now);
             }
+            Ok(Next::Poll(poll)) => self.poll_later(net, slot, poll, reuse, now),
             Ok(Next::Nothing) => self.end_last_attempt(net, slot, outcome, reuse, now),
             Err(outcome) => self.end_last_attempt(net, slot, outcome, reuse, now),
         }

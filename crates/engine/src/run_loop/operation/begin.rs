@@ -74,6 +74,7 @@ impl<N: Network> RunLoop<'_, N> {
             multipart: None,
             batch,
             part: None,
+            polling: None,
             failures: Failures::default(),
             pause: None,
             attempt: Attempt::new(AttemptKind::First, now),

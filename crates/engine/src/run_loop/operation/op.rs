@@ -3,6 +3,7 @@
 use super::delete_batch::DeleteBatch;
 use super::log::OpEntry;
 use super::multipart::{MultipartUpload, UploadPart};
+use super::poll::Polling;
 use crate::plan::{BodyPlan, Follow, Plan, Subject};
 use crate::run_loop::attempt::Attempt;
 use crate::run_loop::attempt::pauses::Pause;
@@ -80,6 +81,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub batch: Option<Box<DeleteBatch>>,
     /// Set if this is only a part of a multipart upload, whose operation is in another slot.
     pub part: Option<UploadPart>,
+    /// Set once the server has accepted work that it does later.
+    pub polling: Option<Box<Polling>>,
     /// The failures of the current request that were retried.
     pub failures: Failures,
     /// Set while the operation pauses between two requests.
@@ -136,6 +139,7 @@ impl<'p> Op<'p> {
             multipart: None,
             batch: None,
             part: Some(part),
+            polling: None,
             failures: Failures::default(),
             pause: None,
             attempt: Attempt::new(AttemptKind::Step, now),

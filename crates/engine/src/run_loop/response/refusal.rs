@@ -74,6 +74,9 @@ pub(in crate::run_loop) fn of_success<'t>(
             AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body)
         });
     }
+    if matches!(body, BodySink::KeepList(_)) {
+        return AttemptOutcome::OK;
+    }
     match std::mem::take(body) {
         BodySink::Digest(digest) => digest.finish(trailers, message),
         BodySink::Gateway(check) => check.end().map_or_else(
@@ -83,7 +86,9 @@ pub(in crate::run_loop) fn of_success<'t>(
             },
             |()| AttemptOutcome::OK,
         ),
-        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::Error(_) => AttemptOutcome::OK,
+        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::KeepList(_) | BodySink::Error(_) => {
+            AttemptOutcome::OK
+        }
     }
 }
 
