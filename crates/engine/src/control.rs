@@ -53,6 +53,8 @@ pub struct Control {
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
+    /// Operations of the window start only if their number is below this one.
+    start_below: AtomicU64,
     first_length: OnceLock<u64>,
     stalls: Stalls,
 }
@@ -76,6 +78,7 @@ impl Control {
             unreached_since: AtomicU64::new(u64::MAX),
             first_failure: Mutex::new(None),
             bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
+            start_below: AtomicU64::new(u64::MAX),
             first_length: OnceLock::new(),
             stalls: Stalls::default(),
         }
@@ -148,6 +151,20 @@ impl Control {
             6 => Some(StopReason::ThreadLost),
             _ => None,
         }
+    }
+
+    /// Lets the operations of a closed run's window start only if their number is below `bound`. By default, there is no bound.
+    /// A fill sets it before the run, and raises it when it has recorded that it intends to write more objects. It must not be
+    /// lowered while operations start.
+    pub fn let_start_below(&self, bound: u64) {
+        self.start_below.store(bound, Ordering::Release);
+    }
+
+    /// Returns the number below which operations may start.
+    #[inline]
+    #[must_use]
+    pub fn may_start_below(&self) -> u64 {
+        self.start_below.load(Ordering::Acquire)
     }
 
     /// Notes that an attempt got a connection to the target.

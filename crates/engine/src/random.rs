@@ -18,6 +18,11 @@ pub enum Stream {
     Origin,
     /// Gaps between the arrivals of one thread.
     Arrivals(u32),
+    /// The pause before a retry, for one part of a multipart upload, or for other requests (part 0).
+    Pause {
+        /// Number of the part.
+        part: u32,
+    },
 }
 
 impl Stream {
@@ -28,6 +33,7 @@ impl Stream {
             Self::Request => 3,
             Self::Origin => 4,
             Self::Arrivals(thread) => 0x1_0000_0000 | u64::from(thread),
+            Self::Pause { part } => 0x2_0000_0000 | u64::from(part),
         }
     }
 }

@@ -9,9 +9,7 @@ use crate::epoll::EpollNetwork;
 use crate::network::NameError;
 use crate::plan::Plan;
 use crate::resolver::Resolver;
-use crate::run_loop::Left;
-use crate::run_loop::OpEntry;
-use crate::run_loop::{FirstResponse, RunLoop, Share, budget};
+use crate::run_loop::{CreatedUpload, FirstResponse, Handover, Left, OpEntry, RunLoop, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::IntervalBuilder;
 use measure::{Clock, Instant, Interval, Model, MonotonicClock, Summary};
@@ -47,6 +45,9 @@ pub trait Observer {
     /// Called with operations that have ended: all of them if the plan logs operations, otherwise only those that found damaged
     /// objects.
     fn ops(&mut self, ops: &[OpEntry]);
+    /// Called with multipart uploads that the server has created, for plans with retries. A later run can go on with them, see
+    /// [`crate::plan::ResumedUpload`]. This is called before [`Self::ops`] is called with the operation that completes the upload.
+    fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
 }
@@ -86,7 +87,7 @@ enum Why {
 
 /// A message from a load thread to the gathering thread.
 enum Message {
-    Intervals { thread: usize, intervals: Vec<Interval>, ops: Vec<OpEntry> },
+    Results { thread: usize, results: Handover },
     Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
@@ -208,8 +209,8 @@ fn make_load(
         Err(error) => return (None, Left::default(), Err(error)),
     };
     let mut run_loop = RunLoop::new(plan, control, share, budget, (Instant::ZERO, wall));
-    let ended = run_loop.drive(&mut net, |intervals, ops| {
-        let _ = sender.send(Message::Intervals { thread: share.thread as usize, intervals, ops });
+    let ended = run_loop.drive(&mut net, |results| {
+        let _ = sender.send(Message::Results { thread: share.thread as usize, results });
     });
     (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
@@ -255,7 +256,10 @@ impl Gatherer {
         let (mut first, mut all) = (None, Left::default());
         loop {
             match messages.recv_timeout(TURN_MAX) {
-                Ok(Message::Intervals { thread, intervals, ops }) => {
+                Ok(Message::Results { thread, results: Handover { intervals, ops, uploads } }) => {
+                    if !uploads.is_empty() {
+                        observer.uploads_created(&uploads);
+                    }
                     if !ops.is_empty() {
                         observer.ops(&ops);
                     }

@@ -5,7 +5,8 @@
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
-    Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, ResponseBody, Shared, StopAfter, Targets,
+    Auth, Choice, Follow, LoadModel, Mix, Opening, Plan, RequestPlan, ResponseBody, ResumedUploads, Shared, StopAfter,
+    Targets,
 };
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
@@ -185,6 +186,8 @@ fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: No
         stop: StopAfter { ops: Some(missing), ..StopAfter::default() },
         warmup: Duration::ZERO,
         follow: Follow::Never,
+        retry: None,
+        resumed_uploads: ResumedUploads::default(),
         group_by: None,
         log_ops: true,
         slices: None,

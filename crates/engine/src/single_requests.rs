@@ -2,7 +2,8 @@
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
-    BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, ResponseBody, StopAfter, Subject, Targets,
+    BatchSize, Choice, LoadModel, Mix, Pick, Plan, RequestPlan, ResponseBody, ResumedUploads, StopAfter, Subject,
+    Targets,
 };
 use crate::run::{Observer, RunError, run};
 use crate::run_loop::OpEntry;
@@ -234,6 +235,8 @@ pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, conc
         load: LoadModel::Closed { slots: Profile::slots(count.min(concurrency)), think: Duration::ZERO },
         stop: StopAfter { ops: Some(count), ..StopAfter::default() },
         warmup: Duration::ZERO,
+        retry: None,
+        resumed_uploads: ResumedUploads::default(),
         group_by: None,
         log_ops: true,
         slices: None,

@@ -161,7 +161,7 @@ proptest! {
         threads in 1_u32..4,
         (warmup, window, drain) in (0_u64..700, 1_u64..1500, 0_u64..500),
         (ops, bytes) in (prop::option::of(1_u64..60), prop::option::of(1_u64..300_000)),
-        keep_alive in any::<bool>(),
+        (keep_alive, retries) in any::<(bool, bool)>(),
     ) {
         let mut plan = plan();
         plan.load = load;
@@ -176,6 +176,7 @@ proptest! {
         };
         plan.timeouts = Timeouts { connect: ms(60), head: ms(150), idle: ms(100), total: Some(ms(400)) };
         plan.http.keep_alive = keep_alive;
+        plan.retry = retries.then(RetryPolicy::default);
         plan.log_ops = true;
         let server = || Unruly { deeds: deeds.clone(), requests: 0, connections: 0, refuse_every };
         let (intervals, logged) = simulate(&plan, |_| SimNetwork::new(server()));

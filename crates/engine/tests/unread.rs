@@ -70,7 +70,7 @@ fn summary_of(plan: &Plan, nap: Duration) -> Summary {
     let budget = engine::run_loop::budget(&plan.stop, &plan.load, 1);
     let mut run_loop = RunLoop::new(plan, &control, share, budget, (clock.now(), Timestamp::from_unix_seconds(0)));
     let mut intervals: Vec<Interval> = Vec::new();
-    run_loop.drive(&mut Sleepy { net, nap }, |more, _| intervals.extend(more)).unwrap();
+    run_loop.drive(&mut Sleepy { net, nap }, |more| intervals.extend(more.intervals)).unwrap();
     let summary = summary(plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     summary

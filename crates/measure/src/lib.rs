@@ -37,7 +37,7 @@ pub mod time;
 pub mod units;
 pub mod values;
 
-pub use interval::{ClientLoad, Interval};
+pub use interval::{ClientLoad, Interval, IntervalJoiner, Joined};
 pub use limits::LimitedBy;
 pub use objective::Objective;
 pub use recorder::Recorder;

@@ -3,12 +3,12 @@
 use crate::label::OTHER;
 use crate::limit;
 use crate::number::{count, plural, seconds, share};
-use crate::result::{is_whole, whole_seconds};
+use crate::result::whole_seconds;
 use measure::limits;
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::stats::label::VALUES_OF_A_THREAD;
-use measure::{Label, LimitedBy, Stage};
+use measure::{Label, LimitedBy};
 use store::{Point, SavedRun};
 
 /// Maximum median response time at which every second of a run should have responses, in nanoseconds: a tenth of a
@@ -182,7 +182,8 @@ impl std::fmt::Display for Note {
             }
             Self::Damaged(damage) => write!(
                 f,
-                "records are damaged at byte {} ({}); {} from there on are not used",
+                "{} is damaged at byte {} ({}); {} from there on are not used",
+                store::segments::name(damage.file),
                 count(damage.at_byte),
                 damage.kind.about(),
                 plural(damage.unread_bytes, "byte")
@@ -219,14 +220,8 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
 /// the target. It is 0 for a target with long response times, for which such seconds are normal.
 fn silent_seconds(run: &SavedRun) -> u64 {
     let median = run.summary().all.response.quantile(0.5);
-    let is_silent = |point: &&Point| {
-        let came = [point.ok, point.failed, point.body_bytes, point.sent_body_bytes];
-        came == [0; 4] && point.in_flight > 0 && point.client.frozen == 0.0
-    };
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
-    // The drain counts too, since operations of the window may end in it.
-    let seconds = || run.points.iter().filter(|point| point.stage != Stage::Warmup && is_whole(point));
-    if quick { seconds().filter(is_silent).count() as u64 } else { 0 }
+    if quick { run.summary().seconds.without_response } else { 0 }
 }
 
 fn failing(run: &SavedRun) -> Option<Note> {
@@ -238,20 +233,59 @@ fn failing(run: &SavedRun) -> Option<Note> {
 
 /// Returns notes about the rate and the median response time, if they were not steady.
 fn unsteady(run: &SavedRun) -> Vec<Note> {
-    let seconds: Vec<&Point> = whole_seconds(run).collect();
-    let ended: Vec<f64> = seconds.iter().map(|point| point.ok as f64).collect();
-    let times: Option<Vec<f64>> =
-        seconds.iter().map(|point| point.response_p50_nanos.map(|nanos| nanos as f64)).collect();
+    let (step, spans) = equal_spans(run);
+    let ended: Vec<f64> =
+        spans.iter().map(|span| mean(span, |point| Some(point.ok as f64))).collect::<Option<_>>().unwrap_or_default();
+    let times: Option<Vec<f64>> = spans
+        .iter()
+        .map(|span| mean(span, |point| Some(point.response_p50_nanos? as f64 * seconds_of(point))))
+        .collect();
     let all = [(Series::Rate, Some(ended)), (Series::Response, times)];
     let judged = all.into_iter().filter_map(|(series, values)| Some((series, steadiness::judge(&values?)?)));
     judged
         .filter_map(|(series, steadiness)| match steadiness {
             Steadiness::Steady { from: 0 } => None,
-            Steadiness::Steady { from } => Some(Note::Settling { series, seconds: from as u64 }),
+            Steadiness::Steady { from } => Some(Note::Settling { series, seconds: (from as u64).saturating_mul(step) }),
             Steadiness::Drifting { change, .. } => Some(Note::Drifting { series, change }),
             Steadiness::Unsettled => Some(Note::Unsettled { series }),
         })
         .collect()
+}
+
+/// Returns the measured window in spans as long as its longest interval, and their length in seconds. In a run without
+/// joined intervals, these are its seconds.
+fn equal_spans(run: &SavedRun) -> (u64, Vec<Vec<&Point>>) {
+    let points: Vec<&Point> = whole_seconds(run).collect();
+    let step = points.iter().map(|point| seconds_of(point).round() as u64).max().unwrap_or(1).max(1);
+    let mut spans: Vec<Vec<&Point>> = Vec::new();
+    let mut filled = f64::INFINITY;
+    for point in points {
+        // Half of a second allows for spans that are not whole seconds.
+        if filled + seconds_of(point) > step as f64 + 0.5 {
+            spans.push(Vec::new());
+            filled = 0.0;
+        }
+        filled += seconds_of(point);
+        if let Some(last) = spans.last_mut() {
+            last.push(point);
+        }
+    }
+    // The last span may be incomplete.
+    if step > 1 && filled + 0.5 < step as f64 {
+        spans.pop();
+    }
+    (step, spans)
+}
+
+fn seconds_of(point: &Point) -> f64 {
+    point.end.nanos_since(point.start) as f64 / 1e9
+}
+
+/// Returns the sum of a value over a span, per second. `None` if the value is missing in an interval.
+fn mean(span: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
+    let seconds: f64 = span.iter().map(|point| seconds_of(point)).sum();
+    let sum: f64 = span.iter().map(|point| of(point)).sum::<Option<f64>>()?;
+    Some(sum / seconds)
 }
 
 fn other_labels(run: &SavedRun, dimension: Dimension) -> Option<Note> {

@@ -51,7 +51,12 @@ pub(crate) struct FrameWriter {
 
 impl FrameWriter {
     pub(crate) fn new(medium: Box<dyn Medium + Send>) -> io::Result<Self> {
-        let mut compressor = Compressor::new(LEVEL)?;
+        Self::with_level(medium, LEVEL)
+    }
+
+    /// Creates a writer with another compression level.
+    pub(crate) fn with_level(medium: Box<dyn Medium + Send>, level: i32) -> io::Result<Self> {
+        let mut compressor = Compressor::new(level)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(Self { medium, compressor, len: 0, dirty: false, give_way: || () })
     }
@@ -133,6 +138,8 @@ impl DamageKind {
 /// Damage at which reading stopped, and which a crash does not explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
+    /// Number of the file, of several that follow each other. The first one has number 1.
+    pub file: u32,
     /// Offset of the damaged frame in the file.
     pub at_byte: u64,
     /// Number of bytes from there to the end of the file. None of them were used.
@@ -191,7 +198,7 @@ impl<R: Read> FrameReader<R> {
     /// Describes damage in the last frame and reads the input to its end.
     pub(crate) fn damage(&mut self, kind: DamageKind) -> io::Result<Damage> {
         io::copy(&mut self.input, &mut io::sink())?;
-        Ok(Damage { at_byte: self.frame_start, unread_bytes: self.input.at - self.frame_start, kind })
+        Ok(Damage { file: 1, at_byte: self.frame_start, unread_bytes: self.input.at - self.frame_start, kind })
     }
 
     fn decode(&mut self) -> io::Result<usize> {
@@ -265,7 +272,7 @@ mod tests {
         assert!(bomb.len() < 100_000, "{} bytes", bomb.len());
         let mut reader = FrameReader::new(bomb.as_slice());
         let Next::Damaged(damage) = reader.next().unwrap() else { panic!("a frame above the size limit was read") };
-        let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
+        let expected = Damage { file: 1, at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
         assert_eq!(damage, expected);
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX);
     }
@@ -294,7 +301,7 @@ mod tests {
         let bomb = zeros((10 << 30) / (128 << 10));
         let mut reader = FrameReader::new(bomb.as_slice());
         let Next::Damaged(damage) = reader.next().unwrap() else { panic!("a frame above the size limit was read") };
-        let expected = Damage { at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
+        let expected = Damage { file: 1, at_byte: 0, unread_bytes: bomb.len() as u64, kind: DamageKind::TooLarge };
         assert_eq!(damage, expected);
         assert!(reader.lines.capacity() <= 4 * FRAME_BYTES_MAX, "{} bytes", reader.lines.capacity());
     }

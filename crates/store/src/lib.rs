@@ -7,6 +7,8 @@
 //! ```text
 //! runs/20261121-023000-localhost_8080/
 //!   records.jsonl.zst   {"begin":…} {"interval":…} … {"end":…}
+//!   records-000002.jsonl.zst   the next quarter of an hour, and so on; old intervals are joined to longer ones
+//!   snapshot.jsonl.zst  the sum of all complete files of records
 //!   ops.jsonl.zst       every operation, with --log-ops
 //!   collected.zst       values that were polled during the run, with --collect
 //!   damaged.jsonl       objects with wrong or missing content, if any
@@ -24,8 +26,11 @@ pub mod journal;
 mod op_log;
 mod record;
 mod record_reader;
+mod roll_up;
 mod run_writer;
 mod saved_run;
+pub mod segments;
+mod snapshot;
 mod study_log;
 mod utc;
 
@@ -39,10 +44,13 @@ pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{
     Begin, DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject, End, EndReason, FORMAT, Host,
-    LevelStage, Levels, Record, Server, Tls, Uploads,
+    LevelStage, Levels, Record, Segment, Server, Tls, Uploads,
 };
 pub use record_reader::{INTERVALS_MAX, Tail, for_each_record, read_records};
-pub use run_writer::{RECORDS_FILE, RESERVE_FILE, RunWriter};
+pub use roll_up::{RollUpRules, Step};
+pub use run_writer::{RESERVE_FILE, RunWriter};
 pub use saved_run::{Point, SavedRun};
+pub use segments::RECORDS_FILE;
+pub use snapshot::SNAPSHOT_FILE;
 pub use study_log::{STUDY_FILE, StudyLog, StudyRecord, read_study};
 pub use utc::Utc;

@@ -279,10 +279,19 @@ pub struct Tls {
 pub enum Record {
     /// The first record.
     Begin(Box<Begin>),
+    /// The first record of each further file. Readers check it, and do not pass it on.
+    Segment(Segment),
     /// An interval. Intervals are ordered by time.
     Interval(Box<Interval>),
     /// The last record. Missing after a crash and during the run.
     End(Box<End>),
+}
+
+/// The place of a file among those of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Number of the file, which is 2 for the first further file.
+    pub number: u32,
 }
 
 /// A borrowed [`Record`].
@@ -290,6 +299,7 @@ pub enum Record {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RecordRef<'a> {
     Begin(&'a Begin),
+    Segment(&'a Segment),
     Interval(&'a Interval),
     End(&'a End),
 }

@@ -2,17 +2,23 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
-use crate::record::{FORMAT, Record};
-use crate::run_writer::{RECORDS_FILE, shares};
+use crate::record::{Begin, FORMAT, Record};
+use crate::run_writer::shares;
+use crate::segments;
+use measure::ClientLoad;
+use measure::summary::ClientLimits;
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of intervals that are read: 23 days with one interval per second. Their points take 350 MB of memory.
+/// Maximum number of intervals that are read: 23 days with one interval per second, and years if old intervals were
+/// joined. Their points take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
 /// Maximum value that is accepted for a share, such as the use of a core. Larger ones could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
+/// Maximum value of a sum in a joined interval, for the same reason.
+const SUM_MAX: f64 = 1e24;
 
 /// The state of the end of a records file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,60 +36,58 @@ pub struct Tail {
 /// [`StoreErrorKind::NotARun`] without a begin record, [`StoreErrorKind::NotAFile`] if the path is not a regular file,
 /// [`StoreErrorKind::Format`] for other formats, and errors of the system. Damage after the begin record is not an
 /// error: it ends the reading, and the returned [`Tail`] describes it.
-pub fn for_each_record(dir: &Path, take: impl FnMut(Record)) -> Result<Tail, StoreError> {
-    let path = dir.join(RECORDS_FILE);
-    read_records(open(dir, &path)?, take).map_err(|kind| StoreError::new(&path, kind))
+pub fn for_each_record(dir: &Path, mut take: impl FnMut(Record)) -> Result<Tail, StoreError> {
+    Progress::new(INTERVALS_MAX).read_files(dir, &mut take)
+}
+
+/// Reads the begin record of the run in `dir`.
+pub(crate) fn read_begin(dir: &Path) -> Result<Begin, StoreError> {
+    let path = segments::path(dir, 1);
+    let file = open(dir, &path)?;
+    let begin = || -> Result<Begin, StoreErrorKind> {
+        let mut frames = FrameReader::new(file);
+        let Next::Lines(lines) = frames.next()? else { return Err(StoreErrorKind::NotARun) };
+        let line = lines.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let mut begin = None;
+        let _ = Progress::new(0).take_lines(line, &mut |record| {
+            if let Record::Begin(found) = record {
+                begin = Some(*found);
+            }
+        })?;
+        begin.ok_or(StoreErrorKind::NotARun)
+    };
+    begin().map_err(|kind| StoreError::new(&path, kind))
 }
 
 pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
-    let refused = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound if !dir.exists() => StoreError::new(dir, StoreErrorKind::Missing),
-        io::ErrorKind::NotFound => StoreError::new(dir, StoreErrorKind::NotARun),
-        _ => StoreError::new(path, error),
-    };
-    // Opening a pipe would wait for a writer, and a device may be endless.
-    if !path.metadata().map_err(refused)?.is_file() {
-        return Err(StoreError::new(path, StoreErrorKind::NotAFile));
-    }
-    File::open(path).map_err(refused)
+    let missing = if dir.exists() { StoreErrorKind::NotARun } else { StoreErrorKind::Missing };
+    segments::open(path)?.ok_or_else(|| StoreError::new(dir, missing))
 }
 
-/// Passes the records to `take` like [`for_each_record`], given the bytes of a records file.
+/// Passes the records to `take` like [`for_each_record`], given the bytes of the first file of records.
 ///
 /// # Errors
 /// Those of [`for_each_record`].
-pub fn read_records(input: impl Read, take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
-    read_up_to(INTERVALS_MAX, input, take)
-}
-
-fn read_up_to(max_intervals: u64, input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
-    let mut frames = FrameReader::new(input);
-    let mut progress = Progress { expected: Expected::Begin, intervals_left: max_intervals };
-    loop {
-        let lines = match frames.next()? {
-            Next::Lines(lines) => lines,
-            _ if progress.expected == Expected::Begin => return Err(StoreErrorKind::NotARun),
-            Next::End { torn_bytes } => return Ok(Tail { torn_bytes, damage: None }),
-            Next::Damaged(damage) => return Ok(Tail { torn_bytes: 0, damage: Some(damage) }),
-        };
-        if let Err(kind) = progress.take_lines(lines, &mut take)? {
-            let damage = frames.damage(kind)?;
-            return Ok(Tail { torn_bytes: 0, damage: Some(damage) });
-        }
-    }
+pub fn read_records(input: impl Read, mut take: impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
+    Progress::new(INTERVALS_MAX).read(input, &mut take)
 }
 
 /// The kind of the next record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    Begin,
+    /// The first record of a file.
+    First,
     IntervalOrEnd,
     Nothing,
 }
 
 /// The progress of reading a run.
-struct Progress {
+pub(crate) struct Progress {
+    /// Number of the current file.
+    number: u32,
     expected: Expected,
+    /// `true` if the end record was read.
+    ended: bool,
     /// Number of further intervals that may be read.
     intervals_left: u64,
 }
@@ -92,20 +96,83 @@ struct Progress {
 type LinesResult = Result<Result<(), DamageKind>, StoreErrorKind>;
 
 impl Progress {
+    pub(crate) fn new(max_intervals: u64) -> Self {
+        Self { number: 1, expected: Expected::First, ended: false, intervals_left: max_intervals }
+    }
+
+    /// Returns the progress at the start of a file, after this number of intervals.
+    pub(crate) fn at_segment(number: u32, intervals: u64) -> Self {
+        Self { number, ..Self::new(INTERVALS_MAX.saturating_sub(intervals)) }
+    }
+
+    /// Reads this file and all that follow it.
+    pub(crate) fn read_files(&mut self, dir: &Path, take: &mut impl FnMut(Record)) -> Result<Tail, StoreError> {
+        loop {
+            let path = segments::path(dir, self.number);
+            // If another file follows, this one is complete. A run in progress may begin the next one at any time, so
+            // look before reading.
+            let next = segments::path(dir, self.number.saturating_add(1));
+            let is_last = !next.exists();
+            let file = match self.number {
+                1 => open(dir, &path)?,
+                _ => match segments::open(&path)? {
+                    Some(file) => file,
+                    None => return Ok(Tail::default()),
+                },
+            };
+            let size = file.metadata().map_err(|error| StoreError::new(&path, error))?.len();
+            let mut tail = self.read(file, take).map_err(|kind| StoreError::new(&path, kind))?;
+            if is_last {
+                return Ok(tail);
+            }
+            if tail.torn_bytes > 0 {
+                let (at_byte, unread_bytes) = (size.saturating_sub(tail.torn_bytes), tail.torn_bytes);
+                let damage = Damage { file: self.number, at_byte, unread_bytes, kind: DamageKind::Frame };
+                tail = Tail { torn_bytes: 0, damage: Some(damage) };
+            }
+            if let Some(damage) = &mut tail.damage {
+                damage.unread_bytes = damage.unread_bytes.saturating_add(size_from(dir, self.number.saturating_add(1)));
+                return Ok(tail);
+            }
+            (self.number, self.expected) = (self.number.saturating_add(1), Expected::First);
+        }
+    }
+
+    /// Reads one file.
+    pub(crate) fn read(&mut self, input: impl Read, take: &mut impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
+        let mut frames = FrameReader::new(input);
+        let damaged = |damage: Damage, file| Ok(Tail { torn_bytes: 0, damage: Some(Damage { file, ..damage }) });
+        loop {
+            let lines = match frames.next()? {
+                Next::Lines(lines) => lines,
+                _ if self.number == 1 && self.expected == Expected::First => return Err(StoreErrorKind::NotARun),
+                Next::End { torn_bytes } => return Ok(Tail { torn_bytes, damage: None }),
+                Next::Damaged(damage) => return damaged(damage, self.number),
+            };
+            if let Err(kind) = self.take_lines(lines, take)? {
+                return damaged(frames.damage(kind)?, self.number);
+            }
+        }
+    }
+
     fn take_lines(&mut self, lines: &[u8], take: &mut impl FnMut(Record)) -> LinesResult {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let first = self.expected == Expected::Begin;
-            if first {
+            let begins = self.expected == Expected::First && self.number == 1;
+            if begins {
                 check_format(line)?;
             }
             // A line without a line ending was truncated when someone repacked the file.
             let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
             let Some(record) = serde_json::from_slice::<Record>(line).ok().filter(is_sound) else {
-                return if first { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };
+                return if begins { Err(StoreErrorKind::NotARun) } else { Ok(Err(DamageKind::Record)) };
             };
             self.expected = match (self.expected, &record) {
-                (Expected::Begin, Record::Begin(_)) => Expected::IntervalOrEnd,
-                (Expected::Begin, _) => return Err(StoreErrorKind::NotARun),
+                (Expected::First, Record::Begin(_)) if begins => Expected::IntervalOrEnd,
+                (Expected::First, _) if begins => return Err(StoreErrorKind::NotARun),
+                (Expected::First, Record::Segment(segment)) if segment.number == self.number && !self.ended => {
+                    self.expected = Expected::IntervalOrEnd;
+                    continue;
+                }
                 (Expected::IntervalOrEnd, Record::Interval(_)) if self.intervals_left == 0 => {
                     return Ok(Err(DamageKind::TooMany));
                 }
@@ -113,7 +180,10 @@ impl Progress {
                     self.intervals_left -= 1;
                     Expected::IntervalOrEnd
                 }
-                (Expected::IntervalOrEnd, Record::End(_)) => Expected::Nothing,
+                (Expected::IntervalOrEnd, Record::End(_)) => {
+                    self.ended = true;
+                    Expected::Nothing
+                }
                 _ => return Ok(Err(DamageKind::OutOfPlace)),
             };
             take(record);
@@ -122,12 +192,32 @@ impl Progress {
     }
 }
 
+/// Returns the size of a file and all that follow it.
+fn size_from(dir: &Path, number: u32) -> u64 {
+    let sizes = (number..).map_while(|number| segments::path(dir, number).metadata().ok());
+    sizes.fold(0, |sum, metadata| sum.saturating_add(metadata.len()))
+}
+
 /// Returns whether the shares in a record can be summed. JSON has no infinite numbers, but it has huge ones.
 fn is_sound(record: &Record) -> bool {
     match record {
-        Record::Interval(interval) => shares(&interval.client).into_iter().all(|share| share.abs() <= SHARE_MAX),
-        Record::Begin(_) | Record::End(_) => true,
+        Record::Interval(interval) => {
+            let joined = interval.joined.as_ref();
+            is_sound_load(&interval.client)
+                && joined.is_none_or(|joined| are_sound_sums(&joined.limits, joined.overtaking_expected))
+        }
+        Record::Begin(_) | Record::Segment(_) | Record::End(_) => true,
     }
+}
+
+/// Returns whether the shares of a client's load can be summed.
+pub(crate) fn is_sound_load(client: &ClientLoad) -> bool {
+    shares(client).into_iter().all(|share| share.abs() <= SHARE_MAX)
+}
+
+/// Returns whether sums of a joined interval or a snapshot can be summed further.
+pub(crate) fn are_sound_sums(limits: &ClientLimits, overtaking_expected: f64) -> bool {
+    limits.values().into_iter().chain([overtaking_expected]).all(|value| value.abs() <= SUM_MAX)
 }
 
 fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
@@ -168,14 +258,14 @@ pub(crate) mod tests {
         let file = [begin.clone(), frame(&[second(0)]), frame(&[second(1)]), frame(&[second(2)])].concat();
         let read = |most| {
             let mut intervals = 0;
-            let tail = read_up_to(most, file.as_slice(), |record| {
+            let tail = Progress::new(most).read(file.as_slice(), &mut |record| {
                 intervals += u64::from(matches!(record, Record::Interval(_)));
             });
             (intervals, tail.unwrap().damage)
         };
         assert_eq!(read(3), (3, None));
         let at_byte = (begin.len() + frame(&[second(0)]).len() + frame(&[second(1)]).len()) as u64;
-        let damage = Damage { at_byte, unread_bytes: file.len() as u64 - at_byte, kind: DamageKind::TooMany };
+        let damage = Damage { file: 1, at_byte, unread_bytes: file.len() as u64 - at_byte, kind: DamageKind::TooMany };
         assert_eq!(read(2), (2, Some(damage)));
     }
 }

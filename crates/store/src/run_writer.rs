@@ -2,14 +2,15 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
-use crate::record::{Begin, End, RecordRef};
-use measure::{ClientLoad, Interval};
+use crate::record::{Begin, End, RecordRef, Segment};
+use crate::roll_up::{RollUp, RollUpRules};
+use crate::segments::{self, RECORDS_FILE};
+use crate::snapshot::SNAPSHOT_FILE;
+use measure::{ClientLoad, Instant, Interval};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of the file of records.
-pub const RECORDS_FILE: &str = "records.jsonl.zst";
 /// Name of the file that reserves disk space for the end record.
 pub const RESERVE_FILE: &str = "reserve";
 /// Size of the reserve.
@@ -21,6 +22,15 @@ pub struct RunWriter {
     reserve: PathBuf,
     frames: FrameWriter,
     line: Vec<u8>,
+    begin: Begin,
+    rules: RollUpRules,
+    give_way: fn(),
+    /// Number of the current file of records.
+    number: u32,
+    /// Start of the first interval and end of the last one in the current file. `None` if there is none.
+    span: Option<(Instant, Instant)>,
+    /// The thread that rolls up old intervals. `None` until the first file is complete.
+    roll_up: Option<RollUp>,
 }
 
 impl RunWriter {
@@ -32,10 +42,27 @@ impl RunWriter {
         let created = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
+        // These remain if only a part of an earlier run was removed. Readers would take them for parts of this run.
+        for old in [segments::path(dir, 2), dir.join(SNAPSHOT_FILE)] {
+            if old.exists() {
+                return Err(StoreError::new(&old, StoreErrorKind::Exists));
+            }
+        }
         let file = create_new(&path)?;
         let reserve = dir.join(RESERVE_FILE);
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        let mut writer = Self { path, reserve, frames, line: Vec::new() };
+        let mut writer = Self {
+            path,
+            reserve,
+            frames,
+            line: Vec::new(),
+            begin: begin.clone(),
+            rules: RollUpRules::DEFAULT,
+            give_way: || (),
+            number: 1,
+            span: None,
+            roll_up: None,
+        };
         let begun = writer.reserve().and_then(|()| writer.append(&RecordRef::Begin(begin)));
         if let Err(error) = begun {
             // Remove the incomplete run, because it would make the next attempt fail.
@@ -55,7 +82,20 @@ impl RunWriter {
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
+        self.give_way = give_way;
         self
+    }
+
+    /// Sets other rules for rolling up old intervals.
+    #[must_use]
+    pub fn rolling_up(mut self, rules: RollUpRules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Waits until all old intervals were rolled up, for tests and for runs that are written faster than they happened.
+    pub fn settle(&self) {
+        self.roll_up.iter().for_each(RollUp::settle);
     }
 
     /// Appends an interval and passes it to the kernel, without waiting for the disk. After an error, the earlier records
@@ -67,7 +107,37 @@ impl RunWriter {
         if !shares(&interval.client).into_iter().all(f64::is_finite) {
             return Err(StoreError::new(&self.path, StoreErrorKind::NotFinite));
         }
-        self.append(&RecordRef::Interval(interval))
+        if self.span.is_some_and(|(start, end)| end.since(start) >= self.rules.file) {
+            // After an error, such as too many open files, the current file becomes longer.
+            let _ = self.next_file();
+        }
+        self.append(&RecordRef::Interval(interval))?;
+        let start = self.span.map_or(interval.start, |(start, _)| start);
+        self.span = Some((start, interval.end));
+        Ok(())
+    }
+
+    /// Continues in a new file of records. The thread that rolls up takes over the current one.
+    fn next_file(&mut self) -> Result<(), StoreError> {
+        let number = self.number.saturating_add(1);
+        let dir = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let path = segments::path(&dir, number);
+        let frames = FrameWriter::new(Box::new(create_new(&path)?)).map_err(|error| StoreError::new(&path, error))?;
+        let old = (std::mem::replace(&mut self.frames, frames), std::mem::replace(&mut self.path, path));
+        if let Err(error) = self.append(&RecordRef::Segment(&Segment { number })) {
+            // A file without its first record would count as damage once the next one exists.
+            let _ = fs::remove_file(&self.path);
+            (self.frames, self.path) = old;
+            return Err(error);
+        }
+        self.frames.set_give_way(self.give_way);
+        if self.roll_up.is_none() {
+            // Without the thread, the run merely stays longer.
+            self.roll_up = RollUp::start(dir, self.begin.clone(), self.rules).ok();
+        }
+        self.roll_up.iter().for_each(|roll_up| roll_up.completed(self.number));
+        (self.number, self.span) = (number, None);
+        Ok(())
     }
 
     /// Appends the end record, using the reserved space if necessary, and waits until all data is on the disk.
@@ -77,6 +147,7 @@ impl RunWriter {
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
         // No other thread needs the core any more.
         self.frames.set_give_way(|| ());
+        self.roll_up = None;
         let record = RecordRef::End(end);
         let mut written = self.append(&record);
         let freed = fs::remove_file(&self.reserve);
@@ -85,10 +156,8 @@ impl RunWriter {
         }
         written?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
-        // Sync the directory entry too. Not all file systems support this, so errors are ignored.
-        if let Some(dir) = self.path.parent().and_then(|dir| File::open(dir).ok()) {
-            let _ = dir.sync_all();
-        }
+        // Sync the directory entry too.
+        self.path.parent().into_iter().for_each(segments::sync_directory);
         Ok(())
     }
 

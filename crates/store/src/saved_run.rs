@@ -4,17 +4,16 @@ use crate::collected::Collected;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::Damage;
 use crate::record::{Begin, End, EndReason, Record};
-use crate::record_reader::{open, read_records};
-use crate::run_writer::RECORDS_FILE;
-use measure::stats::LastEnds;
-use measure::values::sum;
+use crate::record_reader::{Progress, Tail, for_each_record, read_begin, read_records};
+use crate::snapshot::Snapshot;
 use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
 
-/// The main numbers of one interval, for time series. A point takes two hundred bytes, while the unpacked histograms of
+/// The main numbers of one interval, for time series. A point takes less than two hundred bytes, while the unpacked histograms of
 /// an interval take hundreds of kilobytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The stage of the run.
     pub stage: Stage,
@@ -26,10 +25,6 @@ pub struct Point {
     pub ok: u64,
     /// Number of measured operations that failed.
     pub failed: u64,
-    /// Number of failed operations that may have failed because of a delay of the client.
-    pub failed_by_client: u64,
-    /// The longest response time of a failed operation in nanoseconds, 0 without failures.
-    pub failed_max_nanos: u64,
     /// Number of measured operations that were dropped without being started.
     pub dropped: u64,
     /// Number of received body bytes.
@@ -40,8 +35,6 @@ pub struct Point {
     pub response_p50_nanos: Option<u64>,
     /// p99 response time of successful operations in nanoseconds.
     pub response_p99_nanos: Option<u64>,
-    /// The times at which the last operations ended.
-    pub last: LastEnds,
     /// Number of operations in flight at the end of the interval.
     pub in_flight: u64,
     /// The load of the client.
@@ -49,31 +42,33 @@ pub struct Point {
 }
 
 impl Point {
+    /// Creates the point of an interval.
+    pub(crate) fn of_interval(interval: &Interval) -> Self {
+        Self::of(interval, &interval.stats.of_all_kinds(|kind| &kind.response))
+    }
+
     /// Creates the point of an interval. `response` contains the response times of its successful operations.
     fn of(interval: &Interval, response: &Distribution) -> Self {
         let tally = &interval.stats.measured;
-        let kinds = || interval.stats.kinds.iter().map(|(_, kind)| kind);
         Self {
             stage: interval.stage,
             start: interval.start,
             end: interval.end,
             ok: tally.ok,
             failed: tally.failed,
-            failed_by_client: sum(kinds().map(|kind| kind.affected.failed)),
-            failed_max_nanos: kinds().filter_map(|kind| kind.failed_response.max()).max().unwrap_or(0),
             dropped: tally.dropped,
             body_bytes: interval.stats.traffic.body,
             sent_body_bytes: interval.stats.traffic.sent_body,
             response_p50_nanos: response.quantile(0.5),
             response_p99_nanos: response.quantile(0.99),
-            last: interval.stats.last,
             in_flight: interval.in_flight,
             client: interval.client,
         }
     }
 }
 
-/// A run, as far as it was saved. Memory use grows by one [`Point`] per interval.
+/// A run, as far as it was saved. Memory use grows by one [`Point`] per interval. Old intervals of a long run were joined
+/// to longer ones.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// The setup of the run.
@@ -100,7 +95,13 @@ impl SavedRun {
     /// # Errors
     /// Those of [`crate::for_each_record`].
     pub fn read(dir: &Path) -> Result<Self, StoreError> {
-        Self::read_with(dir, |_| ())
+        let begin = read_begin(dir)?;
+        let Some(snapshot) = Snapshot::read(dir, &begin) else { return Self::read_with(dir, |_| ()) };
+        let mut progress =
+            Progress::at_segment(snapshot.segments().saturating_add(1), snapshot.run.points.len() as u64);
+        let mut run = snapshot.run;
+        let tail = progress.read_files(dir, &mut |record| run.take(record))?;
+        Ok(Self { collected: Collected::read(dir)?, ..run.finished(tail) })
     }
 
     /// Reads the run in `dir`, and passes each interval to `look` before merging it. Callers can thus collect data that a
@@ -108,36 +109,42 @@ impl SavedRun {
     ///
     /// # Errors
     /// Those of [`crate::for_each_record`].
-    pub fn read_with(dir: &Path, look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
-        let path = dir.join(RECORDS_FILE);
-        let file = open(dir, &path)?;
-        let run = Self::fold(file, look).map_err(|kind| StoreError::new(&path, kind))?;
-        Ok(Self { collected: Collected::read(dir)?, ..run })
+    pub fn read_with(dir: &Path, mut look: impl FnMut(&Interval)) -> Result<Self, StoreError> {
+        let mut run = None;
+        let tail = for_each_record(dir, |record| {
+            if let Record::Interval(interval) = &record {
+                look(interval);
+            }
+            Self::take_first(&mut run, record);
+        })?;
+        let run: Self = run.ok_or_else(|| StoreError::new(dir, StoreErrorKind::NotARun))?;
+        Ok(Self { collected: Collected::read(dir)?, ..run.finished(tail) })
     }
 
-    /// Reads a run from the bytes of its records file.
+    /// Reads a run from the bytes of its only file of records.
     ///
     /// # Errors
     /// Those of [`read_records`].
     pub fn read_from(input: impl Read) -> Result<Self, StoreErrorKind> {
-        Self::fold(input, |_| ())
+        let mut run = None;
+        let tail = read_records(input, |record| Self::take_first(&mut run, record))?;
+        run.map(|run: Self| run.finished(tail)).ok_or(StoreErrorKind::NotARun)
     }
 
-    fn fold(input: impl Read, mut look: impl FnMut(&Interval)) -> Result<Self, StoreErrorKind> {
-        let mut run = None;
-        let tail = read_records(input, |record| match (&mut run, record) {
-            (_, Record::Begin(begin)) => run = Some(Self::new(*begin)),
-            (Some(run), Record::Interval(interval)) => {
-                look(&interval);
-                run.add(&interval);
-            }
-            (Some(run), Record::End(end)) => run.ended(Some(*end)),
+    fn take_first(run: &mut Option<Self>, record: Record) {
+        match (run, record) {
+            (run @ None, Record::Begin(begin)) => *run = Some(Self::new(*begin)),
+            (Some(run), record) => run.take(record),
             (None, _) => debug_assert!(false, "a record came before the begin record"),
-        })?;
-        let mut run = run.ok_or(StoreErrorKind::NotARun)?;
-        (run.torn_bytes, run.damage) = (tail.torn_bytes, tail.damage);
-        run.finish();
-        Ok(run)
+        }
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Interval(interval) => self.add(&interval),
+            Record::End(end) => self.ended(Some(*end)),
+            Record::Begin(_) | Record::Segment(_) => debug_assert!(false, "a run begins once"),
+        }
     }
 
     /// Creates a run from records.
@@ -146,8 +153,7 @@ impl SavedRun {
         let mut run = Self::new(begin);
         intervals.into_iter().for_each(|interval| run.add(interval));
         run.ended(end);
-        run.finish();
-        run
+        run.finished(Tail::default())
     }
 
     fn ended(&mut self, end: Option<End>) {
@@ -177,7 +183,7 @@ impl SavedRun {
         self.damage.is_none() && self.end.as_ref().is_some_and(in_order)
     }
 
-    fn new(begin: Begin) -> Self {
+    pub(crate) fn new(begin: Begin) -> Self {
         let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
         Self {
             begin,
@@ -191,16 +197,18 @@ impl SavedRun {
         }
     }
 
-    fn add(&mut self, interval: &Interval) {
+    pub(crate) fn add(&mut self, interval: &Interval) {
         self.summary.add(&self.begin.model, interval);
-        let response = interval.stats.all_kinds().response;
+        let response = interval.stats.of_all_kinds(|kind| &kind.response);
         self.heat.add(interval.start, interval.end, &response);
         self.points.push(Point::of(interval, &response));
     }
 
     /// Computes the totals over all kinds of operations, which are not updated while intervals are merged.
-    fn finish(&mut self) {
+    fn finished(mut self, tail: Tail) -> Self {
+        (self.torn_bytes, self.damage) = (tail.torn_bytes, tail.damage);
         self.summary.all = self.summary.stats.all_kinds();
+        self
     }
 }
 

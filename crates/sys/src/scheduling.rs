@@ -40,6 +40,16 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     done
 }
 
+/// Gives the calling thread the policy `SCHED_IDLE`: it runs when no other thread needs its core, and hardly at all
+/// otherwise.
+///
+/// # Errors
+/// Errors of the kernel, for example if such calls are not allowed.
+pub fn only_when_idle() -> io::Result<()> {
+    let attributes = attributes()?;
+    set(&libc::sched_attr { sched_policy: libc::SCHED_IDLE as u32, sched_nice: 0, sched_runtime: 0, ..attributes })
+}
+
 /// Returns the scheduling attributes of the calling thread.
 fn attributes() -> io::Result<libc::sched_attr> {
     let mut attributes = libc::sched_attr {
@@ -80,6 +90,12 @@ mod tests {
         assert_eq!(before, after);
         // The tests may run with another policy.
         assert_eq!(meanwhile, if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
+    }
+
+    #[test]
+    fn a_thread_can_leave_the_cores_to_all_others() {
+        let thread = std::thread::spawn(|| only_when_idle().and_then(|()| attributes()).unwrap().sched_policy);
+        assert_eq!(thread.join().unwrap(), libc::SCHED_IDLE as u32);
     }
 
     #[test]

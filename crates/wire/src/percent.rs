@@ -32,6 +32,12 @@ pub fn parameter(text: &str) -> String {
     percent_encode(text.as_bytes(), RESERVED).collect()
 }
 
+/// Decodes a percent-encoded path. Invalid escapes stay as they are, and bytes that are not UTF-8 are replaced.
+#[must_use]
+pub fn decode_path(path: &str) -> String {
+    String::from_utf8_lossy(&decoded(path, Space::Percent)).into_owned()
+}
+
 /// Converts percent-encoded text to its canonical form, which decodes to the same bytes, and appends it.
 pub(crate) fn push_canonical(piece: &str, space: Space, out: &mut Vec<u8>) {
     if is_canonical(piece.as_bytes()) {

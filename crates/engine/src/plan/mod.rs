@@ -6,16 +6,23 @@
 mod auth;
 mod batch;
 mod connections;
+mod poll;
 mod request;
+mod resume;
+mod retry;
 mod targets;
 
 pub use auth::{Auth, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared, SignaturePlace};
 pub use batch::{Batch, BatchObjects, BatchSize};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
+pub use poll::{LIST_BYTES_MAX, Poll, PollCheck};
 pub use request::{
     BodyPlan, Checks, EXPECTED_HEADERS_MAX, ExpectedChecksum, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick,
     RangeChoice, RangeStatus, RequestPlan, ResponseBody, Source, Then,
 };
+pub use resume::{ResumedUpload, ResumedUploads};
+pub(crate) use retry::Retried;
+pub use retry::{RetryPolicy, is_transient};
 pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
 
 use crate::schedule::{Profile, Spacing};
@@ -196,6 +203,10 @@ pub struct Plan {
     pub follow: Follow,
     /// Connections.
     pub connections: ConnectionPlan,
+    /// The rules for retries of failed requests; `None` for no retries, as in all measured load.
+    pub retry: Option<RetryPolicy>,
+    /// Multipart uploads that an earlier run began. Operations on their objects go on with them.
+    pub resumed_uploads: ResumedUploads,
     /// Number of threads.
     pub threads: u32,
     /// Seed of all random choices.
@@ -226,6 +237,8 @@ impl Plan {
             timeouts: Timeouts::default(),
             follow: Follow::up_to(10),
             connections: ConnectionPlan::default(),
+            retry: None,
+            resumed_uploads: ResumedUploads::default(),
             threads: 1,
             seed: 1,
             group_by: None,

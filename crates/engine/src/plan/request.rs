@@ -1,6 +1,6 @@
 //! The requests of a run: their method, object and body, and the checks of their responses.
 
-use super::{Batch, BatchObjects};
+use super::{Batch, BatchObjects, Poll};
 use crate::random::{Stream, below};
 use content::Content;
 use measure::OpKind;
@@ -155,6 +155,8 @@ pub enum ResponseBody {
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
+    /// Bodies of up to [`super::LIST_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
+    KeptList,
 }
 
 /// The expected checksum of a body.
@@ -181,6 +183,8 @@ pub enum Then {
     },
     /// The parts of an S3 multipart upload, then its completion. The responses to both must be [`ResponseBody::Kept`].
     Parts(Multipart),
+    /// Another request, until the server has done its work. The responses to both must be kept.
+    Poll(Poll),
 }
 
 /// A multipart upload. Its requests are given by their indexes in the mix. Their weight there is 0, so that no operation begins
@@ -217,7 +221,9 @@ pub struct RequestPlan {
     pub range: Option<RangeChoice>,
     /// The object that the request reads or writes.
     pub pick: Pick,
-    /// The query, without the question mark.
+    /// Path and query of every such request, instead of those of an object.
+    pub path: Option<Box<str>>,
+    /// The query, without the question mark. It is added to that of the path, if that has one.
     pub query: Option<Box<str>>,
     /// The requests that follow within the same operation.
     pub then: Then,
@@ -238,6 +244,7 @@ impl RequestPlan {
             body: None,
             range: None,
             pick: Pick::Target,
+            path: None,
             query: None,
             then: Then::End,
             checks: Checks::default(),
@@ -283,8 +290,8 @@ impl Mix {
     }
 
     /// Returns a mix of requests with weights. Returns `None` if no request has a weight above 0, if a request refers to
-    /// another one that does not write objects, or if a request deletes a batch but was not made by
-    /// [`RequestPlan::delete_batch`].
+    /// another one that does not write objects, if a request deletes a batch but was not made by
+    /// [`RequestPlan::delete_batch`], or if a request polls and the bodies for this are not kept.
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();
@@ -300,7 +307,11 @@ impl Mix {
             }
             Pick::Target | Pick::Fresh | Pick::Container | Pick::Batch(_) => true,
         };
-        let is_sound = |request: &RequestPlan| stands_in(request) && request.can_carry_its_batch();
+        let polls = |request: &RequestPlan| match request.then {
+            Then::Poll(poll) => poll.is_sound(request, &requests),
+            Then::End | Then::Pages { .. } | Then::Parts(_) => true,
+        };
+        let is_sound = |request: &RequestPlan| stands_in(request) && request.can_carry_its_batch() && polls(request);
         (sum > 0 && requests.iter().all(is_sound)).then_some(Self { requests, bounds })
     }
 
@@ -320,7 +331,7 @@ impl Mix {
     pub fn parallel_max(&self) -> u64 {
         let parallel = self.requests.iter().filter_map(|request| match request.then {
             Then::Parts(plan) => Some(u64::from(plan.parallel.get())),
-            Then::End | Then::Pages { .. } => None,
+            Then::End | Then::Pages { .. } | Then::Poll(_) => None,
         });
         parallel.max().unwrap_or(1)
     }

@@ -59,6 +59,13 @@ pub enum Members {
     Dataset,
     /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
+    /// The objects that are left to a resumed run: those of the dataset with the chosen numbers, then all from `from` on.
+    Rest {
+        /// Numbers of the first objects.
+        chosen: Box<[u64]>,
+        /// Number of the first of the other objects.
+        from: u64,
+    },
     /// The objects with these numbers that runs wrote in addition to the dataset.
     Fresh(Box<[u64]>),
 }
@@ -80,20 +87,34 @@ impl Area {
         match &self.objects {
             Members::Dataset => self.dataset.count(),
             Members::Chosen(numbers) | Members::Fresh(numbers) => numbers.len() as u64,
+            Members::Rest { chosen, from } => {
+                (chosen.len() as u64).saturating_add(self.dataset.count().saturating_sub(*from))
+            }
         }
+    }
+
+    /// Returns the number in the dataset of the target with this index; `None` if it is not an object of the dataset.
+    fn number(&self, index: u64) -> Option<u64> {
+        let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
+        match &self.objects {
+            Members::Dataset => Some(index),
+            Members::Chosen(numbers) => of(numbers),
+            Members::Rest { chosen, from } => {
+                of(chosen).or_else(|| from.checked_add(index.checked_sub(chosen.len() as u64)?))
+            }
+            Members::Fresh(_) => None,
+        }
+        .filter(|number| *number < self.dataset.count())
     }
 
     /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and size
     /// determine its content. Returns `None` for an object that does not exist.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
-            (Subject::Target(index), Members::Dataset) => Some(self.dataset.read(index, key)?.0),
-            (Subject::Target(index), Members::Chosen(numbers)) => {
-                Some(self.dataset.read(*numbers.get(usize::try_from(index).ok()?)?, key)?.0)
-            }
             (Subject::Target(index), Members::Fresh(numbers)) => {
                 self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
             }
+            (Subject::Target(index), _) => Some(self.dataset.read(self.number(index)?, key)?.0),
             (Subject::Fresh(number), _) => {
                 // The object has the size of one of the dataset's objects. Its name is different, and contains the dataset's
                 // seed.
@@ -247,14 +268,25 @@ impl Targets {
         }
     }
 
+    /// Returns the number of a target in its dataset, or its index in a list. This number identifies the object in all runs with
+    /// the same dataset or list, whatever part of the objects a run uses. Returns `None` for other objects.
+    #[must_use]
+    pub fn object_number(&self, subject: Subject) -> Option<u64> {
+        let Subject::Target(index) = subject else { return None };
+        match &self.objects {
+            Objects::Listed(items) => (index < items.len() as u64).then_some(index),
+            Objects::Dataset(area) => area.number(index),
+        }
+    }
+
     /// Returns the size of the object, if it is known.
     #[inline]
     #[must_use]
     pub fn size(&self, subject: Subject) -> Option<u64> {
         match (&self.objects, subject) {
             (Objects::Listed(items), Subject::Target(index)) => items.get(index as usize)?.size,
-            (Objects::Dataset(area), Subject::Target(index)) if matches!(area.objects, Members::Dataset) => {
-                area.dataset.size(index).map(|size| size.0)
+            (Objects::Dataset(area), Subject::Target(index)) if !matches!(area.objects, Members::Fresh(_)) => {
+                area.dataset.size(area.number(index)?).map(|size| size.0)
             }
             (Objects::Dataset(area), Subject::Target(_) | Subject::Fresh(_)) => {
                 area.read_key(subject, &mut String::new())
@@ -320,6 +352,23 @@ mod tests {
         let targets = targets();
         assert_eq!(targets.url(Subject::Target(1)), "http://h:1/bucket/p%20q/a%20b/o-01.bin");
         assert_eq!((targets.size(Subject::Target(1)), targets.size(Subject::Target(3))), (Some(2048), None));
+    }
+
+    #[test]
+    fn a_resumed_run_uses_the_chosen_objects_and_those_from_a_number_on() {
+        let rest = of(Members::Rest { chosen: [0].into(), from: 2 });
+        let number = |targets: &Targets, index| targets.object_number(Subject::Target(index));
+        assert_eq!((rest.count(), number(&rest, 0), number(&rest, 1), number(&rest, 2)), (2, Some(0), Some(2), None));
+        assert_eq!(rest.url(Subject::Target(1)), targets().url(Subject::Target(2)));
+        assert_eq!(rest.size(Subject::Target(1)), targets().size(Subject::Target(2)));
+        assert_eq!((rest.size(Subject::Target(2)), number(&rest, u64::MAX)), (None, None));
+        let over = of(Members::Rest { chosen: [1].into(), from: 9 });
+        assert_eq!((over.count(), number(&over, 0), number(&over, 1)), (1, Some(1), None));
+        assert_eq!(number(&of(Members::Chosen([2, 7].into())), 0), Some(2));
+        let fresh = of(Members::Fresh([1].into()));
+        assert_eq!((number(&fresh, 0), fresh.object_number(Subject::Fresh(1))), (None, None));
+        let listed = Targets::of_paths(Vec::new(), [(0, "/a".into()), (0, "/b".into())]);
+        assert_eq!((number(&listed, 1), number(&listed, 2)), (Some(1), None));
     }
 
     #[test]

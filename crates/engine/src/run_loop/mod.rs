@@ -6,7 +6,7 @@
 //!
 //! - `pacing`: which slot may start an operation, and when;
 //! - `operation`: its request and object are chosen, and also what follows each of its requests;
-//! - `attempt`: one of its requests begins, is redirected, is sent again, times out or ends (for both versions of HTTP);
+//! - `attempt`: one of its requests begins, is redirected, is sent again or retried, times out or ends (for both versions of HTTP);
 //! - `request`: the fields and the body of a request;
 //! - `connections`: an attempt finds a free connection, or a new one is opened;
 //! - `http1`, `http2`: requests are sent and responses are received;
@@ -28,6 +28,7 @@ mod response;
 pub(crate) use attempt::redirect::{leaves_tls, redirected_to};
 pub use connections::addresses::connects_to;
 pub use operation::log::{HopEntry, OpEntry};
+pub use operation::resume::CreatedUpload;
 pub use operation::written_objects::{Left, OpenUpload, OpenUploads};
 pub use pacing::{Share, WARMUP_NUMBERS, budget};
 pub use response::first_response::FirstResponse;
@@ -38,6 +39,7 @@ use crate::network::{Network, Ready};
 use crate::plan::Plan;
 use crate::schedule::Budget;
 use attempt::exchange::State;
+use attempt::pauses::Pauses;
 use buffers::Buffers;
 use connections::Pool;
 use connections::origin::OriginPool;
@@ -70,6 +72,18 @@ enum Step {
     Done,
 }
 
+/// Results of one thread that it hands over together.
+#[derive(Debug, Default)]
+pub struct Handover {
+    /// Intervals that are over.
+    pub intervals: Vec<Interval>,
+    /// Operations that have ended, if they are logged.
+    pub ops: Vec<OpEntry>,
+    /// Multipart uploads that the server has created, for plans with retries. Those of `ops` are among these or among earlier
+    /// ones.
+    pub uploads: Vec<CreatedUpload>,
+}
+
 /// One thread's run loop.
 pub struct RunLoop<'p, N: Network> {
     plan: &'p Plan,
@@ -84,7 +98,9 @@ pub struct RunLoop<'p, N: Network> {
     object_states: ObjectStates,
     first_response: FirstResponseWatch<'p>,
     written: WrittenObjects,
+    pauses: Pauses,
     log: Vec<OpEntry>,
+    created: Vec<CreatedUpload>,
     load: ThreadLoad,
     stalls: ClientStalls,
     path_samples: PathSamples,
@@ -120,28 +136,32 @@ impl<'p, N: Network> RunLoop<'p, N> {
             object_states: ObjectStates::default(),
             first_response: FirstResponseWatch::new(plan, control),
             written: WrittenObjects::default(),
+            pauses: Pauses::default(),
             log: Vec::new(),
+            created: Vec::new(),
             load: ThreadLoad::new(start),
             stalls: ClientStalls::new(plan, share, start),
             path_samples: PathSamples::default(),
         }
     }
 
-    /// Drives the loop until the run is over. `hand_over` gets the intervals that are over, and the operations that are logged.
+    /// Drives the loop until the run is over, and passes results to `hand_over`.
     ///
     /// # Errors
     /// When the poller fails.
-    pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Vec<Interval>, Vec<OpEntry>)) -> io::Result<()> {
+    pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Handover)) -> io::Result<()> {
         let mut ready = Vec::new();
         self.load.start(net.thread_use());
         let mut now = net.now();
         loop {
             let step = self.step(net, now, &ready);
-            let finished: Vec<Interval> = self.recorder.take_finished().collect();
-            if !finished.is_empty() || self.log.len() >= log::BATCH || step == Step::Done {
+            let intervals: Vec<Interval> = self.recorder.take_finished().collect();
+            let full = self.log.len() >= log::BATCH || !self.created.is_empty();
+            if !intervals.is_empty() || full || step == Step::Done {
                 let before = net.now();
                 self.note_taken_requests(before);
-                hand_over(finished, std::mem::take(&mut self.log));
+                let (ops, uploads) = (std::mem::take(&mut self.log), std::mem::take(&mut self.created));
+                hand_over(Handover { intervals, ops, uploads });
                 self.load.add_handover(before, net.now());
             }
             match step {
@@ -184,6 +204,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.wake_slots(now);
         self.retry_names(net, now);
         self.retry_backlogged(net, now);
+        if now >= self.pauses.next {
+            self.end_pauses(net, now);
+        }
         now = self.start_due(net, now);
         if now >= self.pool.next_deadline {
             self.expire_deadlines(net, now);
@@ -240,7 +263,12 @@ impl<'p, N: Network> RunLoop<'p, N> {
         let connections = unless(pool.waits.for_connection == 0, pool.budget.next_refill());
         let backlog = unless(pool.waits.for_backlog.is_empty(), pool.waits.next_backlog_retry);
         let waits = names.min(connections).min(backlog);
-        self.next_start(now).min(waits).min(pool.next_deadline).min(self.recorder.boundary()).min(now + TURN_MAX)
+        self.next_start(now)
+            .min(waits)
+            .min(pool.next_deadline)
+            .min(self.pauses.next)
+            .min(self.recorder.boundary())
+            .min(now + TURN_MAX)
     }
 
     /// Handles a ready socket. Returns the current instant.

@@ -10,4 +10,4 @@ mod tickets;
 
 pub use arrivals::{Arrivals, Spacing};
 pub use profile::{Profile, ProfileError, StagePlan};
-pub use tickets::{Budget, Tickets};
+pub use tickets::{Budget, Draw, Tickets};

@@ -3,6 +3,7 @@
 //! Every operation has a number, which determines its object and range. When a run has a limited number of operations, all
 //! threads draw their numbers from one [`Budget`]. They draw batches, so that they need not access the shared counter for every
 //! operation. The batches become smaller towards the end, so that no thread runs out of work while another one has much left.
+//! A run can be held at a number: see [`crate::Control::let_start_below`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +26,32 @@ impl Budget {
         Self { total, threads: u64::from(threads.max(1)), taken: AtomicU64::new(0) }
     }
 
-    fn draw(&self) -> std::ops::Range<u64> {
-        let taken = self.taken.load(Ordering::Relaxed).min(self.total);
-        let batch = ((self.total - taken) / (8 * self.threads)).clamp(1, BATCH_MAX);
-        let first = self.taken.fetch_add(batch, Ordering::Relaxed);
-        first.min(self.total)..(first + batch).min(self.total)
+    /// Draws a batch of numbers below `bound`. It is empty if there are none.
+    fn draw(&self, bound: u64) -> std::ops::Range<u64> {
+        let end = self.total.min(bound);
+        let after = |taken: u64| {
+            let batch = (self.total.saturating_sub(taken) / (8 * self.threads)).clamp(1, BATCH_MAX);
+            (taken + batch).min(end)
+        };
+        let drawn =
+            self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < end).then(|| after(taken)));
+        drawn.map_or(0..0, |first| first..after(first))
     }
+
+    fn is_used_up(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) >= self.total
+    }
+}
+
+/// The result of drawing a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Draw {
+    /// The number of the next operation.
+    Number(u64),
+    /// The next number is not below the bound.
+    AtBound,
+    /// There are no more numbers.
+    UsedUp,
 }
 
 /// One thread's source of operation numbers.
@@ -70,24 +91,26 @@ impl Tickets {
     pub fn bounded(budget: Arc<Budget>) -> Self {
         Self::Bounded { budget, drawn: 0..0 }
     }
-}
 
-impl Iterator for Tickets {
-    type Item = u64;
-
+    /// Draws the next number, which must be below `bound`.
     #[inline]
-    fn next(&mut self) -> Option<u64> {
+    pub fn draw(&mut self, bound: u64) -> Draw {
         match self {
+            Self::Endless { next, .. } if *next >= bound => Draw::AtBound,
             Self::Endless { next, step } => {
                 let number = *next;
                 *next += *step;
-                Some(number)
+                Draw::Number(number)
             }
             Self::Bounded { budget, drawn } => {
                 if drawn.is_empty() {
-                    *drawn = budget.draw();
+                    *drawn = budget.draw(bound);
                 }
-                drawn.next()
+                match drawn.next() {
+                    Some(number) => Draw::Number(number),
+                    None if budget.is_used_up() => Draw::UsedUp,
+                    None => Draw::AtBound,
+                }
             }
         }
     }
@@ -98,14 +121,45 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Draws numbers below `bound` until there are none.
+    fn rest(tickets: &mut Tickets, bound: u64) -> (Vec<u64>, Draw) {
+        let mut drawn = Vec::new();
+        loop {
+            match tickets.draw(bound) {
+                Draw::Number(number) => drawn.push(number),
+                end => return (drawn, end),
+            }
+        }
+    }
+
     proptest! {
         #[test]
-        fn every_number_is_drawn_exactly_once(total in 0_u64..20_000, threads in 1_u32..9, order in prop::collection::vec(0_usize..9, 0..200)) {
+        fn every_number_is_drawn_exactly_once(
+            total in 0_u64..20_000,
+            threads in 1_u32..9,
+            order in prop::collection::vec(0_usize..9, 0..200),
+            bounds in prop::collection::vec(0_u64..25_000, 0..5),
+        ) {
             let budget = Arc::new(Budget::new(total, threads));
             let mut tickets: Vec<Tickets> = (0..threads).map(|_| Tickets::bounded(Arc::clone(&budget))).collect();
-            let mut drawn: Vec<u64> = order.iter().filter_map(|thread| tickets[thread % threads as usize].next()).collect();
+            let mut drawn = Vec::new();
+            let mut bounds = bounds;
+            bounds.sort_unstable();
+            for bound in bounds {
+                for thread in &order {
+                    if let Draw::Number(number) = tickets[thread % threads as usize].draw(bound) {
+                        drawn.push(number);
+                    }
+                }
+                prop_assert!(drawn.iter().all(|number| *number < bound));
+                let (more, end) = rest(&mut tickets[0], bound);
+                drawn.extend(more);
+                prop_assert_eq!(end, if bound < total { Draw::AtBound } else { Draw::UsedUp });
+            }
             for source in &mut tickets {
-                drawn.extend(source);
+                let (more, end) = rest(source, u64::MAX);
+                drawn.extend(more);
+                prop_assert_eq!(end, Draw::UsedUp);
             }
             drawn.sort_unstable();
             prop_assert_eq!(drawn, (0..total).collect::<Vec<_>>());
@@ -114,7 +168,6 @@ mod tests {
 
     #[test]
     fn endless_numbers_interleave() {
-        let numbers: Vec<u64> = Tickets::endless(1, 3).take(3).collect();
-        assert_eq!(numbers, [1, 4, 7]);
+        assert_eq!(rest(&mut Tickets::endless(1, 3), 8), (vec![1, 4, 7], Draw::AtBound));
     }
 }

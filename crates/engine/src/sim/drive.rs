@@ -3,8 +3,7 @@
 use super::{SimNetwork, SimServer};
 use crate::control::{Control, StopReason};
 use crate::plan::Plan;
-use crate::run_loop::OpEntry;
-use crate::run_loop::{RunLoop, Share, budget};
+use crate::run_loop::{Handover, OpEntry, RunLoop, Share, budget};
 use measure::{Instant, Interval};
 use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
@@ -33,26 +32,37 @@ pub fn simulate_until<S: SimServer>(
     network: impl Fn(u32) -> SimNetwork<S>,
     mut decided: impl FnMut(Interval) -> bool,
 ) -> Vec<OpEntry> {
-    let threads = plan.threads_used();
     let control = Control::new(plan.stop.bytes.map(std::num::NonZeroU64::get));
-    let budget = budget(&plan.stop, &plan.load, threads);
     let mut all_ops = Vec::new();
+    simulate_under(plan, &control, network, |results| {
+        for interval in results.intervals {
+            let end = interval.end;
+            if decided(interval) {
+                control.stop(end, StopReason::Decided);
+            }
+        }
+        all_ops.extend(results.ops);
+    });
+    all_ops
+}
+
+/// Like [`simulate`], but under a control that `receive` can use, and passes all results to `receive`, thread by thread. Keeps
+/// nothing.
+pub fn simulate_under<S: SimServer>(
+    plan: &Plan,
+    control: &Control,
+    network: impl Fn(u32) -> SimNetwork<S>,
+    mut receive: impl FnMut(Handover),
+) {
+    let threads = plan.threads_used();
+    let budget = budget(&plan.stop, &plan.load, threads);
     for thread in 0..threads {
         let mut net = network(thread);
         control.stalls().forget();
         let share = Share { thread, threads };
         let mut run_loop =
-            RunLoop::new(plan, &control, share, budget.clone(), (Instant::ZERO, Timestamp::from_unix_seconds(0)));
-        let driven = run_loop.drive(&mut net, |intervals, ops| {
-            for interval in intervals {
-                let end = interval.end;
-                if decided(interval) {
-                    control.stop(end, StopReason::Decided);
-                }
-            }
-            all_ops.extend(ops);
-        });
+            RunLoop::new(plan, control, share, budget.clone(), (Instant::ZERO, Timestamp::from_unix_seconds(0)));
+        let driven = run_loop.drive(&mut net, &mut receive);
         driven.expect("a simulated network has no poller that could fail");
     }
-    all_ops
 }

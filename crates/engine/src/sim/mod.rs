@@ -6,7 +6,7 @@
 
 mod drive;
 
-pub use drive::{simulate, simulate_until};
+pub use drive::{simulate, simulate_under, simulate_until};
 
 use crate::network::{Address, Connecting, NameError, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use measure::{Instant, ReadSample};

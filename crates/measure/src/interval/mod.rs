@@ -1,10 +1,12 @@
-//! An immutable slice of a run: at most one second of one stage.
+//! An immutable slice of a run: at most one second of one stage, or longer if old intervals were joined.
 
 mod builder;
 mod client_load;
+pub mod joined;
 
 pub use builder::IntervalBuilder;
 pub use client_load::ClientLoad;
+pub use joined::{IntervalJoiner, Joined};
 
 use crate::evidence::Evidence;
 use crate::stats::Stats;
@@ -34,6 +36,9 @@ pub struct Interval {
     /// Evidence of what limits the run.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Facts about the intervals of which this one was made. `None` for a single interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Box<Joined>>,
 }
 
 impl Interval {
@@ -41,7 +46,7 @@ impl Interval {
     #[must_use]
     pub fn new(stage: Stage, start: Instant, end: Instant) -> Self {
         let (stats, client, evidence) = (Stats::default(), ClientLoad::default(), Evidence::default());
-        Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence }
+        Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence, joined: None }
     }
 
     /// Returns the length of the interval in seconds.
@@ -50,9 +55,10 @@ impl Interval {
         self.end.nanos_since(self.start) as f64 / 1e9
     }
 
-    /// Adds the results of another thread in the same interval.
+    /// Adds the results of another thread in the same interval, which was not joined.
     pub fn merge(&mut self, other: &Self) {
-        let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence } = other;
+        debug_assert!(self.joined.is_none() && other.joined.is_none(), "threads have single intervals");
+        let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = other;
         self.start = self.start.min(*start);
         self.end = self.end.max(*end);
         self.stats.merge(stats);
@@ -64,7 +70,7 @@ impl Interval {
 
     /// Appends the slice of the same stage that follows this one.
     fn append(&mut self, later: &Self) {
-        let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence } = later;
+        let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = later;
         self.client = self.client.and_then(self.seconds(), *client, later.seconds());
         self.end = *end;
         self.stats.merge(stats);

@@ -140,6 +140,7 @@ impl Recorder {
             AttemptKind::Hop => tally.hops += 1,
             AttemptKind::Step => tally.steps += 1,
             AttemptKind::Resend => tally.resends += 1,
+            AttemptKind::Retry => tally.retries += 1,
         }
         tally.classes.add(sample.outcome.class);
         if sample.outcome.cause != Cause::None {

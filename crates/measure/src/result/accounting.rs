@@ -17,7 +17,7 @@ enumerated! {
     pub enum Identity {
         Scheduled => "scheduled", "scheduled = started + dropped";
         Started => "started", "started = ok + failed + unfinished";
-        Attempts => "attempts", "attempts = started + redirect hops + further requests + resends";
+        Attempts => "attempts", "attempts = started + redirect hops + further requests + resends + retries";
         Classes => "classes", "attempts = Σ attempts by class";
         Bytes => "bytes", "bytes by arrival = bytes by attempt";
         Uploaded => "uploaded", "request body bytes by sending = request body bytes by attempt";
@@ -106,7 +106,11 @@ fn operation_identities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     [
         (Identity::Scheduled, tally.scheduled, sum([tally.started, tally.dropped])),
         (Identity::Started, tally.started, sum([tally.ok, tally.failed, tally.unfinished])),
-        (Identity::Attempts, tally.attempts, sum([tally.started, tally.hops, tally.steps, tally.resends])),
+        (
+            Identity::Attempts,
+            tally.attempts,
+            sum([tally.started, tally.hops, tally.steps, tally.resends, tally.retries]),
+        ),
     ]
 }
 
@@ -148,8 +152,8 @@ mod tests {
         let tally = &mut summary.stats.measured;
         (tally.scheduled, tally.started, tally.dropped) = (105, 100, 5);
         (tally.ok, tally.failed, tally.unfinished) = (80, 10, 10);
-        (tally.attempts, tally.hops, tally.resends) = (103, 2, 1);
-        for _ in 0..103 {
+        (tally.attempts, tally.hops, tally.resends, tally.retries) = (107, 2, 1, 4);
+        for _ in 0..107 {
             tally.classes.add(AttemptClass::Ok);
         }
         (tally.body_bytes, tally.overhead_bytes) = (5000, 700);
@@ -190,7 +194,7 @@ mod tests {
         let breaks: [(Identity, Damage); 11] = [
             (Identity::Scheduled, |s| s.stats.measured.dropped += 1),
             (Identity::Started, |s| s.stats.measured.unfinished += 1),
-            (Identity::Attempts, |s| s.stats.measured.hops += 1),
+            (Identity::Attempts, |s| s.stats.measured.retries += 1),
             (Identity::Classes, |s| s.stats.measured.classes.add(AttemptClass::Reset)),
             (Identity::Bytes, |s| s.stats.traffic.body += 1),
             (Identity::Uploaded, |s| s.stats.traffic.sent_body += 1),

@@ -4,10 +4,11 @@
 //! its timeout. If operations hang until the end of the run, none of them even counts as failed.
 
 use crate::values::sum;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Operations in one whole second of the measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
     /// Operations that succeeded.
     pub ok: u64,

@@ -17,6 +17,8 @@ pub enum AttemptKind {
     /// Repetition of a request after its kept-alive connection turned out to be closed. It happens at most once
     /// (docs/measurement.md).
     Resend,
+    /// Repetition of a request that failed, after a pause. Only plans with a retry policy have such attempts.
+    Retry,
 }
 
 /// One attempt that has ended.

@@ -22,7 +22,7 @@ pub use tally::{StatusCounts, Tally, Traffic};
 use crate::sample::outcome::Cause;
 use crate::sample::{Example, OpKind};
 use crate::time::Instant;
-use crate::values::{Enumerated, add, bounded};
+use crate::values::{Distribution, Enumerated, add, bounded};
 use label::Label;
 use redirect_chains::RedirectChains;
 use serde::{Deserialize, Serialize};
@@ -157,6 +157,13 @@ impl Stats {
         for (_, stats) in &self.kinds {
             all.merge(stats);
         }
+        all
+    }
+
+    /// Returns one distribution of all kinds together. It is much quicker than [`Self::all_kinds`].
+    pub fn of_all_kinds(&self, of: impl Fn(&KindStats) -> &Distribution) -> Distribution {
+        let mut all = Distribution::default();
+        self.kinds.iter().for_each(|(_, stats)| all.merge(of(stats)));
         all
     }
 

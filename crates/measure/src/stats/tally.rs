@@ -80,6 +80,9 @@ pub struct Tally {
     pub steps: u64,
     /// Attempts that repeated a request after a stale kept-alive connection.
     pub resends: u64,
+    /// Attempts that repeated a failed request after a pause.
+    #[serde(default)]
+    pub retries: u64,
     /// Attempts by class.
     pub classes: Counts<AttemptClass>,
     /// Attempts by cause, without [`Cause::None`].
@@ -115,6 +118,7 @@ impl Tally {
             hops,
             steps,
             resends,
+            retries,
             classes,
             causes,
             flags,
@@ -136,6 +140,7 @@ impl Tally {
         add(&mut self.hops, *hops);
         add(&mut self.steps, *steps);
         add(&mut self.resends, *resends);
+        add(&mut self.retries, *retries);
         self.classes.merge(classes);
         self.causes.merge(causes);
         self.flags.merge(flags);

@@ -126,6 +126,81 @@ impl ClientLimits {
         self.nic_max = self.nic_max.max(load.nic);
     }
 
+    /// Adds the time of other intervals.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            seconds,
+            cpu,
+            late,
+            nic,
+            host,
+            resources,
+            frozen,
+            taken,
+            host_delay,
+            throttled,
+            host_full,
+            busy,
+            busy_max,
+            run_delay_max,
+            nic_max,
+        } = other;
+        self.seconds += seconds;
+        self.cpu += cpu;
+        self.late += late;
+        self.nic += nic;
+        self.host += host;
+        self.resources += resources;
+        self.frozen += frozen;
+        self.taken += taken;
+        self.host_delay += host_delay;
+        self.throttled += throttled;
+        self.host_full += host_full;
+        self.busy += busy;
+        self.busy_max = self.busy_max.max(*busy_max);
+        self.run_delay_max = self.run_delay_max.max(*run_delay_max);
+        self.nic_max = self.nic_max.max(*nic_max);
+    }
+
+    /// Returns all values, for checks of saved records.
+    #[must_use]
+    pub fn values(&self) -> [f64; 15] {
+        let Self {
+            seconds,
+            cpu,
+            late,
+            nic,
+            host,
+            resources,
+            frozen,
+            taken,
+            host_delay,
+            throttled,
+            host_full,
+            busy,
+            busy_max,
+            run_delay_max,
+            nic_max,
+        } = *self;
+        [
+            seconds,
+            cpu,
+            late,
+            nic,
+            host,
+            resources,
+            frozen,
+            taken,
+            host_delay,
+            throttled,
+            host_full,
+            busy,
+            busy_max,
+            run_delay_max,
+            nic_max,
+        ]
+    }
+
     /// Returns the mean busy share of the busiest thread, in 0..=1; 0 if no interval was examined.
     #[must_use]
     pub fn mean_busy(&self) -> f64 {
@@ -148,8 +223,9 @@ impl ClientLimits {
 /// Returns whether operations of an open run started later than allowed.
 fn is_late(model: &Model, interval: &Interval) -> bool {
     model.is_open() && {
-        let stats = interval.stats.all_kinds();
-        let allowed = stats.response.quantile(0.5).map_or(0.0, |median| median as f64 * LATENESS_MAX_SHARE);
-        stats.lateness.quantile(0.99).is_some_and(|p99| p99 as f64 > allowed.max(LATENESS_MAX_NANOS as f64))
+        let response = interval.stats.of_all_kinds(|kind| &kind.response);
+        let lateness = interval.stats.of_all_kinds(|kind| &kind.lateness);
+        let allowed = response.quantile(0.5).map_or(0.0, |median| median as f64 * LATENESS_MAX_SHARE);
+        lateness.quantile(0.99).is_some_and(|p99| p99 as f64 > allowed.max(LATENESS_MAX_NANOS as f64))
     }
 }

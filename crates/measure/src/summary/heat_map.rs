@@ -7,7 +7,9 @@
 
 use crate::time::Instant;
 use crate::values::Distribution;
+use crate::values::bounded;
 use crate::values::distribution::RESOLUTION;
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of columns. A screen hardly shows more.
 pub const COLUMNS_MAX: usize = 300;
@@ -19,7 +21,8 @@ const ROWS_PER_OCTAVE: f64 = 4.0;
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
 
 /// Counts of values by time and value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SavedHeatMap", into = "SavedHeatMap")]
 pub struct HeatMap {
     column_nanos: u64,
     columns: Vec<[u64; ROWS]>,
@@ -83,6 +86,49 @@ impl HeatMap {
     }
 }
 
+/// A heat map in a record.
+#[derive(Serialize, Deserialize)]
+struct SavedHeatMap {
+    column_nanos: u64,
+    #[serde(deserialize_with = "bounded::list::<_, _, COLUMNS_MAX>")]
+    columns: Vec<SavedColumn>,
+}
+
+/// The rows of a column that are not zero, each with its index.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct SavedColumn(#[serde(deserialize_with = "bounded::list::<_, _, ROWS>")] Vec<(u8, u64)>);
+
+impl From<HeatMap> for SavedHeatMap {
+    fn from(map: HeatMap) -> Self {
+        let column = |rows: &[u64; ROWS]| {
+            let used = (0..).zip(rows).filter(|(_, count)| **count > 0);
+            SavedColumn(used.map(|(row, count)| (row, *count)).collect())
+        };
+        Self { column_nanos: map.column_nanos, columns: map.columns.iter().map(column).collect() }
+    }
+}
+
+impl TryFrom<SavedHeatMap> for HeatMap {
+    type Error = String;
+
+    fn try_from(saved: SavedHeatMap) -> Result<Self, String> {
+        let is_valid = saved.column_nanos.is_multiple_of(COLUMN_NANOS_MIN) && saved.column_nanos > 0;
+        if !is_valid {
+            return Err(format!("{} ns is not the length of a column", saved.column_nanos));
+        }
+        let mut columns = Vec::with_capacity(saved.columns.len());
+        for SavedColumn(used) in saved.columns {
+            let mut rows = [0; ROWS];
+            for (row, count) in used {
+                *rows.get_mut(usize::from(row)).ok_or_else(|| format!("there is no row {row}"))? = count;
+            }
+            columns.push(rows);
+        }
+        Ok(Self { column_nanos: saved.column_nanos, columns })
+    }
+}
+
 /// Returns the index of the row that contains a value, given in nanoseconds.
 fn row_of(nanos: u64) -> usize {
     let octaves = (nanos.max(RESOLUTION) as f64 / RESOLUTION as f64).log2();
@@ -123,6 +169,8 @@ mod tests {
             let wanted: usize = seconds.iter().map(|(_, values)| values.len()).sum();
             prop_assert_eq!(heat.columns().flatten().sum::<u64>(), wanted as u64);
             prop_assert!(heat.columns().len() <= COLUMNS_MAX);
+            let saved = serde_json::to_string(&heat).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<HeatMap>(&saved).unwrap(), &heat);
             // Compared with brute force: each column contains the values of its time.
             for (index, counts) in heat.columns().enumerate() {
                 let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;

@@ -7,25 +7,29 @@ pub mod client_limits;
 pub mod common_time;
 pub mod heat_map;
 mod load_model;
+pub mod single_seconds;
 pub mod windows;
 
 pub use client_limits::ClientLimits;
 pub use load_model::Model;
+pub use single_seconds::SingleSeconds;
 pub use windows::{Window, Windows};
 
-use crate::evidence::{Evidence, Overtaking, Probes, overtaking};
+use crate::evidence::{Evidence, Probes};
 use crate::interval::Interval;
+use crate::interval::joined::judgeable;
 use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::stats::unread_responses::ClientShare;
 use crate::stats::{KindStats, Stats, Traffic};
 use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
+use serde::{Deserialize, Serialize};
 
 /// If a client was kept from running for more than this share of the time, it counts as having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageTotals {
     /// Length in seconds.
     pub seconds: f64,
@@ -36,11 +40,12 @@ pub struct StageTotals {
 }
 
 /// Results of a run, complete or up to the last interval that was read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
     /// All counts and times.
     pub stats: Stats,
-    /// Measured operations of all kinds together.
+    /// Measured operations of all kinds together. Computed from [`Self::stats`], and not saved.
+    #[serde(skip)]
     pub all: KindStats,
     /// Start and end of the measured window; `None` if the run did not reach it.
     pub window: Option<(Instant, Instant)>,
@@ -60,6 +65,8 @@ pub struct Summary {
     pub in_flight_peak: u64,
     /// Time for which the client was at one of its limits.
     pub limits: ClientLimits,
+    /// Facts about the single seconds.
+    pub seconds: SingleSeconds,
     /// Evidence of what limits the run.
     pub evidence: Evidence,
     /// Number of operations that the marked ones are expected to overtake if all are independent
@@ -104,21 +111,23 @@ impl Summary {
             }
             // Records of earlier versions contain only the number at the end of the interval.
             self.in_flight_peak = self.in_flight_peak.max(interval.in_flight_peak).max(interval.in_flight);
-            self.limits.add(model, interval);
+            match &interval.joined {
+                Some(joined) => self.limits.merge(&joined.limits),
+                None => self.limits.add(model, interval),
+            }
         }
+        self.seconds.append(&SingleSeconds::of(interval));
         self.add_evidence(interval);
     }
 
     fn add_evidence(&mut self, interval: &Interval) {
-        // Expected overtaking depends on service times, which are only recorded for measured operations.
-        let observed = interval.evidence.overtaking;
-        let times = || interval.stats.all_kinds().service.without(&interval.evidence.paused);
-        let spread = if observed.ahead > 0 { overtaking::spread(&times()) } else { None };
-        self.overtaking_expected += spread.map_or(0.0, |spread| spread * observed.ahead as f64);
-        let mut evidence = interval.evidence.clone();
-        if spread.is_none() {
-            evidence.overtaking = Overtaking::default();
+        if let Some(joined) = &interval.joined {
+            self.overtaking_expected += joined.overtaking_expected;
+            self.evidence.merge(&interval.evidence);
+            return;
         }
+        let (evidence, expected) = judgeable(interval);
+        self.overtaking_expected += expected;
         self.evidence.merge(&evidence);
     }
 

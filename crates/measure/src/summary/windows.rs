@@ -78,15 +78,15 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Windows {
     list: Vec<Window>,
-    /// Number of intervals in each window except the last one.
-    each: u32,
+    /// Number of intervals in each window except the last one. A joined interval counts for each of its seconds.
+    each: u64,
     /// Number of intervals in the last window.
-    filled: u32,
+    filled: u64,
 }
 
 impl Default for Windows {
     fn default() -> Self {
-        Self { list: Vec::new(), each: 1, filled: 1 }
+        Self { list: Vec::new(), each: 1, filled: 0 }
     }
 }
 
@@ -97,10 +97,15 @@ impl Windows {
         if interval.stage == Stage::Warmup {
             return;
         }
-        if self.list.is_empty() || (interval.stage == Stage::Measured && self.filled == self.each) {
+        let is_measured = interval.stage == Stage::Measured;
+        let weight = interval.joined.as_ref().map_or(1, |joined| joined.intervals.max(1));
+        // Windows are not shorter than the intervals of which they are made.
+        self.each = self.each.max(weight);
+        if self.list.is_empty() || (is_measured && self.filled >= self.each) {
             self.next();
-        } else if interval.stage == Stage::Measured {
-            self.filled += 1;
+        }
+        if is_measured {
+            self.filled = self.filled.saturating_add(weight);
         }
         if let Some(last) = self.list.last_mut() {
             last.add(interval);
@@ -120,7 +125,7 @@ impl Windows {
             self.each = self.each.saturating_mul(2);
         }
         self.list.push(Window::default());
-        self.filled = 1;
+        self.filled = 0;
     }
 
     /// Returns all windows, oldest first.
@@ -184,6 +189,24 @@ mod tests {
             let without_time = Recorded::beyond(tally.failed + tally.dropped + tally.unfinished);
             assert_eq!(response, Recorded::sum(&[&Recorded::of(&summary.all.response), &without_time]));
         }
+    }
+
+    #[test]
+    fn joined_intervals_make_windows_of_equal_length() {
+        use crate::interval::IntervalJoiner;
+        use std::time::Duration;
+        // Ten hours in minutes, and then an hour in seconds.
+        let mut joiner = IntervalJoiner::new(Model::Closed { concurrency: 1 }, Duration::from_secs(60));
+        let old = (0..36_000).map(|second| interval(Stage::Measured, second));
+        let mut all: Vec<Interval> = old.filter_map(|interval| joiner.add(interval)).collect();
+        all.extend(joiner.rest());
+        all.extend((36_000..39_600).map(|second| interval(Stage::Measured, second)));
+        let mut windows = Windows::default();
+        all.iter().for_each(|interval| windows.add(interval));
+        let (last, others) = windows.list().split_last().unwrap();
+        assert!(windows.list().len() <= WINDOWS_MAX && windows.list().len() >= WINDOWS_MAX / 2);
+        assert!(others.iter().all(|window| window.seconds == 240.0) && last.seconds <= 240.0);
+        assert_eq!(windows.list().iter().map(|window| window.ok).sum::<u64>(), 39_600 * 3);
     }
 
     #[test]

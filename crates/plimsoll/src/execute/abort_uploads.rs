@@ -74,7 +74,7 @@ fn abort_request(plan: &Plan) -> RequestPlan {
     let requests = plan.mix.requests();
     let own = requests.iter().find_map(|request| match request.then {
         Then::Parts(parts) => requests.get(parts.abort).cloned(),
-        Then::End | Then::Pages { .. } => None,
+        Then::End | Then::Pages { .. } | Then::Poll(_) => None,
     });
     own.unwrap_or_else(|| RequestPlan::new("DELETE", OpKind::Delete))
 }

@@ -7,8 +7,8 @@ use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
 use crate::saved::OutputFormat;
 use engine::plan::{
-    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectRule, RedirectRules, Spread, StopAfter, Targets,
-    Timeouts,
+    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectRule, RedirectRules, ResumedUploads, Spread,
+    StopAfter, Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::{Enumerated, Objective};
@@ -94,6 +94,8 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
         },
         follow: follow(&args.requests),
         connections: connections(args, spread)?,
+        retry: None,
+        resumed_uploads: ResumedUploads::default(),
         threads,
         seed: flags.seed,
         group_by: args.output.group_by.as_deref().map(group_by).transpose()?,

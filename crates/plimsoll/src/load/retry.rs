@@ -1,6 +1,6 @@
 //! Retries of requests outside of a measured load. They are limited and counted, and the pauses between them double.
 
-use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated};
+use measure::{Cause, Enumerated};
 use report::number::{self, plural};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -66,33 +66,9 @@ impl Retries {
     }
 }
 
-/// Returns whether the same request may succeed a moment later: the server was busy, or the connection failed.
-pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
-    use AttemptClass::{
-        ClosedEarly, ConnectOther, ConnectRefused, ConnectTimeout, Http5xx, Incomplete, Indeterminate, InflightAtEnd,
-        Reset, StaleReuse, Throttled, TimeoutHead, TimeoutIdle, TimeoutTotal,
-    };
-    match outcome.class {
-        Http5xx => !matches!(status, Some(501 | 505)),
-        Throttled | ConnectRefused | ConnectTimeout | ConnectOther | ClosedEarly | StaleReuse | Reset | Incomplete
-        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::Phase;
-
-    #[test]
-    fn only_transient_failures_are_retried() {
-        let of = |class, status| is_transient(AttemptOutcome::failed(class, Cause::Status, Phase::Head), status);
-        assert!(of(AttemptClass::Throttled, Some(503)) && of(AttemptClass::Http5xx, Some(500)));
-        assert!(of(AttemptClass::Reset, None) && of(AttemptClass::ConnectRefused, None));
-        assert!(!of(AttemptClass::Http5xx, Some(501)) && !of(AttemptClass::Http4xx, Some(404)));
-        assert!(!of(AttemptClass::Auth, Some(403)) && !of(AttemptClass::TlsCert, None));
-    }
 
     #[test]
     fn retries_are_counted_by_cause() {

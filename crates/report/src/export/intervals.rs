@@ -1,4 +1,5 @@
-//! The run over time, as a table with one row for each interval of at most one second.
+//! The run over time, as a table with one row for each interval. The old intervals of a long run are longer than a
+//! second; `length_seconds` is the length of each.
 
 use super::column::{Column, count, number, text};
 use super::ms;

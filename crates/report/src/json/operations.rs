@@ -34,6 +34,9 @@ pub struct Operations {
     pub hops: u64,
     /// Attempts that sent a request again because the server had closed the kept connection.
     pub resends: u64,
+    /// Attempts that sent a failed request again after a pause. Measured load has none.
+    #[serde(default)]
+    pub retries: u64,
     /// Offered rate; null if the run has no window.
     pub offered_per_second: Option<f64>,
     /// Started rate.
@@ -117,6 +120,7 @@ impl Operations {
             attempts: tally.attempts,
             hops: tally.hops,
             resends: tally.resends,
+            retries: tally.retries,
             offered_per_second: summary.offered_rate(),
             started_per_second: summary.started_rate(),
             completed_per_second: summary.completed_rate(),

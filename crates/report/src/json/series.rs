@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Point;
 
-/// An interval of the run.
+/// An interval of the run: a second, or 10 s or 60 s of a long run's older part. All rates are over its own length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
     /// Start of the interval, from the start of the run.

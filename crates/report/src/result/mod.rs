@@ -8,7 +8,7 @@ mod outage;
 mod record;
 mod text;
 
-pub(crate) use outage::{is_whole, whole_seconds};
+pub(crate) use outage::whole_seconds;
 pub use record::{NamedText, ResultName, ResultRecord};
 pub use text::{first_missed, objective_outcome_text, text};
 

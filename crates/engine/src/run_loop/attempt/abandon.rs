@@ -40,9 +40,11 @@ impl<N: Network> RunLoop<'_, N> {
         which: impl Fn(&RequestPlan) -> bool,
         now: Instant,
     ) {
-        for slot in 0..self.slots.len() {
+        // Operations end before their parts. Otherwise the last part would end the upload with another request.
+        let slots = 0..self.slots.len();
+        for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
             let Some(op) = self.slots.find_op(slot) else { continue };
-            if !which(&self.plan.mix.requests()[op.request]) {
+            if op.part.is_some() != parts || !which(&self.plan.mix.requests()[op.request]) {
                 continue;
             }
             let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));

@@ -132,6 +132,7 @@ impl<N: Network> RunLoop<'_, N> {
                 }
                 self.begin_attempt(net, slot, AttemptKind::Step, now);
             }
+            Ok(Next::Poll(poll)) => self.poll_later(net, slot, poll, reuse, now),
             Ok(Next::Nothing) => self.end_last_attempt(net, slot, outcome, reuse, now),
             Err(outcome) => self.end_last_attempt(net, slot, outcome, reuse, now),
         }
@@ -141,11 +142,11 @@ impl<N: Network> RunLoop<'_, N> {
     fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
         if self.is_multipart(slot) {
             // The requests of a multipart upload belong to one server.
-            return self.end_op(net, slot, NOT_FOLLOWED, reuse, now);
+            return self.end_last_attempt(net, slot, NOT_FOLLOWED, reuse, now);
         }
         let target = match self.redirect_target(slot) {
             Ok(target) => target,
-            Err(outcome) => return self.end_op(net, slot, outcome, reuse, now),
+            Err(outcome) => return self.end_last_attempt(net, slot, outcome, reuse, now),
         };
         if let Some(op) = self.slots.op_mut(slot) {
             op.attempt.flags.set(Flag::Followed);
@@ -161,7 +162,11 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, slot, AttemptKind::Hop, now);
     }
 
+    /// Ends the slot's operation with this attempt, unless the attempt is retried.
     fn end_last_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+        if self.retry_later(net, slot, outcome, reuse, now) {
+            return;
+        }
         if self.completion_is_refused(slot, outcome) {
             self.record_attempt(net, slot, outcome, reuse, now);
             self.finish_multipart(net, slot, now);

@@ -6,10 +6,12 @@ pub(in crate::run_loop) mod end;
 pub(in crate::run_loop) mod exchange;
 pub(in crate::run_loop) mod failure_example;
 pub(in crate::run_loop) mod orphans;
+pub(in crate::run_loop) mod pauses;
 pub(in crate::run_loop) mod private_address;
 pub(in crate::run_loop) mod redirect;
 pub(in crate::run_loop) mod redirect_chain;
 pub(in crate::run_loop) mod resend;
+pub(in crate::run_loop) mod retry;
 pub(in crate::run_loop) mod traffic;
 
 use super::response::checks::AfterHead;

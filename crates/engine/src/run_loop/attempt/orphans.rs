@@ -26,7 +26,7 @@ impl<N: Network> RunLoop<'_, N> {
         let mut waiting = None;
         for slot in 0..self.slots.len() {
             let Some(op) = self.slots.find_op(slot) else { continue };
-            if self.has_exchange(op, slot) || is_in_parts(op) {
+            if self.has_exchange(op, slot) || is_in_parts(op) || op.pause.is_some() {
                 continue;
             }
             let waiting = waiting.get_or_insert_with(|| self.waiting_slots());

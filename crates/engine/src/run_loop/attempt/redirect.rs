@@ -110,7 +110,10 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn url_of(&self, op: &Op<'_>) -> String {
         let origin = &self.pool.origins[op.origin].origin;
         let mut url = format!("{}://{}", origin.scheme, origin.host_header());
-        self.plan.targets.write_path(op.subject, &mut String::new(), &mut url);
+        match &self.plan.mix.requests()[op.request].path {
+            Some(path) => url.push_str(path),
+            None => self.plan.targets.write_path(op.subject, &mut String::new(), &mut url),
+        }
         url
     }
 

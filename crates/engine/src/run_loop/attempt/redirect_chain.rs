@@ -26,7 +26,7 @@ pub(in crate::run_loop) struct RedirectChain {
 
 impl RedirectChain {
     /// Returns a chain whose first redirect is the operation's `attempts`-th attempt.
-    pub fn begin(attempts: u16, bytes_before: u64) -> Self {
+    pub fn begin(attempts: u32, bytes_before: u64) -> Self {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }
 

@@ -202,7 +202,9 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn unreached(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
         self.recorder.connect_failed();
         self.pool.failures_in_a_row = self.pool.failures_in_a_row.saturating_add(1);
-        self.control.note_unreached(now, outcome);
+        if self.plan.retry.is_none() {
+            self.control.note_unreached(now, outcome);
+        }
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 }

@@ -7,6 +7,7 @@ use crate::plan::{BatchObjects, Choice, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Attempt;
+use crate::run_loop::attempt::retry::Failures;
 use crate::run_loop::response::body::BodySink;
 use measure::Instant;
 use measure::sample::AttemptKind;
@@ -73,9 +74,12 @@ impl<N: Network> RunLoop<'_, N> {
             multipart: None,
             batch,
             part: None,
+            polling: None,
+            failures: Failures::default(),
+            pause: None,
             attempt: Attempt::new(AttemptKind::First, now),
         });
-        self.begin_attempt(net, slot, AttemptKind::First, now);
+        self.begin_requests(net, slot, now);
     }
 
     /// Chooses request and object of operation `number`.

@@ -45,6 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let moved = if let Some(multipart) = &op.multipart {
             multipart.sent_body
+        } else if let Some(polling) = &op.polling {
+            polling.sent_body
         } else if request.is_upload() {
             op.attempt.sent_body
         } else {
@@ -53,6 +55,9 @@ impl<N: Network> RunLoop<'_, N> {
         let mut sample = op.sample(now, result, moved);
         if let Some(multipart) = &op.multipart {
             sample.window.sent += multipart.window.sent;
+        }
+        if let Some(polling) = &op.polling {
+            sample.window.sent += polling.window.sent;
         }
         // The length of the current step is added, because a stall becomes known only at the end of the step in which it
         // happens.

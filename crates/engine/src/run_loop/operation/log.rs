@@ -33,7 +33,7 @@ pub struct OpEntry {
     pub connect_nanos: Option<u64>,
     /// Time for TLS handshakes, in nanoseconds.
     pub handshake_nanos: Option<u64>,
-    /// Number of attempts made.
+    /// Number of attempts made, up to 65,535.
     pub attempts: u16,
     /// Number of redirects followed.
     pub hops: u16,

@@ -8,6 +8,8 @@ pub(in crate::run_loop) mod multipart;
 pub(in crate::run_loop) mod next_request;
 pub(in crate::run_loop) mod op;
 pub(in crate::run_loop) mod parts;
+pub(in crate::run_loop) mod poll;
+pub(in crate::run_loop) mod resume;
 pub(in crate::run_loop) mod slots;
 pub(in crate::run_loop) mod written_objects;
 

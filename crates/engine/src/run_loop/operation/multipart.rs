@@ -1,9 +1,9 @@
 //! Objects that are uploaded in parts. Several parts are sent in parallel, each in a slot of its own.
 
 use super::BAD_MESSAGE;
-use crate::plan::Multipart;
+use crate::plan::{Multipart, ResumedUpload};
 use measure::AttemptOutcome;
-use measure::sample::BodyBytes;
+use measure::sample::{AttemptKind, BodyBytes};
 use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
 
 /// A part of an object that is being sent.
@@ -36,19 +36,23 @@ pub(in crate::run_loop) struct MultipartUpload {
     part_bytes: u64,
     /// The ETags of the parts that were sent, by index.
     etags: Vec<Option<Box<str>>>,
-    /// Index of the part to be sent next.
+    /// Index of the part to be sent next. The server does not have it yet.
     next: u32,
     /// Number of parts in flight.
     pub running: u32,
     pub failed: Option<AttemptOutcome>,
     /// `true` if the server has confirmed that it keeps none of the parts.
     pub aborted: bool,
+    /// `true` if a request to complete the upload failed although it may have succeeded at the server.
+    pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
     /// Body bytes of these parts that were sent inside the window.
     pub window: BodyBytes,
     /// The message that completes the upload.
     pub completion: Vec<u8>,
+    /// Kind of the next attempt that is not a retry.
+    kind: AttemptKind,
 }
 
 impl MultipartUpload {
@@ -66,10 +70,38 @@ impl MultipartUpload {
             running: 0,
             failed: None,
             aborted: false,
+            completion_is_unclear: false,
             sent_body: 0,
             window: BodyBytes::default(),
             completion: Vec::new(),
+            kind: AttemptKind::Step,
         }
+    }
+
+    /// Returns an upload of `size` bytes that an earlier run began. Only the parts that the server does not have are sent.
+    pub fn resumed(plan: Multipart, resumed: &ResumedUpload, size: u64) -> Self {
+        let mut upload = Self { kind: AttemptKind::First, ..Self::new(plan, resumed.upload_id.clone(), size) };
+        for (number, etag) in &resumed.parts {
+            // Numbers of parts begin at 1.
+            let place = usize::from(*number).checked_sub(1).and_then(|index| upload.etags.get_mut(index));
+            if let Some(place) = place {
+                *place = Some(etag.clone());
+            }
+        }
+        upload.skip_known();
+        upload
+    }
+
+    /// Skips the parts that the server already has.
+    fn skip_known(&mut self) {
+        while self.etags.get(self.next as usize).is_some_and(Option::is_some) {
+            self.next += 1;
+        }
+    }
+
+    /// Returns the kind of the next attempt, which is not a retry.
+    pub(super) fn take_kind(&mut self) -> AttemptKind {
+        std::mem::replace(&mut self.kind, AttemptKind::Step)
     }
 
     /// Returns the number of parts.
@@ -91,6 +123,7 @@ impl MultipartUpload {
         (self.next, self.running) = (index + 1, self.running + 1);
         let offset = u64::from(index) * self.part_bytes;
         let length = self.part_bytes.min(self.size - offset);
+        self.skip_known();
         let query = format!("partNumber={}&{}", index + 1, self.query());
         Some((UploadPart { of, index, offset, length }, query.into()))
     }
@@ -156,6 +189,28 @@ mod tests {
             }
             assert_eq!((end, parts, upload.running), (size, count, count), "{size} in {part_bytes}");
         }
+    }
+
+    #[test]
+    fn a_resumed_upload_sends_only_the_missing_parts() {
+        let resumed = |parts: &[u16]| {
+            let parts = parts.iter().map(|number| (*number, format!("known {number}").into())).collect();
+            let resumed = ResumedUpload { upload_id: "id".into(), parts };
+            MultipartUpload::resumed(upload(0, 10).plan, &resumed, 45)
+        };
+        // There is no part 0, and no part 9 of an object in 5 parts.
+        let mut upload = resumed(&[0, 1, 3, 9]);
+        assert_eq!((upload.take_kind(), upload.take_kind()), (AttemptKind::First, AttemptKind::Step));
+        let parts: Vec<_> = std::iter::from_fn(|| upload.next_part((0, 0))).map(|(part, _)| part).collect();
+        assert_eq!(parts.iter().map(|part| part.index).collect::<Vec<_>>(), [1, 3, 4]);
+        assert_eq!((parts[2].offset, parts[2].length), (40, 5));
+        for part in parts {
+            upload.end_part(part.index, result(Some("new")), AttemptOutcome::OK);
+        }
+        assert_eq!((upload.sent_body, upload.has_more()), (15, false), "known parts must not count as sent");
+        let message = String::from_utf8(upload.completion_message()).unwrap();
+        assert_eq!((message.matches("known").count(), message.matches("new").count()), (2, 3), "{message}");
+        assert!(!resumed(&[1, 2, 3, 4, 5]).has_more());
     }
 
     #[test]

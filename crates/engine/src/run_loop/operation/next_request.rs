@@ -4,7 +4,7 @@ use super::delete_batch;
 use super::multipart::MultipartUpload;
 use super::{BAD_MESSAGE, ERROR_WITHIN_200};
 use crate::network::Network;
-use crate::plan::Then;
+use crate::plan::{Poll, Then};
 use crate::run_loop::RunLoop;
 use crate::run_loop::response::body::BodySink;
 use measure::AttemptOutcome;
@@ -17,6 +17,8 @@ pub(in crate::run_loop) enum Next {
     Request,
     /// Several requests at once.
     Parts,
+    /// A request after a pause.
+    Poll(Poll),
 }
 
 impl<N: Network> RunLoop<'_, N> {
@@ -30,9 +32,13 @@ impl<N: Network> RunLoop<'_, N> {
         outcome: AttemptOutcome,
     ) -> Result<Next, AttemptOutcome> {
         let Some(op) = self.slots.op_mut(slot) else { return Ok(Next::Nothing) };
-        let BodySink::Keep(message) = &op.body else { return Ok(Next::Nothing) };
+        let (BodySink::Keep(message) | BodySink::KeepList(message)) = &op.body else { return Ok(Next::Nothing) };
         if outcome != AttemptOutcome::OK {
             return Ok(Next::Nothing);
+        }
+        if let Some(polling) = &op.polling {
+            let (poll, list) = (polling.poll, std::mem::take(&mut op.body));
+            return self.after_poll(slot, poll, list.kept());
         }
         match self.plan.mix.requests()[op.request].then {
             Then::End if op.multipart.is_some() => match Completed::parse(message) {
@@ -44,6 +50,7 @@ impl<N: Network> RunLoop<'_, N> {
                 delete_batch::judge(message, &mut self.notes.message).map(|()| Next::Nothing)
             }
             Then::End => Ok(Next::Nothing),
+            Then::Poll(poll) => Ok(Next::Poll(poll)),
             Then::Pages { most } => {
                 let page = ListResult::parse(message).map_err(|_| BAD_MESSAGE)?;
                 op.pages.read += 1;
@@ -54,10 +61,11 @@ impl<N: Network> RunLoop<'_, N> {
             }
             Then::Parts(plan) => {
                 let upload = InitiatedUpload::parse(message).map_err(|_| BAD_MESSAGE)?.upload_id;
-                let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
-                let key = &mut self.requests.key;
-                let size = body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size());
-                op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
+                self.note_created(slot, &upload);
+                let size = self.size_of_upload(slot, plan);
+                if let Some(op) = self.slots.op_mut(slot) {
+                    op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
+                }
                 Ok(Next::Parts)
             }
         }

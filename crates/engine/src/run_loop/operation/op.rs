@@ -3,9 +3,12 @@
 use super::delete_batch::DeleteBatch;
 use super::log::OpEntry;
 use super::multipart::{MultipartUpload, UploadPart};
+use super::poll::Polling;
 use crate::plan::{BodyPlan, Follow, Plan, Subject};
 use crate::run_loop::attempt::Attempt;
+use crate::run_loop::attempt::pauses::Pause;
 use crate::run_loop::attempt::redirect_chain::{RedirectChain, RedirectTarget};
+use crate::run_loop::attempt::retry::Failures;
 use crate::run_loop::request::upload::BodySource;
 use crate::run_loop::response::body::BodySink;
 use crate::run_loop::response::checks::Expected;
@@ -61,7 +64,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub redirects: u16,
     /// The requests so far, if the operation was redirected.
     pub chain: Option<Box<RedirectChain>>,
-    pub attempts: u16,
+    pub attempts: u32,
     /// Number of bytes received by the attempts before the current one.
     pub received_before: u64,
     pub label: LabelId,
@@ -78,6 +81,12 @@ pub(in crate::run_loop) struct Op<'p> {
     pub batch: Option<Box<DeleteBatch>>,
     /// Set if this is only a part of a multipart upload, whose operation is in another slot.
     pub part: Option<UploadPart>,
+    /// Set once the server has accepted work that it does later.
+    pub polling: Option<Box<Polling>>,
+    /// The failures of the current request that were retried.
+    pub failures: Failures,
+    /// Set while the operation pauses between two requests.
+    pub pause: Option<Pause>,
     pub attempt: Attempt,
 }
 
@@ -130,6 +139,9 @@ impl<'p> Op<'p> {
             multipart: None,
             batch: None,
             part: Some(part),
+            polling: None,
+            failures: Failures::default(),
+            pause: None,
             attempt: Attempt::new(AttemptKind::Step, now),
         }
     }
@@ -153,9 +165,18 @@ impl<'p> Op<'p> {
 
     /// Begins the next attempt of the operation.
     pub fn begin_attempt(&mut self, kind: AttemptKind, now: Instant) {
-        self.attempts += 1;
+        self.attempts = self.attempts.saturating_add(1);
+        if kind == AttemptKind::Step {
+            self.failures = Failures::default();
+        }
         self.received_before += self.attempt.received_bytes;
         self.attempt = Attempt::new(kind, now);
+    }
+
+    /// Returns whether the operation's request completes an upload that an earlier request may have completed.
+    pub fn may_be_complete(&self) -> bool {
+        let upload = self.multipart.as_ref().filter(|multipart| multipart.completion_is_unclear);
+        upload.is_some_and(|multipart| self.request == multipart.plan.complete)
     }
 
     /// Returns the origin to which the current attempt goes.
@@ -209,7 +230,7 @@ impl<'p> Op<'p> {
             end: sample.end,
             connect_nanos: self.connect_nanos,
             handshake_nanos: self.handshake_nanos,
-            attempts: self.attempts,
+            attempts: u16::try_from(self.attempts).unwrap_or(u16::MAX),
             hops: self.redirects,
             chain: Vec::new(),
             outcome,

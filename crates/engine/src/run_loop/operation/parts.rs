@@ -5,9 +5,10 @@ use crate::network::Network;
 use crate::plan::Then;
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
+use crate::run_loop::attempt::retry::error_code;
 use crate::run_loop::invariant::Invariant;
-use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Instant};
+use wire::s3::ErrorCode;
 
 /// Invariant of operations whose parts are sent.
 const HAS_UPLOAD: &str = "the operation of a part has an upload";
@@ -37,13 +38,21 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         let request = multipart.plan.part;
         let Some((part, query)) = multipart.next_part((slot, number)) else { return };
+        let kind = multipart.take_kind();
         let part = op.of_part(part, request, query, now);
         let place = self.slots.add_part(part, now);
-        self.begin_attempt(net, place, AttemptKind::Step, now);
+        self.begin_attempt(net, place, kind, now);
     }
 
     /// Ends a part. Then another part is sent, or the upload is completed or aborted.
-    pub(super) fn end_part(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+    pub(in crate::run_loop) fn end_part(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) {
         let window = self.record_attempt(net, slot, outcome, reuse, now);
         let Some(child) = self.slots.take_part(slot) else { return };
         if outcome != AttemptOutcome::OK {
@@ -54,6 +63,8 @@ impl<N: Network> RunLoop<'_, N> {
         // The operation may have been ended by the end of the run.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
+        // Without an initiation, the first part that is sent begins the operation.
+        op.sent = op.sent.into_iter().chain(child.sent).min();
         op.sent_all = op.sent_all.max(child.sent_all);
         let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         let sent = PartResult { etag: child.attempt.etag, sent_body: child.attempt.sent_body, window };
@@ -88,11 +99,12 @@ impl<N: Network> RunLoop<'_, N> {
                 multipart.plan.complete
             }
         };
-        self.begin_attempt(net, slot, AttemptKind::Step, now);
+        let kind = multipart.take_kind();
+        self.begin_attempt(net, slot, kind, now);
     }
 
     /// Ends an upload after the attempt that aborted it. Returns `false` for all other attempts. The outcome of the abort does
-    /// not matter, because the upload has already failed.
+    /// not matter, because the upload has already failed. An upload that the server does not know needs no abort.
     pub(in crate::run_loop) fn end_aborted_multipart(
         &mut self,
         net: &mut N,
@@ -101,11 +113,15 @@ impl<N: Network> RunLoop<'_, N> {
         reuse: Reuse,
         now: Instant,
     ) -> bool {
-        let multipart = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut());
-        let Some((multipart, failed)) = multipart.and_then(|it| it.failed.map(|failed| (it, failed))) else {
-            return false;
-        };
-        multipart.aborted = outcome == AttemptOutcome::OK;
+        let Some(op) = self.slots.op_mut(slot) else { return false };
+        let Some(failed) = op.multipart.as_ref().and_then(|multipart| multipart.failed) else { return false };
+        let gone = outcome == AttemptOutcome::OK || error_code(op) == Some(ErrorCode::NoSuchUpload);
+        if let Some(multipart) = &mut op.multipart {
+            multipart.aborted = gone;
+        }
+        if !gone && self.retry_later(net, slot, outcome, reuse, now) {
+            return true;
+        }
         self.record_attempt(net, slot, outcome, reuse, now);
         self.end_op(net, slot, failed, Reuse::Close, now);
         true

@@ -3,8 +3,9 @@
 
 use super::op::Op;
 use crate::plan::{RequestPlan, Subject, Then};
+use crate::run_loop::attempt::retry::may_be_done;
 use crate::run_loop::pacing::WARMUP_NUMBERS;
-use measure::{AttemptClass, AttemptOutcome};
+use measure::AttemptOutcome;
 use std::collections::VecDeque;
 
 /// The most uploads that a thread remembers. Further ones are only counted.
@@ -88,6 +89,12 @@ impl WrittenObjects {
         }
     }
 
+    /// Notes that the response with the ID of an upload may be lost.
+    #[cold]
+    pub fn note_lost_upload(&mut self) {
+        self.left.uploads.unknown += 1;
+    }
+
     /// Notes the upload that a failed operation leaves open, if it leaves one.
     #[cold]
     pub fn note_open_upload(&mut self, op: &Op<'_>, request: &RequestPlan, outcome: AttemptOutcome) {
@@ -105,23 +112,4 @@ impl WrittenObjects {
             }
         }
     }
-}
-
-/// Returns whether the server may have processed the request although the attempt failed.
-fn may_be_done(class: AttemptClass) -> bool {
-    use AttemptClass::{
-        ClosedEarly, Incomplete, InflightAtEnd, Interrupted, Protocol, Reset, TimeoutHead, TimeoutIdle, TimeoutTotal,
-    };
-    matches!(
-        class,
-        ClosedEarly
-            | Incomplete
-            | InflightAtEnd
-            | Interrupted
-            | Protocol
-            | Reset
-            | TimeoutHead
-            | TimeoutIdle
-            | TimeoutTotal
-    )
 }

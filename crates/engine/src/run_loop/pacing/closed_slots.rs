@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Interval between checks whether the profile needs parked slots again.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
+/// Interval between checks whether the next operation may start.
+const HOLD: Duration = Duration::from_millis(1);
+
 /// The slots that wait for their next operation.
 ///
 /// Invariant: each slot is in `waiting`, in `pauses` or in `parked`, has an operation, or has retired.
@@ -30,6 +33,8 @@ pub(in crate::run_loop) struct Closed<'p> {
     /// Slots that are not used now, because their number is above the current level of the profile.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
+    /// No operation starts before this instant, because the next one has a number that may not start yet.
+    pub held_until: Instant,
     /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
     retired: u64,
@@ -59,6 +64,7 @@ impl<'p> Closed<'p> {
             pauses: BinaryHeap::new(),
             parked: BTreeSet::new(),
             next_unpark: Instant::NEVER,
+            held_until: Instant::ZERO,
             exhausted: false,
             retired: 0,
             slots: slots.into(),
@@ -81,6 +87,13 @@ impl<'p> Closed<'p> {
             self.next_unpark = self.next_unpark.min(now + UNPARK_EVERY);
         }
         None
+    }
+
+    /// Lets a slot wait that could start since `since`, because the next operation may not start yet.
+    #[cold]
+    pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {
+        self.waiting.push_front((slot, since));
+        self.held_until = now + HOLD;
     }
 
     /// Lets a slot pause until `at`.
@@ -112,7 +125,7 @@ impl<'p> Closed<'p> {
     /// Returns the next instant at which a slot may start.
     pub fn next_wake(&self) -> Instant {
         if !self.waiting.is_empty() {
-            return Instant::ZERO;
+            return self.held_until;
         }
         self.pauses.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at).min(self.next_unpark)
     }

@@ -3,6 +3,7 @@
 use super::Pacer;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::schedule::Draw;
 use measure::{Instant, Stage};
 use std::time::Duration;
 
@@ -62,6 +63,9 @@ impl<N: Network> RunLoop<'_, N> {
                 closed.waiting.clear();
                 return now;
             }
+            if now < closed.held_until {
+                return now;
+            }
             let Some((slot, since)) = closed.next(now) else { return now };
             // An operation belongs to the stage of its intended start. If the slot became free in the warm-up, that is the
             // warm-up, even if the operation starts in the window.
@@ -71,11 +75,22 @@ impl<N: Network> RunLoop<'_, N> {
                 closed.retire();
                 continue;
             }
-            let tickets = if measured { &mut closed.tickets } else { &mut closed.warmup_tickets };
-            let Some(number) = tickets.next() else {
-                closed.exhausted = true;
-                self.recorder.exhausted(now);
-                return now;
+            let drawn = if measured {
+                closed.tickets.draw(self.control.may_start_below())
+            } else {
+                closed.warmup_tickets.draw(u64::MAX)
+            };
+            let number = match drawn {
+                Draw::Number(number) => number,
+                Draw::AtBound => {
+                    closed.hold(slot, since, now);
+                    return now;
+                }
+                Draw::UsedUp => {
+                    closed.exhausted = true;
+                    self.recorder.exhausted(now);
+                    return now;
+                }
             };
             *taken += u64::from(measured);
             self.recorder.scheduled(since, 1);

@@ -91,8 +91,12 @@ impl RequestWriter {
         if let Some(redirect) = &op.redirect {
             return self.target.push_str(redirect.url.target());
         }
-        plan.targets.write_path(op.subject, &mut self.key, &mut self.target);
-        let query = plan.mix.requests()[op.request].query.as_deref();
+        let request = &plan.mix.requests()[op.request];
+        match &request.path {
+            Some(path) => self.target.push_str(path),
+            None => plan.targets.write_path(op.subject, &mut self.key, &mut self.target),
+        }
+        let query = request.query.as_deref();
         let mut mark = if self.target.contains('?') { '&' } else { '?' };
         for part in query.into_iter().chain(op.pages.next.as_deref()) {
             self.target.push(mark);

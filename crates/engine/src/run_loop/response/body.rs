@@ -1,7 +1,7 @@
 //! Consumers of a response body, which get it piece by piece as it arrives.
 
 use super::digest::BodyDigest;
-use crate::plan::MESSAGE_BYTES_MAX;
+use crate::plan::{LIST_BYTES_MAX, MESSAGE_BYTES_MAX};
 use content::{Mismatch, Verifier};
 use wire::gateway;
 
@@ -17,6 +17,8 @@ pub(in crate::run_loop) enum BodySink<'p> {
     Compare(Verifier<'p>),
     /// Keeps the body until it is complete.
     Keep(Vec<u8>),
+    /// Keeps a list, which may be long, until it is complete.
+    KeepList(Vec<u8>),
     /// Keeps the beginning of an error message.
     Error(Vec<u8>),
     /// Hashes the body.
@@ -43,6 +45,14 @@ impl BodySink<'_> {
         !matches!(self, Self::Discard)
     }
 
+    /// Returns the body, if it is kept.
+    pub fn kept(&self) -> &[u8] {
+        match self {
+            Self::Keep(bytes) | Self::KeepList(bytes) | Self::Error(bytes) => bytes,
+            Self::Discard | Self::Compare(_) | Self::Digest(_) | Self::Gateway(_) => &[],
+        }
+    }
+
     /// Takes the next piece.
     ///
     /// # Errors
@@ -65,7 +75,8 @@ impl BodySink<'_> {
             }
             Self::Gateway(check) => check.take(piece).map_err(BodyFault::Gateway),
             Self::Keep(kept) if kept.len() + piece.len() > MESSAGE_BYTES_MAX => Err(BodyFault::TooLarge),
-            Self::Keep(kept) => {
+            Self::KeepList(kept) if kept.len() + piece.len() > LIST_BYTES_MAX => Err(BodyFault::TooLarge),
+            Self::Keep(kept) | Self::KeepList(kept) => {
                 kept.extend_from_slice(piece);
                 Ok(())
             }

@@ -72,7 +72,8 @@ impl<N: Network> RunLoop<'_, N> {
             AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. }) => {
                 let sent = op.attempt.sent.or(op.sent).unwrap_or(Instant::ZERO);
                 op.attempt.refusal = Refusal::of(values, self.requests.unix_seconds(sent));
-                if speaks_s3(self.plan) || matches!(request.response_body, ResponseBody::Kept) {
+                if speaks_s3(self.plan) || matches!(request.response_body, ResponseBody::Kept | ResponseBody::KeptList)
+                {
                     op.body = BodySink::Error(Vec::new());
                 }
             }
@@ -173,6 +174,7 @@ fn body_sink<'p>(
         ResponseBody::Gateway(_) if encoded || op.range.is_some() => BodySink::Discard,
         ResponseBody::Gateway(depth) => gateway_sink(plan, op, *depth)?,
         ResponseBody::Kept => BodySink::Keep(Vec::new()),
+        ResponseBody::KeptList => BodySink::KeepList(Vec::new()),
         ResponseBody::Compared(content) => {
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
             let first = op.range.map_or(0, ByteRange::first);

@@ -6,6 +6,7 @@ use super::body::BodySink;
 use super::header_values::HeaderValues;
 use super::transport_failures;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use std::time::Duration;
 use wire::date::http_seconds;
 use wire::s3::{ErrorBody, ErrorCode};
 
@@ -33,6 +34,11 @@ impl Refusal {
             ahead: http_seconds(&values.date).and_then(ahead),
             retry_after: seconds.or_else(until).map(|seconds: u64| seconds.min(RETRY_AFTER_MAX)),
         }
+    }
+
+    /// Returns the pause that the server asks for.
+    pub fn pause(self) -> Option<Duration> {
+        self.retry_after.map(Duration::from_secs)
     }
 
     /// Adds the values that explain `outcome` to the server's message.
@@ -68,6 +74,9 @@ pub(in crate::run_loop) fn of_success<'t>(
             AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body)
         });
     }
+    if matches!(body, BodySink::KeepList(_)) {
+        return AttemptOutcome::OK;
+    }
     match std::mem::take(body) {
         BodySink::Digest(digest) => digest.finish(trailers, message),
         BodySink::Gateway(check) => check.end().map_or_else(
@@ -77,7 +86,9 @@ pub(in crate::run_loop) fn of_success<'t>(
             },
             |()| AttemptOutcome::OK,
         ),
-        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::Error(_) => AttemptOutcome::OK,
+        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::KeepList(_) | BodySink::Error(_) => {
+            AttemptOutcome::OK
+        }
     }
 }
 

@@ -8,12 +8,12 @@ mod listing;
 mod mix_record;
 
 use super::dataset_location::DatasetLocation;
-use super::retry::{Retries, is_transient};
+use super::retry::Retries;
 use super::{Args, Workload, checks, headers, plan_outside_run};
 use crate::execute;
 use crate::failure::Failure;
 use content::Dataset;
-use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix};
+use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix, is_transient};
 use engine::single_requests::exchange;
 use measure::{AttemptOutcome, OpKind};
 use report::escape::escape;

@@ -4,10 +4,14 @@
 //! column. It keeps the lowest and the highest value of its intervals, so that one bad second in a day remains visible.
 //! Its rate is computed over the whole column. Percentiles of several intervals cannot be averaged, so a column shows
 //! their range.
+//!
+//! The old intervals of a long run are longer than a second. Then columns have equal lengths in time, and none is shorter
+//! than the longest interval.
 
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
-use crate::number::count;
+use crate::number::{count, seconds};
 use measure::Stage;
+use measure::time::INTERVAL;
 use store::{Point, SavedRun};
 
 /// Maximum number of columns.
@@ -18,15 +22,48 @@ const SECONDS_MIN: f64 = 0.1;
 
 /// Returns the columns and the charts that use them. There are no charts if the run has no interval.
 pub fn of(run: &SavedRun) -> (Times, Vec<Chart>) {
-    let merged = run.points.len().div_ceil(COLUMNS_MAX).max(1);
-    let columns: Vec<&[Point]> = run.points.chunks(merged).collect();
+    let (columns, width) = columns_of(&run.points);
+    let merged = columns.iter().map(|column| column.len()).max().unwrap_or(1);
     let any_long = run.points.iter().any(|point| seconds_of(point) >= SECONDS_MIN);
     let shortest = if any_long { SECONDS_MIN } else { 0.0 };
     if columns.is_empty() {
         return (Times::default(), Vec::new());
     }
-    let build = ChartBuilder { columns: &columns, merged, shortest };
+    let build = ChartBuilder { columns: &columns, width, shortest };
     (times(run, &columns, merged), charts(run, &build))
+}
+
+/// The width of the columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Width {
+    /// Number of intervals in each column.
+    Intervals(usize),
+    /// Length of each column in seconds.
+    Seconds(f64),
+}
+
+impl Width {
+    /// Returns whether a column may contain several intervals.
+    fn merges(self) -> bool {
+        self != Self::Intervals(1)
+    }
+}
+
+/// Divides a run into columns.
+fn columns_of(points: &[Point]) -> (Vec<&[Point]>, Width) {
+    let longest = points.iter().map(|point| point.end.nanos_since(point.start)).max().unwrap_or(0);
+    if longest > INTERVAL.as_nanos() as u64 {
+        let end = points.iter().map(|point| point.end.as_nanos()).max().unwrap_or(0);
+        let nanos = end.div_ceil(COLUMNS_MAX as u64).div_ceil(longest).saturating_mul(longest);
+        let number = |point: &Point| point.start.as_nanos() / nanos;
+        let columns: Vec<&[Point]> = points.chunk_by(|a, b| number(a) == number(b)).collect();
+        // In damaged records, times may decrease.
+        if columns.len() <= COLUMNS_MAX {
+            return (columns, Width::Seconds(nanos as f64 / 1e9));
+        }
+    }
+    let merged = points.len().div_ceil(COLUMNS_MAX).max(1);
+    (points.chunks(merged).collect(), Width::Intervals(merged))
 }
 
 fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
@@ -52,7 +89,7 @@ struct Range {
 
 struct ChartBuilder<'a> {
     columns: &'a [&'a [Point]],
-    merged: usize,
+    width: Width,
     /// Minimum length of an interval to be shown, in seconds.
     shortest: f64,
 }
@@ -63,7 +100,7 @@ impl ChartBuilder<'_> {
         let each = |pick: fn(Range) -> f64| -> Vec<Option<f64>> {
             ranges.iter().map(|range| range.map(|range| short(pick(range)))).collect()
         };
-        let bounds = |pick: fn(Range) -> f64| if self.merged > 1 { each(pick) } else { Vec::new() };
+        let bounds = |pick: fn(Range) -> f64| if self.width.merges() { each(pick) } else { Vec::new() };
         Line {
             label: label.into(),
             role,
@@ -94,11 +131,14 @@ impl ChartBuilder<'_> {
     fn chart(&self, id: &str, title: &str, caption: &str, unit: Unit, lines: Vec<Line>) -> Chart {
         let log = unit == Unit::Time;
         let mut caption = caption.to_owned();
-        if self.merged > 1 {
+        if self.width.merges() {
             let line = if matches!(unit, Unit::Rate | Unit::Bytes) { "their mean" } else { "the highest of them" };
-            let intervals = count(self.merged as u64);
+            let covered = match self.width {
+                Width::Intervals(merged) => format!("{} intervals", count(merged as u64)),
+                Width::Seconds(length) => format!("the intervals of {}", seconds(length)),
+            };
             caption.push_str(&format!(
-                " Each point stands for {intervals} intervals: the line shows {line}, the band reaches from the lowest to the \
+                " Each point stands for {covered}: the line shows {line}, the band reaches from the lowest to the \
                  highest."
             ));
         }
@@ -223,13 +263,10 @@ mod tests {
 
     fn point(index: u64) -> Point {
         Point {
-            last: measure::stats::LastEnds::default(),
             stage: Stage::Measured,
             start: Instant::from_nanos(index * SECOND),
             end: Instant::from_nanos((index + 1) * SECOND),
             ok: 100,
-            failed_by_client: 0,
-            failed_max_nanos: 0,
             failed: 0,
             dropped: 0,
             body_bytes: 1_000_000,
@@ -275,6 +312,33 @@ mod tests {
         assert_eq!(line(&charts, "response", "p99").low[column], Some(2e6));
         let size = crate::html(&run).len();
         assert!(size < 1_000_000, "{size} bytes");
+    }
+
+    #[test]
+    fn columns_of_a_long_run_have_equal_lengths_in_time() {
+        // Ten days in minutes, and then an hour in seconds. The rate does not change.
+        let minutes = 14_400;
+        let mut points: Vec<Point> = (0..minutes)
+            .map(|index| Point {
+                start: Instant::from_nanos(index * 60 * SECOND),
+                end: Instant::from_nanos((index + 1) * 60 * SECOND),
+                ok: 6000,
+                ..point(0)
+            })
+            .collect();
+        points.extend((minutes * 60..minutes * 60 + 3600).map(point));
+        let run = run(points);
+        let (times, charts) = of(&run);
+        assert!(times.starts.len() <= COLUMNS_MAX && times.starts.len() > COLUMNS_MAX / 2, "{}", times.starts.len());
+        let lengths: Vec<f64> = times.starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Starts are rounded to six digits.
+        assert!(lengths.iter().all(|length| (length - 780.0).abs() <= 2.0), "{lengths:?}");
+        let rate = line(&charts, "rate", "succeeded");
+        for values in [&rate.values, &rate.low, &rate.high] {
+            assert!(values.iter().all(|value| *value == Some(100.0)), "{values:?}");
+        }
+        let caption = &charts[0].caption;
+        assert!(caption.contains("Each point stands for the intervals of 780 s"), "{caption}");
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
         row("  further", tally.steps, "further requests of operations that have several");
     }
     row("  resends", tally.resends, "after a kept connection was found closed");
+    if tally.retries > 0 {
+        row("  retries", tally.retries, "of failed requests, after a pause");
+    }
     page.table(table);
     let statuses = tally.statuses.sorted();
     if !statuses.is_empty() {

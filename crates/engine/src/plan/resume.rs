@@ -1,0 +1,16 @@
+//! Multipart uploads that an earlier run began and a later run goes on with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Unfinished multipart uploads, by the number of their object ([`super::Targets::object_number`]).
+pub type ResumedUploads = Arc<BTreeMap<u64, ResumedUpload>>;
+
+/// An unfinished multipart upload. Its parts must have the sizes that the plan gives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumedUpload {
+    /// The server's ID of the upload.
+    pub upload_id: Box<str>,
+    /// The parts that the server has, each with its number and its ETag.
+    pub parts: Vec<(u16, Box<str>)>,
+}

@@ -1,0 +1,208 @@
+//! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried alike: the request
+//! itself, the initiation of a multipart upload, its parts, its completion, and its abort.
+
+use super::Reuse;
+use crate::network::Network;
+use crate::plan::{Retried, RetryPolicy, Then, is_transient};
+use crate::run_loop::RunLoop;
+use crate::run_loop::operation::op::Op;
+use crate::run_loop::response::body::BodySink;
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Instant};
+use wire::s3::{ErrorBody, ErrorCode};
+
+/// A retry goes to the operation's own target, even if the failed request followed a redirect. After this many redirects, it
+/// goes to the target of the last one, so that the list of an operation's requests has a limit.
+const REDIRECTS_MAX: u16 = 100;
+
+/// The failures of one request so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::run_loop) struct Failures {
+    all: u32,
+    refusals: u32,
+}
+
+/// The chance that a failed request succeeds if it is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prospect {
+    /// The failure is transient.
+    Good,
+    /// The server refused the request. Some servers do so at random.
+    Poor,
+    None,
+}
+
+impl Failures {
+    /// Counts a failure. Returns whether the request is sent again.
+    fn add(&mut self, prospect: Prospect, policy: &RetryPolicy) -> bool {
+        self.all = self.all.saturating_add(1);
+        match prospect {
+            Prospect::Good => true,
+            Prospect::Poor => {
+                self.refusals += 1;
+                self.refusals < policy.refused_max.get()
+            }
+            Prospect::None => false,
+        }
+    }
+}
+
+/// Returns the chance that a request succeeds if it is sent again. `code` is the error code in the response.
+fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCode>) -> Prospect {
+    use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
+    let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
+    match outcome.class {
+        AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,
+        // S3 reports errors within a 200, too.
+        AttemptClass::S3Error | AttemptClass::Http4xx if is_busy => Prospect::Good,
+        _ if is_transient(outcome, status) => Prospect::Good,
+        _ => Prospect::Poor,
+    }
+}
+
+/// Returns whether the server may have processed a request that was sent and failed with this outcome.
+pub(in crate::run_loop) fn may_be_done(class: AttemptClass) -> bool {
+    use AttemptClass::{
+        ClosedEarly, Incomplete, Indeterminate, InflightAtEnd, Interrupted, Protocol, Reset, StaleReuse, TimeoutHead,
+        TimeoutIdle, TimeoutTotal,
+    };
+    matches!(
+        class,
+        ClosedEarly
+            | Incomplete
+            | Indeterminate
+            | InflightAtEnd
+            | Interrupted
+            | Protocol
+            | Reset
+            | StaleReuse
+            | TimeoutHead
+            | TimeoutIdle
+            | TimeoutTotal
+    )
+}
+
+/// Returns the error code of S3 in the response to the operation's attempt, if there is one.
+pub(in crate::run_loop) fn error_code(op: &Op<'_>) -> Option<ErrorCode> {
+    match &op.body {
+        BodySink::Error(text) | BodySink::Keep(text) => ErrorBody::parse(text).ok().map(|error| error.code),
+        _ => None,
+    }
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Handles the slot's failed attempt as the plan's policy for retries says. Returns `false` if the operation ends with this
+    /// attempt, which is not recorded then.
+    #[inline]
+    pub(in crate::run_loop) fn retry_later(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) -> bool {
+        match self.plan.retry {
+            Some(policy) if outcome != AttemptOutcome::OK => self.retry_by(policy, net, slot, (outcome, reuse), now),
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn retry_by(
+        &mut self,
+        policy: RetryPolicy,
+        net: &mut N,
+        slot: u32,
+        (outcome, reuse): (AttemptOutcome, Reuse),
+        now: Instant,
+    ) -> bool {
+        let status = self.status_of_attempt(slot);
+        let Some(op) = self.slots.op_mut(slot) else { return false };
+        let code = error_code(op);
+        if code == Some(ErrorCode::NoSuchUpload) && op.may_be_complete() {
+            self.end_forgotten(net, slot, outcome, reuse, now);
+            return true;
+        }
+        if !op.failures.add(prospect(outcome, status, code.as_ref()), &policy) {
+            return false;
+        }
+        self.note_unclear(slot, outcome);
+        let Some(op) = self.slots.op_mut(slot) else { return false };
+        let part = op.part.map_or(0, |part| part.index + 1);
+        let retried = Retried { number: op.number, part, failures: op.failures.all };
+        let pause = policy.pause(self.plan.seed, retried, op.attempt.refusal.pause());
+        let wasted = self.record_attempt(net, slot, outcome, reuse, now);
+        self.recorder.wasted(wasted);
+        if let Some(op) = self.slots.op_mut(slot).filter(|op| op.redirects < REDIRECTS_MAX) {
+            op.redirect = None;
+        }
+        self.pause(slot, now + pause, AttemptKind::Retry);
+        true
+    }
+
+    /// Returns the status of the response to the slot's attempt.
+    fn status_of_attempt(&self, slot: u32) -> Option<u16> {
+        let exchange = self.pool.exchange(self.slots.op(slot)?.attempt.exchange?)?;
+        exchange.reader.head().map(|head| head.status)
+    }
+
+    /// Ends an operation whose upload the server does not know any more, although an earlier request to complete it may have
+    /// succeeded. It is unknown whether the object exists, and there is nothing to abort.
+    fn end_forgotten(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+        if let Some(multipart) = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut()) {
+            multipart.aborted = true;
+        }
+        let class = AttemptClass::Indeterminate;
+        self.end_op(net, slot, AttemptOutcome { class, ..outcome }, reuse, now);
+    }
+
+    /// Notes what a failed request that will be retried may have done at the server.
+    fn note_unclear(&mut self, slot: u32, outcome: AttemptOutcome) {
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        let (request, failed) = (op.request, outcome.class == AttemptClass::Http5xx || may_be_done(outcome.class));
+        if !failed || op.attempt.sent.is_none() {
+            return;
+        }
+        match &mut op.multipart {
+            Some(multipart) if request == multipart.plan.complete => multipart.completion_is_unclear = true,
+            None if matches!(self.plan.mix.requests()[request].then, Then::Parts(_)) => self.written.note_lost_upload(),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::{Cause, Phase};
+
+    fn of(class: AttemptClass, status: u16, code: Option<&ErrorCode>) -> Prospect {
+        prospect(AttemptOutcome::failed(class, Cause::Status, Phase::Head), Some(status), code)
+    }
+
+    #[test]
+    fn prospects_follow_class_status_and_code() {
+        use AttemptClass::{Auth, Http3xx, Http4xx, Http5xx, Indeterminate, Integrity, Internal, S3Error, Throttled};
+        assert_eq!(of(Throttled, 503, None), Prospect::Good);
+        assert_eq!(of(Http5xx, 500, None), Prospect::Good);
+        assert_eq!(of(Indeterminate, 0, None), Prospect::Good);
+        assert_eq!(of(S3Error, 200, Some(&ErrorCode::InternalError)), Prospect::Good);
+        assert_eq!(of(Http4xx, 400, Some(&ErrorCode::RequestTimeout)), Prospect::Good);
+        for class in [S3Error, Http4xx, Http3xx, Integrity] {
+            assert_eq!(of(class, 400, Some(&ErrorCode::BadDigest)), Prospect::Poor, "{class}");
+        }
+        assert_eq!(of(Http5xx, 501, None), Prospect::Poor);
+        assert_eq!((of(Auth, 403, None), of(Internal, 0, None)), (Prospect::None, Prospect::None));
+    }
+
+    #[test]
+    fn refusals_have_a_limit_and_transient_failures_have_none() {
+        let policy = RetryPolicy::default();
+        let mut failures = Failures::default();
+        assert!((0..100_000).all(|_| failures.add(Prospect::Good, &policy)));
+        let again: Vec<bool> = (0..5).map(|_| failures.add(Prospect::Poor, &policy)).collect();
+        assert_eq!(again, [true, true, true, true, false]);
+        assert!(!Failures::default().add(Prospect::None, &policy));
+    }
+}

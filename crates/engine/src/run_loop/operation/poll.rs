@@ -1,0 +1,124 @@
+//! Operations that poll the server until it has done the work that it accepted.
+
+use super::BAD_MESSAGE;
+use super::next_request::Next;
+use crate::network::Network;
+use crate::plan::{Poll, PollCheck};
+use crate::run_loop::RunLoop;
+use crate::run_loop::attempt::Reuse;
+use measure::sample::{AttemptKind, BodyBytes};
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The server has accepted the work but does not know it any more.
+const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
+
+/// The request that the server has accepted, and how the operation polls its progress.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::run_loop) struct Polling {
+    pub poll: Poll,
+    /// Body bytes of the request that was accepted.
+    pub sent_body: u64,
+    /// Body bytes of that request that were moved inside the window.
+    pub window: BodyBytes,
+}
+
+/// The progress of the server's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Done,
+    UnderWay,
+    /// The server does not know the work.
+    Missing,
+}
+
+/// The part of siad's list of files that shows the progress.
+#[derive(Deserialize)]
+struct SiadFiles<'a> {
+    /// `null` if there are no files.
+    #[serde(borrow)]
+    files: Option<Vec<SiadFile<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct SiadFile<'a> {
+    #[serde(borrow)]
+    siapath: Cow<'a, str>,
+    /// Percent of the bytes that are stored, with redundancy.
+    uploadprogress: f64,
+}
+
+/// Returns the progress of a file in siad's list of files; `None` if this is not such a list.
+fn progress_at_siad(list: &[u8], siapath: &str) -> Option<Progress> {
+    let files = serde_json::from_slice::<SiadFiles<'_>>(list).ok()?.files.unwrap_or_default();
+    let file = files.iter().find(|file| file.siapath == siapath);
+    Some(file.map_or(
+        Progress::Missing,
+        |file| {
+            if file.uploadprogress >= 100.0 { Progress::Done } else { Progress::UnderWay }
+        },
+    ))
+}
+
+/// Returns the name of the file in the path and query of `POST /renter/upload/…`.
+fn siapath(target: &str) -> String {
+    let (_, name) = target.split_once("/renter/upload/").unwrap_or_default();
+    wire::percent::decode_path(name.split('?').next().unwrap_or_default())
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Returns what follows a poll whose response is `list`.
+    ///
+    /// # Errors
+    /// The outcome of the attempt, when the response does not show the progress.
+    pub(super) fn after_poll(&self, slot: u32, poll: Poll, list: &[u8]) -> Result<Next, AttemptOutcome> {
+        let Some(op) = self.slots.op(slot) else { return Ok(Next::Nothing) };
+        let mut target = String::new();
+        self.plan.targets.write_path(op.subject, &mut String::new(), &mut target);
+        let progress = match poll.check {
+            PollCheck::SiadUpload => progress_at_siad(list, &siapath(&target)),
+        };
+        match progress {
+            Some(Progress::Done) => Ok(Next::Nothing),
+            Some(Progress::UnderWay) => Ok(Next::Poll(poll)),
+            Some(Progress::Missing) => Err(FORGOTTEN),
+            None => Err(BAD_MESSAGE),
+        }
+    }
+
+    /// Ends the slot's attempt, and polls the server after a pause.
+    pub(in crate::run_loop) fn poll_later(&mut self, net: &mut N, slot: u32, poll: Poll, reuse: Reuse, now: Instant) {
+        let window = self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
+        let Some(op) = self.slots.op_mut(slot) else { return };
+        let sent_body = op.attempt.sent_body;
+        op.polling.get_or_insert_with(|| Box::new(Polling { poll, sent_body, window }));
+        (op.request, op.redirect) = (poll.request, None);
+        self.pause(slot, now + poll.every, AttemptKind::Step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_uploaded_when_the_list_says_so() {
+        let list = br#"{"files":[{"siapath":"a \"b\"","filesize":1,"uploadprogress":99.9,"available":true},
+            {"siapath":"foo/c","uploadprogress":100}]}"#;
+        assert_eq!(progress_at_siad(list, "a \"b\""), Some(Progress::UnderWay));
+        assert_eq!(progress_at_siad(list, "foo/c"), Some(Progress::Done));
+        assert_eq!(progress_at_siad(list, "c"), Some(Progress::Missing));
+        assert_eq!(progress_at_siad(br#"{"files":null}"#, "c"), Some(Progress::Missing));
+        for wrong in [&b""[..], b"{", b"[]", br#"{"files":[{"siapath":"c"}]}"#, b"\xff"] {
+            assert_eq!(progress_at_siad(wrong, "c"), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_that_of_its_upload() {
+        assert_eq!(siapath("/renter/upload/foo/a%20b.txt?source=/x/renter/upload/y"), "foo/a b.txt");
+        assert_eq!(siapath("/base/renter/upload/a%2525"), "a%25");
+        assert_eq!(siapath("/other"), "");
+    }
+}

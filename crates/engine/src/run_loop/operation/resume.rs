@@ -1,0 +1,67 @@
+//! Multipart uploads that outlast a run: those that an operation goes on with, and those that a later run could go on with.
+
+use super::multipart::MultipartUpload;
+use crate::network::Network;
+use crate::plan::{Multipart, Then};
+use crate::run_loop::RunLoop;
+use measure::Instant;
+use measure::sample::AttemptKind;
+
+/// A multipart upload that the server has just created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedUpload {
+    /// Number of the object.
+    pub object: u64,
+    /// Index of its server among the origins of the targets.
+    pub origin: usize,
+    /// The server's ID of the upload.
+    pub upload_id: Box<str>,
+}
+
+impl<N: Network> RunLoop<'_, N> {
+    /// Makes the first request of the slot's operation. If an earlier run began to upload the object, that is the first part
+    /// that is missing, or the completion.
+    pub(super) fn begin_requests(&mut self, net: &mut N, slot: u32, now: Instant) {
+        if self.plan.resumed_uploads.is_empty() || !self.take_up(slot) {
+            return self.begin_attempt(net, slot, AttemptKind::First, now);
+        }
+        let has_more = self.slots.op(slot).and_then(|op| op.multipart.as_ref()).is_some_and(|it| it.has_more());
+        if has_more {
+            self.begin_parts(net, slot, now);
+        } else {
+            self.finish_multipart(net, slot, now);
+        }
+    }
+
+    /// Gives the slot's operation the upload that an earlier run began. Returns `false` if there is none.
+    #[cold]
+    fn take_up(&mut self, slot: u32) -> bool {
+        let run = self.plan;
+        let Some(op) = self.slots.op(slot) else { return false };
+        let Then::Parts(plan) = run.mix.requests()[op.request].then else { return false };
+        let number = run.targets.object_number(op.subject);
+        let Some(resumed) = number.and_then(|number| run.resumed_uploads.get(&number)) else { return false };
+        let size = self.size_of_upload(slot, plan);
+        let Some(op) = self.slots.op_mut(slot) else { return false };
+        op.multipart = Some(Box::new(MultipartUpload::resumed(plan, resumed, size)));
+        // The operation has no request of its own until all parts are sent.
+        op.attempt.over = true;
+        true
+    }
+
+    /// Returns the size of the object that the slot's operation uploads in parts.
+    pub(super) fn size_of_upload(&mut self, slot: u32, plan: Multipart) -> u64 {
+        let Some(op) = self.slots.op(slot) else { return 0 };
+        let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
+        let key = &mut self.requests.key;
+        body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size())
+    }
+
+    /// Notes an upload that the server has just created, if the plan is one that may be resumed later: one with retries.
+    pub(super) fn note_created(&mut self, slot: u32, upload_id: &str) {
+        let Some(op) = self.slots.op(slot).filter(|_| self.plan.retry.is_some()) else { return };
+        if let Some(object) = self.plan.targets.object_number(op.subject) {
+            self.created.push(CreatedUpload { object, origin: op.origin, upload_id: upload_id.into() });
+        }
+    }
+}

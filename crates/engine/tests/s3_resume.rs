@@ -1,0 +1,141 @@
+//! Tests of uploads to the embedded S3 server over real sockets: a run with faults is cut off, and another one goes on with it.
+
+#[path = "support/bucket.rs"]
+mod bucket;
+mod support;
+
+use bucket::{dataset, fill, in_parts};
+use content::{Content, Seed};
+use engine::plan::*;
+use engine::single_requests::exchange;
+use engine::{Control, CreatedUpload, Left, Observer, OpEntry};
+use measure::result::accounting::audit;
+use measure::{AttemptClass, Instant, Interval, OpKind};
+use server::{Config, Delay, Faults, HyperServer, S3Config, StoreIn};
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use support::{ms, summary};
+use wire::s3::OpenUploads;
+
+const COUNT: u64 = 12;
+
+/// An observer that keeps everything, and cuts the run off a while after some uploads were created.
+#[derive(Default)]
+struct Watch {
+    intervals: Vec<Interval>,
+    ops: Vec<OpEntry>,
+    uploads: Vec<CreatedUpload>,
+    /// Number of uploads after which the run is cut off.
+    cuts_after: Option<usize>,
+    since: Option<Instant>,
+    left: Left,
+}
+
+impl Observer for Watch {
+    fn interval(&mut self, interval: &Interval, _: &Control, _: Instant) {
+        self.intervals.push(interval.clone());
+    }
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        self.ops.extend_from_slice(ops);
+    }
+
+    fn uploads_created(&mut self, uploads: &[CreatedUpload]) {
+        self.uploads.extend_from_slice(uploads);
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        if self.cuts_after.is_some_and(|most| self.uploads.len() >= most) {
+            let since = *self.since.get_or_insert(now);
+            if now.since(since) >= ms(250) {
+                control.abandon(now);
+            }
+        }
+    }
+}
+
+fn carry_out(plan: &Plan, cuts_after: Option<usize>) -> Watch {
+    let mut watch = Watch { cuts_after, ..Watch::default() };
+    watch.left = engine::run(plan, &Control::new(None), &mut watch).unwrap().left;
+    let summary = summary(plan, &watch.intervals);
+    assert_eq!(audit(&summary, true).violations, []);
+    watch
+}
+
+/// Sends a request until it is not throttled. Returns the body of the response.
+fn ask(plan: &Plan, method: &str, path: &str) -> Vec<u8> {
+    let targets = Targets::of_paths(plan.targets.origins().to_vec(), [(0, path.into())]);
+    let plan = Plan { targets: Arc::new(targets), ..plan.clone() };
+    loop {
+        let request = RequestPlan::new(method, OpKind::Request);
+        let entry = exchange(&plan, request).unwrap().unwrap();
+        if entry.outcome.class != AttemptClass::Throttled {
+            assert_eq!(entry.outcome.class, AttemptClass::Ok, "{method} {path}: {entry:?}");
+            return entry.message.unwrap_or_default().into();
+        }
+    }
+}
+
+/// Returns the texts of the elements with this name, in order.
+fn texts<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
+    let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
+    xml.split(begin.as_str()).skip(1).filter_map(|rest| Some(rest.split_once(end.as_str())?.0)).collect()
+}
+
+/// Returns the parts of an upload that the server has.
+fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> ResumedUpload {
+    let url = plan.targets.url(Subject::Target(upload.object));
+    let path = url.split_once("/bucket/").unwrap().1;
+    let id = wire::percent::parameter(&upload.upload_id);
+    let list = String::from_utf8(ask(plan, "GET", &format!("/bucket/{path}?uploadId={id}"))).unwrap();
+    let numbers = texts(&list, "PartNumber").into_iter().map(|number| number.parse().unwrap());
+    let etags = texts(&list, "ETag").into_iter().map(|etag| etag.replace("&quot;", "\"").into());
+    ResumedUpload { upload_id: upload.upload_id.clone(), parts: numbers.zip(etags).collect() }
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_completed_by_another_one() {
+    let faults = Faults { error_every: NonZeroU64::new(7), delay: Delay::Constant(ms(100)), ..Faults::default() };
+    let keys = ("someone".to_owned(), "secret".to_owned());
+    let s3 = S3Config { store: StoreIn::Memory, store_max: None, access_key: keys.0, secret_key: keys.1 };
+    let front = HyperServer::start_s3(&Config { faults, ..Config::default() }, None, &s3).unwrap();
+    let origin = wire::Url::parse(&format!("http://{}/", front.addresses()[0])).unwrap().origin().clone();
+    let area =
+        |objects| Area { dataset: dataset(COUNT, 12 << 20), objects, container: "/bucket".into(), prefix: "".into() };
+    let targets = |objects| Arc::new(Targets::of_dataset(vec![origin.clone()], area(objects)));
+    let first = Plan { targets: targets(Members::Dataset), ..fill(dataset(COUNT, 12 << 20), 2, in_parts(5 << 20, 2)) };
+    ask(&first, "PUT", "/bucket");
+    let cut = carry_out(&first, Some(5));
+    let done: BTreeSet<u64> =
+        cut.ops.iter().filter(|op| op.outcome.class == AttemptClass::Ok).map(|op| op.number).collect();
+    assert!(!done.is_empty() && (done.len() as u64) < COUNT, "{done:?}");
+    let open = cut.uploads.iter().filter(|upload| !done.contains(&upload.object));
+    let resumed: BTreeMap<u64, ResumedUpload> =
+        open.map(|upload| (upload.object, parts_at_server(&first, upload))).collect();
+    let known: usize = resumed.values().map(|upload| upload.parts.len()).sum();
+    assert!(known > 0, "the server has no part of an unfinished object: {resumed:?}");
+    let from = cut.uploads.iter().map(|upload| upload.object + 1).max().unwrap();
+    let chosen: Box<[u64]> = (0..from).filter(|number| !done.contains(number)).collect();
+    let rest = targets(Members::Rest { chosen, from });
+    let stop = StopAfter { ops: NonZeroU64::new(rest.count()), ..StopAfter::default() };
+    let second = Plan { targets: rest, stop, resumed_uploads: Arc::new(resumed), ..first.clone() };
+    let completed = carry_out(&second, None);
+    let results = summary(&second, &completed.intervals);
+    let tally = &results.stats.measured;
+    assert_eq!((tally.ok, tally.failed), (COUNT - done.len() as u64, 0), "{:?}", results.stats.examples);
+    assert!(tally.retries > 0);
+    let sent = tally.ok * (12 << 20) - known as u64 * (5 << 20);
+    let sent_of_ops: u64 = completed.ops.iter().map(|op| op.body_bytes).sum();
+    assert!(sent_of_ops >= sent && sent_of_ops <= tally.ok * (12 << 20), "{sent_of_ops} bytes, {known} known parts");
+    let read = RequestPlan {
+        response_body: ResponseBody::Compared(Arc::new(Content::new(Seed(7)))),
+        ..RequestPlan::new("GET", OpKind::Get)
+    };
+    let verified = carry_out(&Plan { mix: Mix::one(read), ..first.clone() }, None);
+    assert_eq!(verified.ops.iter().filter(|op| op.outcome.class == AttemptClass::Ok).count() as u64, COUNT);
+    // Only uploads whose initiation was in flight when the run was cut off are left.
+    let left = OpenUploads::parse(&ask(&first, "GET", "/bucket?uploads=")).unwrap();
+    assert!(left.uploads.len() as u64 <= cut.left.uploads.unknown, "{left:?}");
+    assert!(front.stop().requests() > 0);
+}

@@ -1,0 +1,186 @@
+//! Joins the intervals of a saved run to longer ones, without changing the result of the run.
+//!
+//! Counts and histograms can be added. Some facts cannot be computed from sums: whether the client was at a limit in a
+//! second, how much overtaking was expected in it, and whether the target served. [`Joined`] keeps these.
+
+use super::Interval;
+use crate::evidence::{Evidence, Overtaking, overtaking};
+use crate::summary::{ClientLimits, Model, SingleSeconds};
+use crate::time::Stage;
+use crate::values::add;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Facts about the intervals that were joined.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Joined {
+    /// Number of intervals.
+    pub intervals: u64,
+    /// Time for which the client was at its limits.
+    pub limits: ClientLimits,
+    /// Number of operations that the marked ones are expected to overtake if all are independent.
+    pub overtaking_expected: f64,
+    /// Facts about the single seconds.
+    pub seconds: SingleSeconds,
+}
+
+impl Joined {
+    /// Returns the facts about an interval, and its evidence with the overtaking that can be judged.
+    fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
+        if let Some(joined) = &interval.joined {
+            return (Self::clone(joined), interval.evidence.clone());
+        }
+        let mut limits = ClientLimits::default();
+        if interval.stage == Stage::Measured {
+            limits.add(model, interval);
+        }
+        let (evidence, overtaking_expected) = judgeable(interval);
+        (Self { intervals: 1, limits, overtaking_expected, seconds: SingleSeconds::of(interval) }, evidence)
+    }
+
+    fn append(&mut self, later: &Self) {
+        let Self { intervals, limits, overtaking_expected, seconds } = later;
+        add(&mut self.intervals, *intervals);
+        self.limits.merge(limits);
+        self.overtaking_expected += overtaking_expected;
+        self.seconds.append(seconds);
+    }
+}
+
+/// Returns the evidence of a single interval, and the overtaking that is expected in it if operations are independent.
+/// The overtaking that was observed is left out if nothing can be expected.
+pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
+    // Expected overtaking depends on service times, which are only recorded for measured operations.
+    let observed = interval.evidence.overtaking;
+    let times = || interval.stats.of_all_kinds(|kind| &kind.service).without(&interval.evidence.paused);
+    let spread = if observed.ahead > 0 { overtaking::spread(&times()) } else { None };
+    let mut evidence = interval.evidence.clone();
+    if spread.is_none() {
+        evidence.overtaking = Overtaking::default();
+    }
+    (evidence, spread.map_or(0.0, |spread| spread * observed.ahead as f64))
+}
+
+/// Joins the intervals of a run to longer ones. Boundaries are multiples of the length on the run's clock, so intervals
+/// can be joined in steps.
+#[derive(Debug)]
+pub struct IntervalJoiner {
+    model: Model,
+    length_nanos: u64,
+    open: Option<Interval>,
+}
+
+impl IntervalJoiner {
+    /// Creates a joiner for intervals of at most `length`.
+    #[must_use]
+    pub fn new(model: Model, length: Duration) -> Self {
+        let length_nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1);
+        Self { model, length_nanos, open: None }
+    }
+
+    /// Adds the next interval. Returns the one that is complete before it, if there is one.
+    pub fn add(&mut self, interval: Interval) -> Option<Interval> {
+        let number = |interval: &Interval| interval.start.as_nanos() / self.length_nanos;
+        let fits = |open: &&mut Interval| {
+            open.stage == interval.stage && open.end == interval.start && number(open) == number(&interval)
+        };
+        match self.open.as_mut().filter(fits) {
+            Some(open) => {
+                open.join(&self.model, &interval);
+                None
+            }
+            None => self.open.replace(interval),
+        }
+    }
+
+    /// Returns the last interval.
+    #[must_use]
+    pub fn rest(self) -> Option<Interval> {
+        self.open
+    }
+}
+
+impl Interval {
+    /// Appends the interval of the same stage that follows this one.
+    fn join(&mut self, model: &Model, later: &Self) {
+        let (mut joined, evidence) = Joined::of(model, self);
+        let (other, later_evidence) = Joined::of(model, later);
+        joined.append(&other);
+        let peak = self.in_flight_peak.max(self.in_flight).max(later.in_flight_peak).max(later.in_flight);
+        let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak: _, client, evidence: _, joined: _ } =
+            later;
+        self.client = self.client.and_then(self.seconds(), *client, later.seconds());
+        self.end = *end;
+        self.stats.merge(stats);
+        self.in_flight = *in_flight;
+        self.in_flight_peak = peak;
+        self.evidence = evidence;
+        self.evidence.merge(&later_evidence);
+        self.joined = Some(Box::new(joined));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Instant;
+
+    const MODEL: Model = Model::Closed { concurrency: 4 };
+
+    /// Returns the intervals of a run with a warm-up of 12.5 s, whose seconds are then not those of its clock.
+    fn run() -> Vec<Interval> {
+        let at = |half: u64| Instant::from_nanos(half * 500_000_000);
+        let mut spans: Vec<(Stage, u64, u64)> =
+            (0..12).map(|second| (Stage::Warmup, 2 * second, 2 * second + 2)).collect();
+        spans.push((Stage::Warmup, 24, 25));
+        spans.extend((0..150).map(|second| (Stage::Measured, 25 + 2 * second, 27 + 2 * second)));
+        spans.push((Stage::Drain, 325, 326));
+        let interval = |(index, (stage, start, end)): (usize, (Stage, u64, u64))| {
+            let mut interval = Interval::new(stage, at(start), at(end));
+            interval.stats.measured.ok = index as u64 % 3;
+            (interval.in_flight, interval.in_flight_peak) = (index as u64 % 5, index as u64 % 7);
+            interval.client.busy = if index.is_multiple_of(10) { 0.99 } else { 0.1 };
+            interval.client.unread = 0.9;
+            interval
+        };
+        spans.into_iter().enumerate().map(interval).collect()
+    }
+
+    fn join(intervals: &[Interval], seconds: u64) -> Vec<Interval> {
+        let mut joiner = IntervalJoiner::new(MODEL, Duration::from_secs(seconds));
+        let mut joined: Vec<Interval> = intervals.iter().filter_map(|interval| joiner.add(interval.clone())).collect();
+        joined.extend(joiner.rest());
+        joined
+    }
+
+    #[test]
+    fn joining_in_steps_is_the_same_as_joining_at_once() {
+        let (steps, once) = (join(&join(&run(), 10), 60), join(&run(), 60));
+        let spans = |list: &[Interval]| -> Vec<_> {
+            list.iter()
+                .map(|interval| (interval.stage, interval.start, interval.end, interval.in_flight_peak))
+                .collect()
+        };
+        assert_eq!(spans(&steps), spans(&once));
+        for (a, b) in steps.iter().zip(&once) {
+            assert_eq!(a.stats.measured, b.stats.measured);
+            let (Some(a), Some(b)) = (&a.joined, &b.joined) else { continue };
+            assert_eq!((a.intervals, &a.seconds), (b.intervals, &b.seconds));
+            assert_eq!((a.limits.cpu, a.limits.seconds), (b.limits.cpu, b.limits.seconds));
+        }
+        // The warm-up, three minutes that the window touches, and the drain.
+        assert_eq!(once.len(), 5);
+    }
+
+    #[test]
+    fn limits_are_those_of_the_single_seconds() {
+        use crate::Summary;
+        let (single, joined) = (Summary::of(&MODEL, &run()), Summary::of(&MODEL, &join(&run(), 60)));
+        assert!(single.limits.cpu >= 15.0, "{}", single.limits.cpu);
+        assert_eq!(joined.limits.cpu, single.limits.cpu);
+        assert_eq!(joined.limits.busy_max, single.limits.busy_max);
+        assert_eq!(joined.in_flight_peak, single.in_flight_peak);
+        assert_eq!(joined.window, single.window);
+        assert_eq!(joined.seconds, single.seconds);
+    }
+}

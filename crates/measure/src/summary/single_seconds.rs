@@ -1,0 +1,207 @@
+//! Facts about single seconds, which must outlive the joining of old intervals.
+//!
+//! An outage is made of whole seconds without a success, and a minute that contains some successes no longer shows them.
+//! Long runs therefore keep these facts for every second. Equal seconds in a row take the space of one.
+
+use crate::interval::Interval;
+use crate::result::outage::Second;
+use crate::time::{INTERVAL, Instant, Stage};
+use crate::values::{add, bounded, sum};
+use serde::{Deserialize, Serialize};
+
+/// Maximum number of seconds that are kept: 46 days. Later ones are left out, so that a hostile record cannot exhaust
+/// the memory of its reader.
+pub const SECONDS_MAX: u64 = 4_000_000;
+/// [`SECONDS_MAX`] for lists.
+const STRETCHES_MAX: usize = SECONDS_MAX as usize;
+/// Share of a second: a client that was stopped for longer did not see enough of that second.
+const STOPPED_MAX: f64 = 0.5;
+
+/// Equal seconds in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stretch {
+    /// Number of seconds.
+    seconds: u64,
+    /// Operations in each of them.
+    each: Second,
+}
+
+/// An interval in which the target served: operations succeeded, or body bytes moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// Start of the interval.
+    pub start: Instant,
+    /// End of the interval.
+    pub end: Instant,
+    /// End of the last operation that succeeded in it.
+    pub last_ok: Option<Instant>,
+}
+
+/// The time since the target last served, including the interval in which it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinceService {
+    /// The interval in which the target last served. `None` if it did in none.
+    pub served: Option<Served>,
+    /// Number of operations that failed for a reason other than a delay of the client.
+    pub failed: u64,
+    /// Longest time that a failed operation took, in nanoseconds.
+    pub longest_nanos: u64,
+    /// End of the last operation that failed.
+    pub last_failed: Option<Instant>,
+}
+
+impl SinceService {
+    fn append(&mut self, later: &Self) {
+        let Self { served, failed, longest_nanos, last_failed } = *later;
+        if served.is_some() {
+            *self = *later;
+            return;
+        }
+        add(&mut self.failed, failed);
+        self.longest_nanos = self.longest_nanos.max(longest_nanos);
+        self.last_failed = self.last_failed.max(last_failed);
+    }
+}
+
+/// Facts about the single seconds of a run, or of a part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SingleSeconds {
+    /// The whole seconds of the measured window that the client saw, oldest first.
+    #[serde(deserialize_with = "bounded::list::<_, _, STRETCHES_MAX>")]
+    stretches: Vec<Stretch>,
+    /// Number of seconds that were added to [`Self::stretches`].
+    #[serde(skip)]
+    added: u64,
+    /// Number of whole seconds after the warm-up in which operations were in flight and the client ran, but nothing came
+    /// from the target.
+    pub without_response: u64,
+    /// The time since the target last served.
+    pub since_service: SinceService,
+}
+
+impl SingleSeconds {
+    /// Returns the facts about an interval.
+    #[must_use]
+    pub fn of(interval: &Interval) -> Self {
+        match &interval.joined {
+            Some(joined) => joined.seconds.clone(),
+            None => Self::of_single(interval),
+        }
+    }
+
+    fn of_single(interval: &Interval) -> Self {
+        let (tally, traffic) = (&interval.stats.measured, &interval.stats.traffic);
+        let kinds = || interval.stats.kinds.iter().map(|(_, kind)| kind);
+        let failed = tally.failed.saturating_sub(sum(kinds().map(|kind| kind.affected.failed)));
+        let longest_nanos = kinds().filter_map(|kind| kind.failed_response.max()).max().unwrap_or(0);
+        let moved = traffic.moved() > 0;
+        let last = interval.stats.last;
+        let served =
+            (tally.ok > 0 || moved).then_some(Served { start: interval.start, end: interval.end, last_ok: last.ok });
+        let is_whole = interval.end.since(interval.start) >= INTERVAL;
+        let is_silent = tally.completed() == 0 && !moved && interval.in_flight > 0 && interval.client.frozen == 0.0;
+        let mut facts = Self {
+            stretches: Vec::new(),
+            added: 0,
+            without_response: u64::from(is_whole && interval.stage != Stage::Warmup && is_silent),
+            since_service: SinceService { served, failed, longest_nanos, last_failed: last.failed },
+        };
+        // Seconds in which the client did not run show nothing about the target.
+        if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
+            let silent = Second { ok: 0, failed, longest: longest_nanos / INTERVAL.as_nanos() as u64 };
+            // In seconds with a success, failures do not matter, so that most seconds of a run are equal.
+            let each = if tally.ok > 0 { Second { ok: 1, failed: 0, longest: 0 } } else { silent };
+            facts.push(Stretch { seconds: 1, each });
+        }
+        facts
+    }
+
+    /// Adds the facts about the time that follows.
+    pub fn append(&mut self, later: &Self) {
+        let Self { stretches, added: _, without_response, since_service } = later;
+        stretches.iter().for_each(|stretch| self.push(*stretch));
+        add(&mut self.without_response, *without_response);
+        self.since_service.append(since_service);
+    }
+
+    fn push(&mut self, stretch: Stretch) {
+        let seconds = stretch.seconds.min(SECONDS_MAX.saturating_sub(self.added));
+        self.added += seconds;
+        match self.stretches.last_mut() {
+            _ if seconds == 0 => {}
+            Some(last) if last.each == stretch.each => last.seconds += seconds,
+            _ => self.stretches.push(Stretch { seconds, ..stretch }),
+        }
+    }
+
+    /// Returns the number of seconds that [`Self::seen`] returns.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        sum(self.stretches.iter().map(|stretch| stretch.seconds))
+    }
+
+    /// Returns the whole seconds of the measured window that the client saw, oldest first. The number of successes is 1
+    /// if there were any, and the failures of such a second are left out.
+    pub fn seen(&self) -> impl Iterator<Item = Second> {
+        self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.each, stretch.seconds as usize))
+    }
+}
+
+/// Returns whether this client could not run for most of the interval.
+fn was_stopped(interval: &Interval) -> bool {
+    interval.client.frozen.max(interval.client.throttled) >= STOPPED_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(index: u64, ok: u64, failed: u64) -> Interval {
+        let at = |second: u64| Instant::from_nanos(second * 1_000_000_000);
+        let mut interval = Interval::new(Stage::Measured, at(index), at(index + 1));
+        (interval.stats.measured.ok, interval.stats.measured.failed) = (ok, failed);
+        interval
+    }
+
+    fn of(seconds: &[(u64, u64)]) -> SingleSeconds {
+        let mut facts = SingleSeconds::default();
+        for (index, (ok, failed)) in seconds.iter().enumerate() {
+            facts.append(&SingleSeconds::of(&interval(index as u64, *ok, *failed)));
+        }
+        facts
+    }
+
+    #[test]
+    fn equal_seconds_take_the_space_of_one() {
+        let facts = of(&[(5, 0), (7, 3), (1, 0), (0, 4), (0, 4), (0, 5), (9, 0)]);
+        assert_eq!(facts.stretches.len(), 4);
+        let seen: Vec<(u64, u64)> = facts.seen().map(|second| (second.ok, second.failed)).collect();
+        assert_eq!(seen, [(1, 0), (1, 0), (1, 0), (0, 4), (0, 4), (0, 5), (1, 0)]);
+    }
+
+    #[test]
+    fn failures_since_the_last_service_include_those_of_its_interval() {
+        let since = of(&[(5, 1), (0, 2), (5, 3), (0, 4), (0, 5)]).since_service;
+        assert_eq!((since.failed, since.served.map(|served| served.start.as_nanos())), (12, Some(2_000_000_000)));
+        assert_eq!(of(&[(0, 2), (0, 5)]).since_service, SinceService { failed: 7, ..SinceService::default() });
+    }
+
+    #[test]
+    fn a_second_of_a_stopped_client_counts_only_with_a_success() {
+        let mut stopped = interval(0, 0, 3);
+        stopped.client.throttled = 0.5;
+        assert_eq!(SingleSeconds::of(&stopped).count(), 0);
+        stopped.stats.measured.ok = 1;
+        assert_eq!(SingleSeconds::of(&stopped).count(), 1);
+    }
+
+    #[test]
+    fn a_hostile_number_of_seconds_is_cut() {
+        let each = Second { ok: 1, failed: 0, longest: 0 };
+        let hostile =
+            SingleSeconds { stretches: vec![Stretch { seconds: u64::MAX, each }; 3], ..SingleSeconds::default() };
+        let mut facts = of(&[(0, 1)]);
+        facts.append(&hostile);
+        assert_eq!((facts.count(), facts.stretches.len()), (SECONDS_MAX, 2));
+    }
+}

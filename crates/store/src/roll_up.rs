@@ -1,0 +1,217 @@
+//! Rolls up a run while it is in progress: joins old intervals to longer ones, and updates the snapshot.
+//!
+//! A thread of the lowest priority does this, so that neither the load nor the intervals wait for it. Everything it
+//! writes replaces a file as a whole, and has the same sum as the old content. If it fails or is killed at any moment,
+//! the run only stays longer than necessary.
+
+use crate::error::StoreErrorKind;
+use crate::record::{Begin, Record, RecordRef, Segment};
+use crate::record_reader::Progress;
+use crate::saved_run::Point;
+use crate::segments::{self, Replacement};
+use crate::snapshot::Snapshot;
+use measure::{Instant, Interval, IntervalJoiner};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Joining of intervals from a certain age on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Time between the end of a file and the newest interval.
+    pub age: Duration,
+    /// Length of the joined intervals.
+    pub length: Duration,
+}
+
+/// Rules for rolling up a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollUpRules {
+    /// Length of the run in one file.
+    pub file: Duration,
+    /// The steps, in ascending order of age and length.
+    pub steps: [Step; 2],
+}
+
+impl RollUpRules {
+    /// The rules of real runs. The first step waits until the columns of a heat map are longer than its intervals.
+    pub const DEFAULT: Self = Self {
+        file: Duration::from_secs(900),
+        steps: [
+            Step { age: Duration::from_secs(3600), length: Duration::from_secs(10) },
+            Step { age: Duration::from_secs(6 * 3600), length: Duration::from_secs(60) },
+        ],
+    };
+}
+
+/// What the writer and the thread share.
+#[derive(Default)]
+struct Shared {
+    /// Number of files that are complete.
+    complete: AtomicU32,
+    /// Number of these that the thread has handled.
+    handled: AtomicU32,
+    stop: AtomicBool,
+}
+
+/// The thread that rolls up a run. Dropping it stops the thread soon, even in the middle of its work.
+pub(crate) struct RollUp {
+    shared: Arc<Shared>,
+    wake: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RollUp {
+    pub(crate) fn start(dir: PathBuf, begin: Begin, rules: RollUpRules) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (wake, woken) = sync_channel(1);
+        let worker = Worker { dir, begin, rules, shared: Arc::clone(&shared), steps: Vec::new() };
+        let thread = thread::Builder::new().name("roll-up".into()).spawn(move || worker.run(&woken))?;
+        Ok(Self { shared, wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// Notes that a file is complete. Never waits.
+    pub(crate) fn completed(&self, number: u32) {
+        self.shared.complete.store(number, Ordering::Release);
+        if let Some(wake) = &self.wake {
+            // If the channel is full, the thread will see the number when it takes the message.
+            let _ = wake.try_send(());
+        }
+    }
+
+    /// Waits until all complete files have been handled.
+    pub(crate) fn settle(&self) {
+        let is_behind = || self.shared.handled.load(Ordering::Acquire) < self.shared.complete.load(Ordering::Acquire);
+        while is_behind() && self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for RollUp {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker {
+    dir: PathBuf,
+    begin: Begin,
+    rules: RollUpRules,
+    shared: Arc<Shared>,
+    /// Number of steps that were applied to each file.
+    steps: Vec<usize>,
+}
+
+impl Worker {
+    fn run(mut self, woken: &Receiver<()>) {
+        // If this is refused, the thread merely has the priority of the others.
+        let _ = sys::scheduling::only_when_idle();
+        while woken.recv().is_ok() && !self.shared.stop.load(Ordering::Acquire) {
+            let complete = self.shared.complete.load(Ordering::Acquire);
+            // After an error, such as a full disk, the next attempt follows when the next file is complete.
+            let _ = self.handle(complete);
+            self.shared.handled.store(complete, Ordering::Release);
+        }
+    }
+
+    fn handle(&mut self, complete: u32) -> Result<(), StoreErrorKind> {
+        let saved = Snapshot::read(&self.dir, &self.begin).filter(|snapshot| snapshot.segments() <= complete);
+        let mut snapshot = saved.unwrap_or_else(|| Snapshot::new(self.begin.clone()));
+        for number in snapshot.segments() + 1..=complete {
+            snapshot.fold(self.input(number)?)?;
+        }
+        // The files are rolled up first: the points of the snapshot must not be coarser than the records.
+        let rolled = self.roll_all(&mut snapshot);
+        snapshot.write(&self.dir)?;
+        rolled
+    }
+
+    /// Joins the intervals of all files that are old enough.
+    fn roll_all(&mut self, snapshot: &mut Snapshot) -> Result<(), StoreErrorKind> {
+        let ends: Vec<Option<Instant>> =
+            snapshot.points_of_segments().map(|points| points.last().map(|point| point.end)).collect();
+        self.steps.resize(ends.len().max(self.steps.len()), 0);
+        let newest = ends.iter().flatten().max().copied().unwrap_or(Instant::ZERO);
+        for (number, end) in (1..).zip(ends) {
+            let age = newest.since(end.unwrap_or(newest));
+            let due = self.rules.steps.iter().filter(|step| age >= step.age).count();
+            let done = self.steps[number as usize - 1];
+            if due > done {
+                let points = self.roll(number, self.rules.steps[due - 1].length)?;
+                snapshot.replace_points(number, points);
+                self.steps[number as usize - 1] = due;
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins the intervals of a file. Returns their points.
+    fn roll(&self, number: u32, length: Duration) -> Result<Vec<Point>, StoreErrorKind> {
+        let path = segments::path(&self.dir, number);
+        let mut file = Replacement::of(&path)?;
+        match number {
+            1 => file.line(&RecordRef::Begin(&self.begin))?,
+            _ => file.line(&RecordRef::Segment(&Segment { number }))?,
+        }
+        // Readers that need only the first record read only its frame.
+        file.end_frame()?;
+        let mut joiner = IntervalJoiner::new(self.begin.model, length);
+        let mut points = Vec::new();
+        let mut write = |interval: Interval| {
+            points.push(Point::of_interval(&interval));
+            file.line(&RecordRef::Interval(&interval))
+        };
+        let mut written = Ok(());
+        let tail = Progress::at_segment(number, 0).read(self.input(number)?, &mut |record| {
+            if let Record::Interval(interval) = record
+                && written.is_ok()
+                && let Some(joined) = joiner.add(*interval)
+            {
+                written = write(joined);
+            }
+        })?;
+        written?;
+        joiner.rest().map_or(Ok(()), &mut write)?;
+        if tail.torn_bytes > 0 || tail.damage.is_some() {
+            return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+        }
+        file.finish()?;
+        Ok(points)
+    }
+
+    /// Opens a file, and waits until it is on the disk.
+    fn input(&self, number: u32) -> Result<UntilStopped, StoreErrorKind> {
+        let file = File::open(segments::path(&self.dir, number))?;
+        file.sync_all()?;
+        Ok(UntilStopped { file, shared: Arc::clone(&self.shared) })
+    }
+}
+
+/// A file that can no longer be read when the thread is to stop.
+struct UntilStopped {
+    file: File,
+    shared: Arc<Shared>,
+}
+
+/// The system's number for an operation that was canceled.
+const CANCELED: i32 = 125;
+
+impl Read for UntilStopped {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self.shared.stop.load(Ordering::Acquire) {
+            // The reader of frames would treat other errors as damage.
+            true => Err(io::Error::from_raw_os_error(CANCELED)),
+            false => self.file.read(buf),
+        }
+    }
+}
