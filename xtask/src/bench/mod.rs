@@ -10,6 +10,7 @@ mod sequential;
 mod sign;
 mod small_get;
 mod start;
+mod weeks;
 
 use crate::failure::Result;
 use clap::Subcommand;
@@ -33,6 +34,8 @@ pub enum Bench {
     Line(line::Args),
     /// Early stops of a search, on simulated time: how often are they wrong if slow operations come in bursts?
     Sequential(sequential::Args),
+    /// Size of a run directory of weeks, and time and memory of its reports.
+    Weeks(weeks::Args),
     /// Planted causes compared with the results and limits that Plimsoll reports.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
@@ -49,6 +52,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sign(args) => sign::run(args),
         Bench::Line(args) => line::run(args),
         Bench::Sequential(args) => sequential::run(args),
+        Bench::Weeks(args) => weeks::run(args),
         Bench::Causes(args) => causes::run(args),
     }
 }

@@ -8,6 +8,7 @@ use crate::execute;
 use crate::failure::{Exit, Failure};
 use crate::saved::{self, repeats};
 use measure::summary::common_time::{CommonTime, RunTimes, Span};
+use measure::time::INTERVAL;
 use measure::{Instant, Interval, Model, Stage};
 use report::compare::load_differences;
 use report::escape::escape;
@@ -114,6 +115,11 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
         let name = part.directory.display();
         if parts.iter().take(index).any(|other| real(&other.directory) == real(&part.directory)) {
             return Err(Failure::usage(format!("{name} is named twice: name each run once")));
+        }
+        if part.times.spans.iter().any(|span| span.end.since(span.start) > INTERVAL) {
+            return Err(Failure::usage(format!(
+                "{name} is too long to merge: the seconds of its older part were joined; merge runs of less than an hour"
+            )));
         }
         if !report::result::of(&part.run).accounting.violations.is_empty() {
             let message = format!("cannot merge {name}: its counters disagree (exit code 3)");

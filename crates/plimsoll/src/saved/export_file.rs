@@ -3,11 +3,11 @@
 use crate::console;
 use crate::failure::Failure;
 use report::export::ExportError;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, STUDY_FILE};
+use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, SNAPSHOT_FILE, STUDY_FILE};
 
 /// Reason for the failure of an export.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ fn failure(trouble: ExportFailure, place: &str, flag: &str) -> Failure {
 }
 
 /// Names of the files in a run directory. An export must not replace them.
-const RECORDS: [&str; 4] = [RECORDS_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
+const RECORDS: [&str; 5] = [RECORDS_FILE, SNAPSHOT_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 
 fn to_file(
     path: &Path,
@@ -77,7 +77,7 @@ fn to_file(
     produce: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExportFailure>,
 ) -> Result<(), Failure> {
     let name = path.display().to_string();
-    if path.file_name().is_some_and(|name| RECORDS.iter().any(|record| name == *record)) {
+    if path.file_name().is_some_and(is_record) {
         return Err(Failure::usage(format!("{flag} {name}: saved runs use this file name; name another file")));
     }
     // Write directly to devices and pipes. Write other files under a temporary name, and rename them when they are
@@ -96,6 +96,11 @@ fn to_file(
         }
         failure(trouble, &name, flag)
     })
+}
+
+fn is_record(name: &OsStr) -> bool {
+    let is_further = |name: &str| name.starts_with("records-") && name.ends_with(".jsonl.zst");
+    RECORDS.iter().any(|record| name == *record) || name.to_str().is_some_and(is_further)
 }
 
 /// Returns the temporary path of a file until it is complete.

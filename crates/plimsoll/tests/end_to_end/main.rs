@@ -32,6 +32,7 @@ mod readme;
 mod redirects;
 mod repeats;
 mod requests;
+mod rolled_up;
 mod s3;
 mod s3_endpoint;
 mod s3_http2;
