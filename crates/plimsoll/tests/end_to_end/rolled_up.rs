@@ -42,7 +42,8 @@ fn a_real_run_has_the_same_report_after_its_seconds_are_joined() {
         let (ended, joined_json) = place.report(&place.path(&joined));
         assert_eq!(ended.code, single.code, "{name}");
         let (few, many) = (joined_json.list("/series").len(), single_json.list("/series").len());
-        assert!(few + 4 <= many, "{name}: {few} of {many} intervals are left");
+        // At least one span of four seconds was joined.
+        assert!(few + 3 <= many, "{name}: {few} of {many} intervals are left");
         for part in ["/result", "/accounting", "/limited_by", "/operations", "/bytes", "/times", "/failures", "/kinds"]
         {
             assert_eq!(joined_json.at(part), single_json.at(part), "{name}: {part}");
