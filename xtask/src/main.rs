@@ -1,11 +1,12 @@
 //! Maintainer tasks. `cargo xtask bench …` measures Plimsoll, and compares it with other load testers and with its
-//! goals.
+//! goals. `cargo xtask crash` kills fills.
 //!
 //! All load stays on this machine and is limited in time. Every task ends the processes that it started, and removes
 //! the files that it wrote, even after Ctrl-C.
 
 mod bench;
 mod console;
+mod crash;
 mod failure;
 mod goal;
 mod host;
@@ -33,11 +34,17 @@ enum Task {
     /// Measure Plimsoll on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Kill fills and their servers at random times, and check that nothing is lost.
+    Crash(crash::Args),
 }
 
 fn main() -> ExitCode {
-    let Cli { task: Task::Bench(bench) } = Cli::parse();
-    match prepare().and_then(|()| bench::run(&bench)) {
+    let Cli { task } = Cli::parse();
+    let run = || match &task {
+        Task::Bench(bench) => bench::run(bench),
+        Task::Crash(args) => crash::run(args),
+    };
+    match prepare().and_then(|()| run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             console::note(format_args!("xtask: {failure}"));

@@ -66,6 +66,14 @@ impl StopWatch {
         self.in_touch = active;
     }
 
+    /// Forgets everything before this time, so that all windows start again here.
+    pub fn restart(&mut self, active: Duration, file_bytes: u64) {
+        for trailing in self.rules.iter_mut().filter_map(|watched| watched.trailing.as_mut()) {
+            trailing.restart(active, file_bytes);
+        }
+        self.in_touch = active;
+    }
+
     /// Notes how far the fill has come. Returns the first rule that holds.
     pub fn note(&mut self, reached: Reached) -> Option<Stopped> {
         if reached.in_touch {

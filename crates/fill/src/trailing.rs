@@ -22,6 +22,12 @@ impl Trailing {
         Self { window, samples: VecDeque::from([(Duration::ZERO, 0)]) }
     }
 
+    /// Forgets everything before this time, so that the window starts again here.
+    pub fn restart(&mut self, at: Duration, total: u64) {
+        self.samples.clear();
+        self.samples.push_back((at, total));
+    }
+
     /// Notes the total at a time, which is not before that of the last call.
     pub fn note(&mut self, at: Duration, total: u64) {
         let step = self.window / STEPS;
@@ -40,9 +46,15 @@ impl Trailing {
     /// most a step and the time between two calls of [`Self::note`]. `None` until a whole window has passed.
     #[must_use]
     pub fn added(&self) -> Option<(u64, Duration)> {
+        self.so_far().filter(|(_, time)| *time >= self.window)
+    }
+
+    /// Like [`Self::added`], also before a whole window has passed: then the time is that since the start.
+    #[must_use]
+    pub fn so_far(&self) -> Option<(u64, Duration)> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
         let time = last.0.checked_sub(first.0)?;
-        (time >= self.window && !time.is_zero()).then(|| (last.1.saturating_sub(first.1), time))
+        (!time.is_zero()).then(|| (last.1.saturating_sub(first.1), time))
     }
 }
 
@@ -69,6 +81,17 @@ mod tests {
             trailing.note(Duration::from_secs(second), second.min(3600));
         }
         assert_eq!(trailing.added().map(|(bytes, _)| bytes), Some(0));
+    }
+
+    #[test]
+    fn a_window_that_starts_again_knows_nothing_of_the_past() {
+        let mut trailing = Trailing::new(HOUR);
+        trailing.note(5 * HOUR, 1000);
+        trailing.restart(5 * HOUR, 1000);
+        trailing.note(6 * HOUR - Duration::from_secs(1), 1100);
+        assert_eq!(trailing.added(), None);
+        trailing.note(6 * HOUR, 1200);
+        assert_eq!(trailing.added(), Some((200, HOUR)));
     }
 
     proptest! {

@@ -15,6 +15,7 @@ pub mod compare;
 mod compared_metrics;
 pub mod escape;
 pub mod export;
+pub mod fill;
 mod html;
 pub mod json;
 mod label;

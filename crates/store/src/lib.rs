@@ -40,6 +40,7 @@ pub use collected::{
 };
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
+pub use fill_directory::SavedFill;
 pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{

@@ -11,6 +11,7 @@ use wire::checksum::Checksum;
 use wire::gateway::Depth;
 use wire::header::Header;
 use wire::range::ByteRange;
+use wire::s3::MAX_PARTS;
 
 /// The range of the object that an operation requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +204,14 @@ pub struct Multipart {
     pub parallel: NonZeroU32,
 }
 
+impl Multipart {
+    /// Returns the size of each part except the last, for an object of this size.
+    #[must_use]
+    pub fn part_bytes(&self, size: u64) -> NonZeroU64 {
+        self.bytes.max(NonZeroU64::new(size.div_ceil(u64::from(MAX_PARTS))).unwrap_or(NonZeroU64::MIN))
+    }
+}
+
 /// The most bytes of a response body that are kept.
 pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
 
@@ -270,6 +279,12 @@ impl RequestPlan {
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)
+    }
+
+    /// Returns whether the body is the content of an object, and not a message.
+    #[must_use]
+    pub fn sends_object(&self) -> bool {
+        self.body.as_ref().is_some_and(|body| body.source.is_object())
     }
 }
 

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod fill;
 pub mod generate;
 pub mod get;
 pub mod line;

@@ -26,26 +26,27 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     if open.known.is_empty() && open.unknown == 0 {
         return None;
     }
-    let left = abort_all(plan, open.known.iter().collect());
+    let left = abort_all(plan, open.known.iter().map(|upload| path(plan, upload)).collect());
     let uploads = Uploads { aborted: open.known.len() as u64 - left, left, unknown: open.unknown };
     let more = if left + open.unknown > 0 { "; `plimsoll cleanup` aborts the rest" } else { "" };
     console::eprintln(&format!("{}{more}", report::uploads(&uploads)));
     Some(uploads)
 }
 
-/// Aborts uploads, and returns the number of those that could not be aborted. A server may refuse for a while, because
-/// it is still busy with a part that was cut off. So requests are repeated until the time is up.
-fn abort_all(plan: &Plan, open: Vec<&OpenUpload>) -> u64 {
+/// Aborts uploads, each given by the index of its origin, the encoded path of its object, and its ID. Returns the number
+/// of those that could not be aborted. A server may refuse for a while, because it is still busy with a part that was cut
+/// off. So requests are repeated until the time is up.
+pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
     // Each upload, with the time since which the server has reported that it is gone.
-    let mut open: Vec<(&OpenUpload, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
+    let mut open: Vec<((usize, String, &str), Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
     // One more interrupt stops this at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
     let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
     while !open.is_empty() {
-        let aborting = aborting(plan, open.iter().map(|(upload, _)| path(plan, upload)));
+        let aborting = aborting(plan, open.iter().map(|(upload, _)| upload.clone()));
         let tried = try_each(&aborting, request.clone(), CONCURRENCY, &mut |_, control, now| {
             if is_over() {
                 control.abandon(now);

@@ -1,6 +1,7 @@
 //! Runs plans, and saves what they measure while they run.
 
 mod abort_uploads;
+mod companion;
 mod damaged_object;
 mod description;
 mod host;
@@ -11,6 +12,8 @@ mod run_end;
 mod slot_probe;
 mod written_objects;
 
+pub use abort_uploads::abort_all;
+pub use companion::Companion;
 pub use description::command_line;
 pub use options::RunOptions;
 pub use prepare::{own_descriptors, prepare};
@@ -21,6 +24,7 @@ use crate::console;
 use crate::failure::{Exit, Failure};
 use crate::progress::LiveLine;
 use crate::saved::{self, OutputFormat, cannot_save, repeats};
+use companion::Accompanied;
 use engine::Control;
 use engine::plan::Plan;
 use measure::Instant;
@@ -35,17 +39,22 @@ use study::objective_monitor::ObjectiveMonitor;
 /// this size, because they change between 8 and 36 KiB all the time.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
-/// Runs the plan `options.repeat` times, and shows the results. Returns the saved runs and the exit code.
-pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRun>, Exit), Failure> {
+/// Prepares this process for runs: its memory, and the handling of interrupts.
+pub fn prepare_process() {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
+}
+
+/// Runs the plan `options.repeat` times, and shows the results. Returns the saved runs and the exit code.
+pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRun>, Exit), Failure> {
+    prepare_process();
     prepare(&mut plan)?;
     let base = run_directory(&plan, options);
     let mut runs = Vec::new();
     let mut exit = Exit::Good;
     for number in 1..=options.repeat {
         let directory = if options.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
-        let (run, _) = run_in(&plan, options, &directory)?;
+        let (run, _) = run_in(&plan, options, &directory, None)?;
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
         }
@@ -75,7 +84,18 @@ pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
 /// Like [`run`], for a target that may be down: if it is unreachable, this is a result and not an error. Also returns
 /// the monitor in the options, with what it has observed.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
-    run_in(plan, options, &run_directory(plan, options))
+    run_in(plan, options, &run_directory(plan, options), None)
+}
+
+/// Runs a prepared plan in this directory with a companion, and saves the run, but does not show it. An unreachable
+/// target is a result. Uploads that the run leaves open stay open, so that a later run can go on with them.
+pub fn run_with(
+    plan: &Plan,
+    options: &RunOptions,
+    directory: &Path,
+    companion: Companion<'_>,
+) -> Result<SavedRun, Failure> {
+    run_in(plan, options, directory, Some(companion)).map(|(run, _)| run)
 }
 
 /// Returns the run directory: the one that the user named, or one named after the time and the target.
@@ -90,19 +110,26 @@ fn run_in(
     plan: &Plan,
     options: &RunOptions,
     directory: &Path,
+    companion: Option<Companion<'_>>,
 ) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
+    let keeps_uploads = companion.is_some();
+    let log_ops = companion.as_ref().map_or(plan.log_ops, |companion| companion.log_ops);
     let poller = Collecting::prepare(&options.collect, options.collect_every)?;
     let begin = description::begin(plan, options, saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
-    let log = match plan.log_ops {
+    let log = match log_ops {
         true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save("the run", &error))?),
         false => None,
     };
     let control = Control::new(plan.stop.bytes.map(NonZeroU64::get));
+    if let Some(companion) = &companion {
+        control.let_start_below(companion.start_below);
+    }
     let live = LiveLine::new(options.live && options.format != OutputFormat::None);
     let cpu_before = sys::clock::process_cpu_time();
-    let mut recording = Recording::new(plan, options, directory, (writer, log), live);
+    let recording = Recording::new(plan, options, directory, (writer, log), live);
+    let mut recording = Accompanied { companion: companion.map(|companion| companion.observer), recording };
     // The clock of the run starts a moment later, which does not matter next to the time between two polls.
     let collecting = match poller {
         Some(poller) => Some(Collecting::start(poller, options.collect_every, directory)?),
@@ -120,8 +147,9 @@ fn run_in(
     }
     let reason = match &failed {
         Some(error) => EndReason::Failed { detail: error.to_string() },
-        None => run_end::reason(&control, &recording),
+        None => run_end::reason(&control, &recording.recording),
     };
+    let mut recording = recording.recording;
     let cpu_nanos = u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX);
     let completed = matches!(reason, EndReason::Completed);
     let probes = options.probe.filter(|_| completed).and_then(|time| slot_probe::run(plan, time, &mut left));
@@ -131,7 +159,7 @@ fn run_in(
         server: first_response.map(run_end::server),
         peak_memory_bytes: sys::limits::peak_memory_bytes().unwrap_or(0),
         cpu_nanos,
-        uploads: abort_uploads::abort(plan, &left.uploads),
+        uploads: if keeps_uploads { None } else { abort_uploads::abort(plan, &left.uploads) },
         damaged: None,
         fresh_below: left.fresh_below,
         probes,

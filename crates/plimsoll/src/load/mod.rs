@@ -5,6 +5,7 @@ mod connections;
 pub mod dataset;
 pub mod dataset_location;
 pub mod dialect;
+pub mod each_object;
 mod headers;
 pub mod location_client;
 mod plan;

@@ -4,6 +4,7 @@ mod directory;
 pub mod discrepancies;
 mod exit_code;
 pub mod export_file;
+pub mod fill;
 pub mod html_file;
 pub mod load_line;
 mod output;

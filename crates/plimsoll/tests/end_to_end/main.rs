@@ -13,6 +13,7 @@ mod compare;
 mod counts;
 mod dialects;
 mod export;
+mod fill;
 mod front;
 mod generate;
 mod help;

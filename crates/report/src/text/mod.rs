@@ -3,6 +3,7 @@
 
 mod blocks;
 mod comparison;
+mod fill;
 mod layout;
 mod page;
 mod repeats;
@@ -12,6 +13,7 @@ mod style;
 pub(crate) use blocks::Block;
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, noise_floor};
+pub use self::fill::fill;
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::leftovers::uploads_line as uploads;

@@ -27,6 +27,10 @@ pub struct Identity {
     pub target: String,
     /// Description of the dataset.
     pub dataset: serde_json::Value,
+    /// Number of objects.
+    pub objects: u64,
+    /// Size of all objects in bytes.
+    pub object_bytes: u64,
     /// Number of copies of each file.
     pub copies: u64,
     /// Size of a part of multipart uploads. `None` without multipart uploads.
@@ -56,8 +60,8 @@ impl Identity {
     /// Returns the settings in which another identity differs, with both values. `None` if they agree.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Option<String> {
-        let Self { format: _, version: _, target, dataset, copies, part_bytes, order, tree_digest, created_unix_ms: _ } =
-            self;
+        let Self { format: _, version: _, target, dataset, objects: _, object_bytes: _, .. } = self;
+        let Self { copies, part_bytes, order, tree_digest, created_unix_ms: _, .. } = self;
         let text = |value: Option<&String>| value.map_or_else(|| "none".to_owned(), Clone::clone);
         let bytes = |value: Option<u64>| value.map_or_else(|| "none".to_owned(), |bytes| format!("{bytes} B"));
         let fields = [
@@ -141,6 +145,8 @@ pub(super) mod tests {
             version: "0.1.0".to_owned(),
             target: "s3://bucket/prefix".to_owned(),
             dataset: json!({"objects": 1000, "size": "10MiB", "seed": 7}),
+            objects: 1000,
+            object_bytes: 1000 * (10 << 20),
             copies: 1,
             part_bytes: Some(8 << 20),
             order: "as given".to_owned(),

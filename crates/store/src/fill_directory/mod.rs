@@ -5,7 +5,7 @@
 //! files.zst        the files of a tree, with --from
 //! lock             locked while a session runs; contains its process ID
 //! journal/         000001.wal and so on
-//! sessions/0001/   the run directory of each start of the command
+//! sessions/0001/   the runs of each start of the command: upload, verify, delete
 //! ledger-*.json    snapshots of the target's ledger
 //! ```
 
@@ -16,6 +16,7 @@ mod lock;
 mod manifest_index;
 mod manifest_reader;
 mod manifest_writer;
+mod saved_fill;
 mod snapshot;
 
 pub use directory::{FillDirectory, Origin, Reservation, sessions, snapshots};
@@ -26,6 +27,7 @@ pub use manifest_reader::ManifestReader;
 pub use manifest_writer::{
     FRAME_ENTRIES_MAX, FileEntry, MANIFEST_FILE, ManifestSummary, ManifestWriter, PATH_BYTES_MAX,
 };
+pub use saved_fill::SavedFill;
 pub use snapshot::{NAME_BYTES_MAX, Snapshot};
 
 /// Name of the file with the identity.

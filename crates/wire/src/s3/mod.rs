@@ -6,6 +6,7 @@
 mod delete;
 mod error;
 mod list;
+mod listed_parts;
 mod location;
 mod multipart;
 mod open_uploads;
@@ -14,6 +15,7 @@ mod xml;
 pub use delete::{DeleteError, DeleteRequest, DeleteResult, MAX_DELETED};
 pub use error::{ErrorBody, ErrorCode};
 pub use list::{ListResult, ListedObject};
+pub use listed_parts::{ListedPart, ListedParts};
 pub use location::{Addressing, AddressingError, Bucket, LocationError, MAX_KEY_BYTES, S3Location};
 pub use multipart::read_complete;
 pub use multipart::{Completed, CompletedPart, CompletedUpload, InitiatedUpload, MAX_PARTS, write_complete};

@@ -62,9 +62,7 @@ pub fn write_complete<'a>(parts: impl IntoIterator<Item = &'a CompletedPart>, ou
 pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     let root = Element::parse_named(bytes, "CompleteMultipartUpload")?;
     let part = |element: &Element| -> Result<CompletedPart, XmlError> {
-        let number = element.number("PartNumber")?.ok_or(XmlError::Missing("PartNumber"))?;
-        let number = u16::try_from(number).ok().filter(|number| (1..=MAX_PARTS).contains(number));
-        let number = number.ok_or(XmlError::BadValue("PartNumber"))?;
+        let number = part_number(element, "PartNumber")?;
         Ok(CompletedPart { number, etag: element.required("ETag")?.trim_ascii().into() })
     };
     let parts: Vec<_> = root.children("Part").map(part).collect::<Result<_, _>>()?;
@@ -73,6 +71,13 @@ pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
         count if count > usize::from(MAX_PARTS) => Err(XmlError::TooMany),
         _ => Ok(parts),
     }
+}
+
+/// Returns the number of a part in the first child with this name.
+pub(super) fn part_number(element: &Element, name: &'static str) -> Result<u16, XmlError> {
+    let number = element.number(name)?.ok_or(XmlError::Missing(name))?;
+    let number = u16::try_from(number).ok().filter(|number| (1..=MAX_PARTS).contains(number));
+    number.ok_or(XmlError::BadValue(name))
 }
 
 /// The response to the completion of an upload: `CompleteMultipartUploadResult`.

@@ -189,6 +189,9 @@ impl<N: Network> RunLoop<'_, N> {
         if std::mem::replace(&mut op.attempt.over, true) {
             return BodyBytes::default();
         }
+        if self.plan.mix.requests()[op.request].sends_object() {
+            op.uploaded_bytes += op.attempt.sent_body;
+        }
         let id = op.attempt.exchange;
         if outcome != AttemptOutcome::OK && self.recorder.wants_example(outcome.cause) {
             self.keep_example(slot, outcome, now);

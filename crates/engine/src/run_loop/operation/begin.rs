@@ -66,6 +66,7 @@ impl<N: Network> RunLoop<'_, N> {
             chain: None,
             attempts: 0,
             received_before: 0,
+            uploaded_bytes: 0,
             label: self.pool.origins[origin].label,
             group: None,
             expectation_failed: false,

@@ -58,7 +58,7 @@ pub(in crate::run_loop) struct MultipartUpload {
 impl MultipartUpload {
     /// Returns an upload of `size` bytes whose parts are still to be sent.
     pub fn new(plan: Multipart, upload: Box<str>, size: u64) -> Self {
-        let part_bytes = plan.bytes.get().max(size.div_ceil(u64::from(MAX_PARTS)));
+        let part_bytes = plan.part_bytes(size).get();
         let count = size.div_ceil(part_bytes).max(1) as usize;
         Self {
             plan,

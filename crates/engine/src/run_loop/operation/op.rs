@@ -67,6 +67,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub attempts: u32,
     /// Number of bytes received by the attempts before the current one.
     pub received_before: u64,
+    /// Bytes of the object that the attempts which have ended sent.
+    pub uploaded_bytes: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
     /// `true` if the server has refused `Expect: 100-continue` with a 417.
@@ -130,6 +132,7 @@ impl<'p> Op<'p> {
             chain: None,
             attempts: 0,
             received_before: 0,
+            uploaded_bytes: 0,
             label: self.label,
             group: None,
             expectation_failed: false,
@@ -238,6 +241,7 @@ impl<'p> Op<'p> {
             location: response.location,
             body_bytes: sample.body_bytes,
             received_bytes: self.received_before + self.attempt.received_bytes,
+            uploaded_bytes: self.uploaded_bytes,
             object_bytes: response.object_bytes,
             differs_at: None,
             message: None,

@@ -63,6 +63,8 @@ impl<N: Network> RunLoop<'_, N> {
         // The operation may have been ended by the end of the run.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
+        op.uploaded_bytes += child.uploaded_bytes;
+        op.attempts += child.attempts;
         // Without an initiation, the first part that is sent begins the operation.
         op.sent = op.sent.into_iter().chain(child.sent).min();
         op.sent_all = op.sent_all.max(child.sent_all);

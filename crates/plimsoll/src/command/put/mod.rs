@@ -7,7 +7,7 @@ use crate::load::dataset;
 use crate::load::{self, dataset_location::DatasetLocation, dialect, s3};
 use clap::ValueEnum;
 use content::Content;
-use engine::dialect::Access;
+use engine::dialect::{Access, Form};
 use engine::plan::{
     BodyPlan, Checks, Choice, Framing, Mix, Multipart, Plan, RequestPlan, ResponseBody, Source, Targets, Then,
 };
@@ -21,6 +21,7 @@ use std::sync::Arc;
 /// The flags of `put`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
+#[group(skip)]
 pub struct Args {
     /// Location of the objects: http://host:port/path (one per server; keys are appended to the path, a query is kept),
     /// or s3://BUCKET/PREFIX.
@@ -79,16 +80,26 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Returns the plan that the flags describe.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
+    let (location, form) = location(args)?;
+    plan_at(args, &location, form)
+}
+
+/// Returns the location that the flags describe, and the form of requests if they select a system.
+pub fn location(args: &Args) -> Result<(DatasetLocation, Option<Form>), Failure> {
     args.dialect.check()?;
     let system = args.dialect.locate(Access::Write, &args.urls, &args.s3, load::dialect_settings(&args.common))?;
-    let (location, form) = match system {
-        None => (DatasetLocation::with_query(&args.urls, &args.s3)?, None),
-        Some(system) => system.dataset_location().map(|(location, form)| (location, Some(form)))?,
-    };
+    match system {
+        None => Ok((DatasetLocation::with_query(&args.urls, &args.s3)?, None)),
+        Some(system) => system.dataset_location().map(|(location, form)| (location, Some(form))),
+    }
+}
+
+/// Returns the plan that the flags describe, for this location.
+pub fn plan_at(args: &Args, location: &DatasetLocation, form: Option<Form>) -> Result<Plan, Failure> {
     if args.chunked && args.common.requests.http10 {
         return Err(Failure::usage("--chunked: HTTP/1.0 has no chunks; leave out --chunked or --http1.0"));
     }
-    let (targets, source) = objects(args, &location)?;
+    let (targets, source) = objects(args, location)?;
     let mut headers = load::headers(&args.common.requests, location.credentials.clone())?;
     let checks = load::checks(&args.common.checks, &headers)?;
     dialect::add_headers(form.map_or(&[], |form| form.headers), &mut headers)?;
@@ -123,7 +134,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
         targets,
         choice: Choice::RoundRobin,
         mix,
-        auth: location.auth,
+        auth: location.auth.clone(),
         spread: location.spread,
     };
     load::plan(&args.common, workload)

@@ -8,12 +8,12 @@ use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
 use report::SavedStudy;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use store::SavedRun;
+use store::{SavedFill, SavedRun};
 
 /// The flags of `report`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Directory of a run, a repeated run, a search for the load line, or a study.
+    /// Directory of a run, a repeated run, a search for the load line, a study, or a fill.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Print as JSON.
@@ -57,9 +57,26 @@ fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure>
     Ok(())
 }
 
+/// Prints the report of a fill.
+fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
+    if args.html.is_some() || args.junit.is_some() || args.annotations || !args.subtract.is_empty() {
+        let runs = args.directory.join("sessions/0001/upload");
+        return Err(Failure::usage(format!(
+            "the report of a fill is text or --json: for other forms, name one of its runs, for example {}",
+            runs.display()
+        )));
+    }
+    let fill = saved::fill::read(&args.directory)?;
+    saved::fill::print(&fill, form)?;
+    Ok(saved::fill::exit_code(&fill).into())
+}
+
 fn show(args: &Args) -> Result<ExitCode, Failure> {
     let form = if args.json { OutputFormat::Json } else { args.print };
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
+    if SavedFill::is_in(here) {
+        return fill(args, form);
+    }
     let set = RunSet::of(here)?;
     if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {
         return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of one"));

@@ -21,6 +21,8 @@ pub enum What {
     Line,
     /// The output of `run --json`.
     Study,
+    /// The output of `fill --json`.
+    Fill,
     /// The output of `prepare --json`.
     Prepare,
     /// The output of `cleanup --json`.
@@ -45,6 +47,7 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
         What::Comparison => report::comparison_schema(),
         What::Line => report::load_line::schema(),
         What::Study => report::study::schema(),
+        What::Fill => report::fill::fill_schema(),
         What::Prepare => report::prepared_schema(),
         What::Cleanup => report::cleaned_schema(),
         What::Scenario => scenario::schema(command),

@@ -19,7 +19,7 @@ use measure::{AttemptOutcome, OpKind};
 use report::escape::escape;
 use std::cell::Cell;
 use std::sync::Arc;
-use wire::s3::{ErrorBody, ErrorCode, ListResult, OpenUploads};
+use wire::s3::{ErrorBody, ErrorCode, ListResult, ListedPart, ListedParts, MAX_PARTS, OpenUploads};
 
 /// Key of the object that describes the dataset, below the prefix.
 pub const DESCRIPTION_KEY: &str = ".plimsoll-dataset.json";
@@ -133,6 +133,48 @@ impl<'a> LocationClient<'a> {
             }
         }
         Err(Failure::could_not_run(format!("there are more than {}", UPLOAD_PAGES_MAX * 1000)))
+    }
+
+    /// Returns the parts of an open multipart upload, or `None` if the server does not know the upload.
+    pub fn parts(&self, upload: &Upload) -> Result<Option<Vec<ListedPart>>, Failure> {
+        let key = upload.key.strip_prefix(self.location.prefix.as_str()).unwrap_or(&upload.key);
+        let id = wire::percent::parameter(&upload.id);
+        let (mut parts, mut from) = (Vec::new(), String::new());
+        while parts.len() <= usize::from(MAX_PARTS) {
+            let query = format!("uploadId={id}&max-parts=1000{from}");
+            let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, key)?;
+            match reply.status {
+                200 => {}
+                404 => return Ok(None),
+                _ => {
+                    let why = reply.description();
+                    return Err(Failure::could_not_run(format!("cannot list the parts of an upload of {key}: {why}")));
+                }
+            }
+            let page = ListedParts::parse(&reply.message).map_err(Failure::could_not_run)?;
+            parts.extend(page.parts);
+            let Some(next) = page.next else { return Ok(Some(parts)) };
+            from = format!("&part-number-marker={next}");
+        }
+        Err(Failure::could_not_run(format!("the server lists more than {MAX_PARTS} parts for an upload of {key}")))
+    }
+
+    /// Fails if the target does not respond, or if a bucket cannot be listed.
+    pub fn check_reachable(&self) -> Result<(), Failure> {
+        if !self.location.can_list {
+            return self.send(&RequestPlan::new("HEAD", OpKind::Head), DESCRIPTION_KEY).map(|_| ());
+        }
+        let prefix = wire::percent::parameter(&self.location.prefix);
+        let query = format!("list-type=2&max-keys=1&prefix={prefix}");
+        let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
+        match reply.status {
+            // Not every user who may write may list.
+            200..300 | 403 | 405 | 501 => Ok(()),
+            _ => Err(Failure::could_not_run(format!(
+                "cannot use the bucket: {}; check bucket, keys and server",
+                reply.description()
+            ))),
+        }
     }
 
     /// Returns the dataset that was prepared at the location, if any.

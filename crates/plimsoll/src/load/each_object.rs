@@ -1,15 +1,12 @@
-//! One request for each object of a dataset, with retries.
+//! One request for each object, with retries. Nothing is measured.
 
-use super::DEFAULT_CONCURRENCY;
+use super::Args;
+use super::location_client::s3_error;
+use super::retry::Retries;
 use crate::failure::Failure;
-use crate::load::Args;
-use crate::load::dataset_location::DatasetLocation;
-use crate::load::location_client::{LocationClient, s3_error};
-use crate::load::retry::Retries;
 use crate::progress::{requests_interrupted, with_progress};
-use content::Dataset;
 use engine::OpEntry;
-use engine::plan::{Plan, RequestPlan, is_transient};
+use engine::plan::{Plan, RequestPlan, Subject, Targets, is_transient};
 use engine::single_requests::{RequestOutcome, try_each};
 use measure::{AttemptClass, AttemptOutcome};
 use report::number::count;
@@ -18,16 +15,18 @@ use std::sync::Arc;
 
 /// Number of objects to request before the next ones start. This bounds the memory for their results.
 const CHUNK: u64 = 1 << 16;
+/// Number of requests in flight, unless the flags set it.
+const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
 
-/// What a response means for its object.
-enum Judged {
+/// The consequence of a response for its object.
+enum Consequence {
     /// The object is as it should be.
     Good,
     /// The object is missing or damaged.
     Bad,
-    /// The same request may succeed a moment later.
-    Again,
-    /// The server refuses the request.
+    /// The request is retried, because it may succeed a moment later.
+    Retry,
+    /// The server refuses the request, which ends the command.
     Refused,
 }
 
@@ -43,31 +42,26 @@ pub struct Pass {
     pub looks: bool,
 }
 
-/// Requests for the objects of a dataset.
+/// Requests for objects that have numbers.
 pub struct ObjectRequests<'a> {
-    location: &'a DatasetLocation,
     plan: &'a Plan,
-    dataset: &'a Dataset,
+    /// Returns the objects with these numbers as targets.
+    targets: &'a dyn Fn(&[u64]) -> Targets,
     concurrency: NonZeroU64,
     /// Requests that were retried.
     pub retries: Retries,
 }
 
 impl<'a> ObjectRequests<'a> {
-    /// Returns requests with the flags' concurrency.
-    pub fn new(
-        args: &Args,
-        location: &'a DatasetLocation,
-        client: &'a LocationClient<'_>,
-        dataset: &'a Dataset,
-    ) -> Self {
+    /// Returns requests with the connections and the authentication of a plan, and with the flags' concurrency.
+    pub fn new(args: &Args, plan: &'a Plan, targets: &'a dyn Fn(&[u64]) -> Targets) -> Self {
         let concurrency = args.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
-        Self { location, plan: client.plan(), dataset, concurrency, retries: Retries::default() }
+        Self { plan, targets, concurrency, retries: Retries::default() }
     }
 
-    /// Makes the request for all objects. Returns the numbers of those that are missing or damaged.
-    pub fn for_all(&mut self, pass: &Pass) -> Result<Vec<u64>, Failure> {
-        let (total, mut bad) = (self.dataset.count(), Vec::new());
+    /// Makes the request for the first `total` objects. Returns the numbers of those that are missing or damaged.
+    pub fn for_all(&mut self, pass: &Pass, total: u64) -> Result<Vec<u64>, Failure> {
+        let mut bad = Vec::new();
         let mut first = 0;
         while first < total {
             let end = total.min(first.saturating_add(CHUNK));
@@ -77,14 +71,14 @@ impl<'a> ObjectRequests<'a> {
         Ok(bad)
     }
 
-    /// Makes the request for the objects with these numbers.
-    pub fn for_chosen(&mut self, pass: &Pass, numbers: &[u64]) -> Result<(), Failure> {
-        let mut done = 0;
+    /// Makes the request for the objects with these numbers. Returns the numbers of those that are missing or damaged.
+    pub fn for_chosen(&mut self, pass: &Pass, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
+        let (mut done, mut bad) = (0, Vec::new());
         for chunk in numbers.chunks(CHUNK as usize) {
-            self.chunk(pass, chunk.to_vec(), (done, numbers.len() as u64))?;
+            bad.extend(self.chunk(pass, chunk.to_vec(), (done, numbers.len() as u64))?);
             done += chunk.len() as u64;
         }
-        Ok(())
+        Ok(bad)
     }
 
     /// Makes the request for the objects with these numbers, and retries until all of them have a result. `done` and
@@ -92,18 +86,19 @@ impl<'a> ObjectRequests<'a> {
     fn chunk(&mut self, pass: &Pass, numbers: Vec<u64>, (mut done, total): (u64, u64)) -> Result<Vec<u64>, Failure> {
         let (mut open, mut bad) = (numbers, Vec::new());
         while !open.is_empty() {
-            let targets = Arc::new(self.location.chosen(self.dataset.clone(), &open));
+            let targets = Arc::new((self.targets)(&open));
             let plan = Plan { targets, ..self.plan.clone() };
             let describe = |seen, _| format!("{}: {} of {}", pass.doing, count(done + seen), count(total));
             let tried = with_progress(describe, |tick| try_each(&plan, pass.request.clone(), self.concurrency, tick));
             let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
             let (before, mut again, mut refused) = (open.len(), Vec::new(), false);
-            for (number, result) in open.iter().zip(&tried.outcomes) {
-                match result.map(|result| (pass.judge(result), result)) {
-                    Some((Judged::Good, _)) => {}
-                    Some((Judged::Bad, _)) => bad.push(*number),
-                    Some((Judged::Refused, _)) => refused = true,
-                    Some((Judged::Again, result)) => {
+            for ((index, number), result) in (0..).zip(&open).zip(&tried.outcomes) {
+                let size = plan.targets.size(Subject::Target(index));
+                match result.map(|result| (pass.consequence(result, size), result)) {
+                    Some((Consequence::Good, _)) => {}
+                    Some((Consequence::Bad, _)) => bad.push(*number),
+                    Some((Consequence::Refused, _)) => refused = true,
+                    Some((Consequence::Retry, result)) => {
                         self.retries.count(result.outcome.cause);
                         again.push(*number);
                     }
@@ -149,14 +144,18 @@ impl<'a> ObjectRequests<'a> {
 }
 
 impl Pass {
-    fn judge(&self, RequestOutcome { outcome, status }: RequestOutcome) -> Judged {
+    /// Returns the consequence of a response for its object, which has `size` bytes.
+    fn consequence(&self, result: RequestOutcome, size: Option<u64>) -> Consequence {
+        let RequestOutcome { outcome, status, object_bytes } = result;
+        let has_other_size = || matches!((object_bytes, size), (Some(found), Some(size)) if found != size);
         match (outcome, status) {
-            (AttemptOutcome::OK, _) => Judged::Good,
+            (AttemptOutcome::OK, _) if self.looks && has_other_size() => Consequence::Bad,
+            (AttemptOutcome::OK, _) => Consequence::Good,
             (AttemptOutcome { class: AttemptClass::Integrity, .. }, _) | (_, Some(404 | 410)) if self.looks => {
-                Judged::Bad
+                Consequence::Bad
             }
-            _ if is_transient(outcome, status) => Judged::Again,
-            _ => Judged::Refused,
+            _ if is_transient(outcome, status) => Consequence::Retry,
+            _ => Consequence::Refused,
         }
     }
 }

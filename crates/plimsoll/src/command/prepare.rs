@@ -2,22 +2,19 @@
 //!
 //! Preparing is not a measured load. Transient failures are retried with pauses, and counted.
 
-mod each_object;
-
 use crate::console;
 use crate::failure::Failure;
 use crate::load::dataset;
+use crate::load::each_object::{ObjectRequests, Pass};
 use crate::load::location_client::{LocationClient, Patience};
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::saved::{self, OutputFormat};
 use content::Content;
-use each_object::{ObjectRequests, Pass};
 use engine::plan::{BodyPlan, RequestPlan, ResponseBody, Source};
 use measure::OpKind;
 use measure::units::ByteSize;
 use report::JsonPrepared;
 use report::number::{plural, time};
-use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,8 +50,6 @@ const AFTER: &str = "The dataset's description is stored in .plimsoll-dataset.js
     another `prepare` find it. Nothing is measured: transient failures (500, 503, SlowDown, connections) are \
     retried with pauses. Use `put` to measure writes. --help-all prints every flag.";
 
-const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
@@ -68,7 +63,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let bytes = u64::try_from(dataset.total_bytes()).unwrap_or(u64::MAX);
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
     let mut made = JsonPrepared::new(dataset.count(), bytes);
-    let mut requests = ObjectRequests::new(&args.common, &location, &stored, &dataset);
+    let targets = |numbers: &[u64]| location.chosen(dataset.clone(), numbers);
+    let mut requests = ObjectRequests::new(&args.common, stored.plan(), &targets);
     let begun = Instant::now();
     let is_there = match stored.dataset()? {
         Some(there) if there == dataset => true,
@@ -80,12 +76,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         None => false,
     };
     let message = if !is_there {
-        requests.for_all(&writing(args, &location)?)?;
+        requests.for_all(&writing(args, &location)?, dataset.count())?;
         stored.write_dataset(&dataset)?;
         made.written = dataset.count();
         format!("prepared {objects}")
     } else if args.repair {
-        let bad = requests.for_all(&reading(args, &location)?)?;
+        let bad = requests.for_all(&reading(args, &location)?, dataset.count())?;
         requests.for_chosen(&writing(args, &location)?, &bad)?;
         made.written = bad.len() as u64;
         made.repaired = Some(made.written);

@@ -1,0 +1,244 @@
+//! The phases of a fill: recover, upload, verify, delete.
+
+use super::Args;
+use super::objects::Objects;
+use super::recover::{self, Recovered};
+use super::session::{Session, cannot_write};
+use super::upload_journal::{self, UploadJournal};
+use crate::console;
+use crate::execute::{self, RunOptions};
+use crate::failure::Failure;
+use crate::load;
+use crate::load::location_client::{self, LocationClient, Patience};
+use crate::progress::LiveLine;
+use crate::saved::OutputFormat;
+use engine::plan::{Choice, Mix, Plan, RequestPlan, ResponseBody, StopAfter, Targets};
+use engine::{Control, Observer, OpEntry, StopReason};
+use measure::{AttemptClass, AttemptOutcome, Instant, Interval, OpKind};
+use report::number::plural;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use store::journal::{Record, SessionEnd, Verification, VerifiedObject};
+use store::{EndReason, SavedRun, StoreError};
+
+/// Rounds of uploads in one session.
+const ROUNDS_MAX: u32 = 3;
+
+/// Carries out all phases that the flags select. Returns why the session ended.
+pub fn carry_out(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+    let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat)?;
+    let mut end = SessionEnd::Finished;
+    if !args.no_upload {
+        client.check_reachable()?;
+        end = upload_in_rounds(args, objects, &client, session)?;
+        if matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. }) {
+            abort_leftovers(objects, &client, session)?;
+        }
+    }
+    let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
+    if args.verify && goes_on(&end) {
+        end = after(end, verify(args, objects, session)?);
+    }
+    if args.delete && goes_on(&end) {
+        end = after(end, delete(args, objects, session)?);
+    }
+    Ok(end)
+}
+
+/// Returns the reason for the end of two phases: that of the first one, unless the second one was cut off.
+fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
+    if second == SessionEnd::Finished { first } else { second }
+}
+
+/// Uploads the objects that are left. Another round follows if some failed and others did not: a server that was
+/// restarted, for example, refuses the parts of uploads that it has forgotten.
+fn upload_in_rounds(
+    args: &Args,
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &mut Session,
+) -> Result<SessionEnd, Failure> {
+    let mut round = 1;
+    loop {
+        let before = session.state.totals.objects;
+        let recovered = recover::recover(args, objects, client, session)?;
+        let end = upload(args, objects, session, (round, recovered))?;
+        let failed = session.state.failed.len();
+        let has_progress = session.state.totals.objects > before;
+        if end != SessionEnd::Finished || failed == 0 || !has_progress || round == ROUNDS_MAX {
+            return Ok(end);
+        }
+        round += 1;
+        console::eprintln(&format!("trying {} again that could not be uploaded", plural(failed, "object")));
+    }
+}
+
+/// Uploads the objects that are left, in the run of this round.
+fn upload(
+    args: &Args,
+    objects: &Objects,
+    session: &mut Session,
+    (round, recovered): (u32, Recovered),
+) -> Result<SessionEnd, Failure> {
+    if let Some(stopped) = session.stopped_already() {
+        let rule = stopped.rule;
+        console::eprintln(&format!("the stop rule `{rule}` holds already: nothing is uploaded; change it to go on"));
+        return Ok(upload_journal::session_end(stopped));
+    }
+    let from = session.state.intended_end;
+    let chosen = recovered.chosen.len() as u64;
+    let targets = Arc::new(objects.rest(recovered.chosen, from));
+    let Some(count) = NonZeroU64::new(targets.count()) else { return Ok(SessionEnd::Finished) };
+    let plan = Plan {
+        targets: Arc::clone(&targets),
+        choice: Choice::RoundRobin,
+        stop: StopAfter { ops: Some(count), ..StopAfter::default() },
+        resumed_uploads: Arc::new(recovered.uploads),
+        ..objects.upload.clone()
+    };
+    let options = load::run_options(&args.put.common);
+    let name = if round == 1 { "upload".to_owned() } else { format!("upload-{round}") };
+    let directory = session.run_directory(&name);
+    let live = LiveLine::new(options.live && options.format != OutputFormat::None);
+    let options = RunOptions { live: false, ..options };
+    let mut journal = UploadJournal::new(session, objects, (&targets, chosen, from), live);
+    let start_below = journal.reserve_first().map_err(|error| cannot_write(&error))?;
+    let log_ops = args.put.common.output.log_ops;
+    let companion = execute::Companion { start_below, log_ops, observer: &mut journal };
+    let run = execute::run_with(&plan, &options, &directory, companion);
+    match journal.end().map_err(|error| cannot_write(&error))? {
+        Some(end) => run.map(|_| end),
+        None => run.map(|run| session_end(&run)),
+    }
+}
+
+/// Reads back every stored object that was not read back yet.
+fn verify(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+    let state = &session.state;
+    let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
+    let numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
+    let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
+    let response_body = ResponseBody::Compared(objects.content());
+    each_stored(args, objects, session, ("verify", numbers), RequestPlan { response_body, ..request }, &verified)
+}
+
+/// Deletes every stored object that was not deleted yet.
+fn delete(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+    let state = &session.state;
+    let numbers = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
+    let request = location_client::request(&args.put.common, &objects.location, "DELETE", OpKind::Delete)?;
+    each_stored(args, objects, session, ("delete", numbers), request, &deleted)
+}
+
+/// Returns the record of an object that was read back, if the operation decides about it.
+fn verified(number: u64, op: &OpEntry) -> Option<Record> {
+    let result = match op.outcome {
+        AttemptOutcome::OK => Verification::Good,
+        _ if matches!(op.status, Some(404 | 410)) => Verification::Missing,
+        AttemptOutcome { class: AttemptClass::Integrity, .. } => {
+            Verification::Damaged { offset: op.differs_at.unwrap_or(0) }
+        }
+        _ => return None,
+    };
+    Some(Record::Verified(vec![VerifiedObject { number, result }]))
+}
+
+/// Returns the record of an object that was deleted. An object that does not exist counts as deleted.
+fn deleted(number: u64, op: &OpEntry) -> Option<Record> {
+    let is_gone = op.outcome == AttemptOutcome::OK || matches!(op.status, Some(404 | 410));
+    is_gone.then(|| Record::Deleted(vec![number]))
+}
+
+/// Returns the record for an object whose operation has ended, if there is one.
+type RecordOf = dyn Fn(u64, &OpEntry) -> Option<Record>;
+
+/// Makes a request for each of these objects, and writes what it shows to the journal.
+fn each_stored(
+    args: &Args,
+    objects: &Objects,
+    session: &mut Session,
+    (phase, numbers): (&str, Vec<u64>),
+    request: RequestPlan,
+    record_of: &RecordOf,
+) -> Result<SessionEnd, Failure> {
+    let Some(count) = NonZeroU64::new(numbers.len() as u64) else { return Ok(SessionEnd::Finished) };
+    let targets = Arc::new(objects.chosen(&numbers));
+    let request = RequestPlan { query: objects.location.query.clone(), ..request };
+    let plan = Plan {
+        targets: Arc::clone(&targets),
+        choice: Choice::RoundRobin,
+        mix: Mix::one(request),
+        stop: StopAfter { ops: Some(count), ..StopAfter::default() },
+        ..objects.upload.clone()
+    };
+    let directory = session.run_directory(phase);
+    let mut journal = StoredJournal { session, targets: &targets, record_of, failed: None };
+    let log_ops = args.put.common.output.log_ops;
+    let companion = execute::Companion { start_below: u64::MAX, log_ops, observer: &mut journal };
+    let run = execute::run_with(&plan, &load::run_options(&args.put.common), &directory, companion);
+    match journal.failed {
+        Some(error) => Err(cannot_write(&error)),
+        None => run.map(|run| session_end(&run)),
+    }
+}
+
+/// The observer of a run that reads back or deletes. It writes the journal.
+struct StoredJournal<'a> {
+    session: &'a mut Session,
+    targets: &'a Targets,
+    record_of: &'a RecordOf,
+    failed: Option<StoreError>,
+}
+
+impl Observer for StoredJournal<'_> {
+    fn interval(&mut self, _: &Interval, control: &Control, now: Instant) {
+        if self.failed.is_none()
+            && let Err(error) = self.session.sync()
+        {
+            self.failed = Some(error);
+            control.stop(now, StopReason::ResultsFull);
+        }
+    }
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        for op in ops {
+            let number = self.targets.object_number(op.subject);
+            let Some(record) = number.and_then(|number| (self.record_of)(number, op)) else { continue };
+            if self.failed.is_none()
+                && let Err(error) = self.session.note(&record)
+            {
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    fn tick(&mut self, _: &Control, _: Instant) {}
+}
+
+/// Aborts all open multipart uploads of the fill's objects, once no upload goes on.
+fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut Session) -> Result<(), Failure> {
+    if objects.multipart().is_none() {
+        return Ok(());
+    }
+    let open = recover::listed(objects, client, session)?;
+    let open: Vec<(u64, Box<str>)> = open.into_iter().map(|(number, upload)| (number, upload.id)).collect();
+    match recover::abort_uploads(objects, session, &open)? {
+        0 => Ok(()),
+        left => {
+            let left = plural(left, "multipart upload");
+            console::eprintln(&format!("{left} could not be aborted: the same command tries again"));
+            Ok(())
+        }
+    }
+}
+
+/// Returns why a phase ended, from its run.
+fn session_end(run: &SavedRun) -> SessionEnd {
+    match run.end.as_ref().map(|end| &end.reason) {
+        Some(EndReason::Completed) => SessionEnd::Finished,
+        Some(EndReason::Interrupted { .. }) => SessionEnd::Interrupted,
+        Some(EndReason::DiskFull) => SessionEnd::DiskFull,
+        Some(EndReason::Unreachable { .. }) => SessionEnd::TargetGone,
+        _ => SessionEnd::Failed,
+    }
+}

@@ -1,0 +1,197 @@
+//! Objects in doubt after an interruption: reserved in the journal, and not confirmed. The target is asked for each.
+
+use super::Args;
+use super::objects::Objects;
+use super::session::{Session, cannot_write};
+use crate::console;
+use crate::execute;
+use crate::failure::Failure;
+use crate::load::each_object::{ObjectRequests, Pass};
+use crate::load::location_client::{self, LocationClient, Upload};
+use crate::progress::requests_failed;
+use engine::plan::ResumedUpload;
+use fill::in_doubt::{Decision, Next, OpenUpload, Shape, Stored, StoredPart, decide};
+use measure::OpKind;
+use report::number::plural;
+use std::collections::{BTreeMap, BTreeSet};
+use store::journal::{AckedObject, BATCH_MAX, Evidence, Record};
+
+/// The uploads that are left, as far as earlier sessions reserved them.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// Numbers of the objects to upload.
+    pub chosen: Vec<u64>,
+    /// Multipart uploads to go on with.
+    pub uploads: BTreeMap<u64, ResumedUpload>,
+}
+
+/// Asks the target about all objects in doubt. Those that it has count as stored.
+pub fn recover(
+    args: &Args,
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &mut Session,
+) -> Result<Recovered, Failure> {
+    let in_doubt: Vec<u64> = session.state.in_doubt().collect();
+    if in_doubt.is_empty() {
+        return Ok(Recovered::default());
+    }
+    let missing = missing(args, objects, client, &in_doubt)?;
+    let missing: BTreeSet<u64> = missing.into_iter().collect();
+    let mut open = open_uploads(objects, client, session, &in_doubt)?;
+    let (mut found, mut recovered, mut useless) = (Vec::new(), Recovered::default(), Vec::new());
+    for number in in_doubt {
+        let stored = match missing.contains(&number) {
+            true => Stored::Missing,
+            false => Stored::Found { size: Some(objects.size(number)), checksum: None },
+        };
+        let shape = Shape { size: objects.size(number), part_bytes: objects.part_bytes(number) };
+        let Decision { next, abort } = decide(shape, stored, open.remove(&number).unwrap_or_default());
+        useless.extend(abort.into_iter().map(|id| (number, id)));
+        match next {
+            Next::Recovered => found.push(number),
+            Next::Restart => recovered.chosen.push(number),
+            Next::Resume(upload) => {
+                recovered.chosen.push(number);
+                recovered.uploads.insert(number, resumed(upload));
+            }
+        }
+    }
+    note_found(objects, session, &found)?;
+    abort_uploads(objects, session, &useless)?;
+    report(&found, &recovered);
+    Ok(recovered)
+}
+
+/// Returns the numbers of the objects that the target does not have, or has with another size.
+fn missing(
+    args: &Args,
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    numbers: &[u64],
+) -> Result<Vec<u64>, Failure> {
+    let request = location_client::request(&args.put.common, &objects.location, "HEAD", OpKind::Head)?;
+    let request = engine::plan::RequestPlan { query: objects.location.query.clone(), ..request };
+    let pass = Pass {
+        request,
+        doing: "looking for objects that were begun",
+        done: "are looked for, and nothing is uploaded; the same command looks again",
+        looks: true,
+    };
+    let targets = |numbers: &[u64]| objects.chosen(numbers);
+    ObjectRequests::new(&args.put.common, client.plan(), &targets).for_chosen(&pass, numbers)
+}
+
+/// Returns the open multipart uploads of the objects in doubt, with their parts.
+fn open_uploads(
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &Session,
+    in_doubt: &[u64],
+) -> Result<BTreeMap<u64, Vec<OpenUpload>>, Failure> {
+    let mut open: BTreeMap<u64, Vec<OpenUpload>> = BTreeMap::new();
+    if objects.multipart().is_none() {
+        return Ok(open);
+    }
+    let in_doubt: BTreeSet<u64> = in_doubt.iter().copied().collect();
+    for (number, upload) in listed(objects, client, session)? {
+        if !in_doubt.contains(&number) {
+            continue;
+        }
+        if let Some(parts) = client.parts(&upload)? {
+            let part = |part: wire::s3::ListedPart| StoredPart {
+                number: u32::from(part.number),
+                size: part.size,
+                etag: part.etag,
+            };
+            let parts = parts.into_iter().map(part).collect();
+            open.entry(number).or_default().push(OpenUpload { id: upload.id, parts });
+        }
+        if sys::signals::interrupts().count > 0 {
+            return Err(requests_failed("interrupted: nothing is uploaded; the same command starts again"));
+        }
+    }
+    Ok(open)
+}
+
+/// Returns the open multipart uploads of this fill's objects: those that the target lists, or, if it cannot list them,
+/// those in the journal.
+pub fn listed(
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &Session,
+) -> Result<Vec<(u64, Upload)>, Failure> {
+    let own = |upload: Upload| Some((objects.number_of_key(&upload.key)?, upload));
+    match client.open_uploads() {
+        Ok(open) => Ok(open.into_iter().filter_map(own).collect()),
+        Err(failure) => {
+            let why = failure.into_message();
+            console::eprintln(&format!("cannot list open multipart uploads ({why}): using those of the journal"));
+            let upload = |(number, id): (u64, &str)| {
+                let mut key = String::new();
+                objects.dataset.read(number, &mut key)?;
+                Some((number, Upload { key: format!("{}{key}", objects.location.prefix).into(), id: id.into() }))
+            };
+            Ok(session.state.uploads.iter().filter_map(upload).collect())
+        }
+    }
+}
+
+/// Writes to the journal that the target has these objects.
+fn note_found(objects: &Objects, session: &mut Session, found: &[u64]) -> Result<(), Failure> {
+    let acked = |number: &u64| AckedObject {
+        number: *number,
+        attempts: 0,
+        sent_bytes: 0,
+        file_bytes: objects.size(*number),
+        evidence: Evidence::FoundOnResume,
+    };
+    for batch in found.chunks(BATCH_MAX) {
+        let noted = session.note(&Record::Acked(batch.iter().map(acked).collect())).and_then(|()| session.sync());
+        noted.map_err(|error| cannot_write(&error))?;
+    }
+    Ok(())
+}
+
+/// Aborts uploads, and writes to the journal that they are gone. Returns the number of those that are left.
+pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, Box<str>)]) -> Result<u64, Failure> {
+    if uploads.is_empty() {
+        return Ok(0);
+    }
+    let path = |(number, id): &(u64, Box<str>)| {
+        let targets = objects.chosen(&[*number]);
+        let mut path = String::new();
+        targets.write_path(engine::plan::Subject::Target(0), &mut String::new(), &mut path);
+        (0, path, &**id)
+    };
+    let left = execute::abort_all(&objects.upload, uploads.iter().map(path).collect());
+    if left == 0 {
+        for (number, upload_id) in uploads {
+            let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };
+            session.note(&gone).map_err(|error| cannot_write(&error))?;
+        }
+        session.sync().map_err(|error| cannot_write(&error))?;
+    }
+    Ok(left)
+}
+
+fn resumed(upload: OpenUpload) -> ResumedUpload {
+    // Numbers of parts are at most 10,000.
+    let part = |part: StoredPart| Some((u16::try_from(part.number).ok()?, part.etag));
+    ResumedUpload { upload_id: upload.id, parts: upload.parts.into_iter().filter_map(part).collect() }
+}
+
+/// Prints what was found at the target.
+fn report(found: &[u64], recovered: &Recovered) {
+    let Recovered { chosen, uploads } = recovered;
+    let parts: u64 = uploads.values().map(|upload| upload.parts.len() as u64).sum();
+    let resumed = match uploads.len() as u64 {
+        0 => String::new(),
+        number => format!(", {} go on with {}", plural(number, "multipart upload"), plural(parts, "part")),
+    };
+    console::eprintln(&format!(
+        "of the objects that were begun and not confirmed, the target has {}; {} to upload{resumed}",
+        plural(found.len() as u64, "object"),
+        plural(chosen.len() as u64, "object"),
+    ));
+}

@@ -1,0 +1,176 @@
+//! A session of a fill: one start of the command, with the locked directory and the journal.
+
+use super::Args;
+use super::objects::Objects;
+use crate::console;
+use crate::failure::Failure;
+use crate::saved::unix_ms;
+use fill::stop_rule::StopRule;
+use fill::stop_watch::{Reached, StopWatch, Stopped};
+use report::number::plural;
+use std::path::PathBuf;
+use std::time::Duration;
+use store::fill_directory::{FillDirectory, Origin};
+use store::journal::{FillState, JournalWriter, Record, SessionEnd, Totals, for_each_entry};
+use store::{StoreError, StoreErrorKind};
+
+/// A session of a fill.
+pub struct Session {
+    journal: JournalWriter,
+    /// The state of the fill, including records that are not durable yet.
+    pub state: FillState,
+    /// The stop rules, with what they remember of earlier sessions.
+    pub watch: StopWatch,
+    /// Time during which earlier sessions ran.
+    pub active_before: Duration,
+    /// Number of the session.
+    number: u32,
+    /// Directory with the runs of the session.
+    runs: PathBuf,
+    directory: FillDirectory,
+}
+
+impl Session {
+    /// Opens the fill, or creates it, and begins a session.
+    pub fn open(args: &Args, objects: &Objects) -> Result<Self, Failure> {
+        let path = args.put.common.output.out.clone().unwrap_or_else(|| objects.default_directory());
+        let (directory, origin) =
+            FillDirectory::start(&path, &objects.identity()?).map_err(|error| cannot_open(&error))?;
+        let mut watch = StopWatch::new(&args.stop_when);
+        let active_before = recall(&directory, &mut watch).map_err(|error| cannot_open(&error))?;
+        let (journal, replay) = JournalWriter::open(&directory, &[]).map_err(|error| cannot_open(&error))?;
+        let state = replay.state;
+        let (number, runs) = directory.next_session(&state).map_err(|error| cannot_open(&error))?;
+        if origin == Origin::Resumed {
+            let stored = plural(state.completed.len(), "object");
+            console::eprintln(&format!(
+                "resuming {}: {stored} of {} stored, session {number}",
+                path.display(),
+                report::number::count(objects.dataset.count()),
+            ));
+        }
+        let mut session = Self { journal, state, watch, active_before, number, runs, directory };
+        let started = Record::SessionStarted { session: number, unix_ms: unix_ms() };
+        let noted = session.note(&started).and_then(|()| session.note_rules(args)).and_then(|()| session.sync());
+        noted.map_err(|error| cannot_write(&error))?;
+        Ok(session)
+    }
+
+    /// Writes a record to the journal, and adds it to the state. It is durable after [`Self::sync`].
+    pub fn note(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.journal.append(record)?;
+        self.state.apply(record, unix_ms());
+        Ok(())
+    }
+
+    /// Waits until all records are on the disk.
+    ///
+    /// After a failure, the records are written to the next segment.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        match self.journal.sync(unix_ms()) {
+            Ok(()) => Ok(()),
+            Err(_) => self.journal.open_next_segment(None).and_then(|()| self.journal.sync(unix_ms())),
+        }
+    }
+
+    /// Writes a notable event to the journal.
+    pub fn note_event(&mut self, text: &str) -> Result<(), StoreError> {
+        self.note(&Record::Event { unix_ms: unix_ms(), text: text.to_owned() })
+    }
+
+    /// Returns the stop rule that holds before the session has uploaded anything, if one does.
+    pub fn stopped_already(&mut self) -> Option<Stopped> {
+        let Totals { objects: files, file_bytes, .. } = self.state.totals;
+        self.watch.note(Reached { active: self.active_before, files, file_bytes, in_touch: true })
+    }
+
+    /// Returns the directory of a run of this session.
+    pub fn run_directory(&self, phase: &str) -> PathBuf {
+        self.runs.join(phase)
+    }
+
+    /// Ends the session. Returns the directory of the fill, and the reason that the journal has.
+    pub fn close(mut self, result: &Result<SessionEnd, Failure>) -> Result<(PathBuf, SessionEnd), Failure> {
+        let interrupted = sys::signals::interrupts().count > 0;
+        let reason = match result {
+            Ok(reason) => reason.clone(),
+            Err(_) if interrupted => SessionEnd::Interrupted,
+            Err(_) => SessionEnd::Failed,
+        };
+        let path = self.directory.path().to_owned();
+        let end = Record::SessionEnded { session: self.number, unix_ms: unix_ms(), reason: reason.clone() };
+        // A journal whose disk is full cannot take the end. The next session sees that this one has none.
+        let noted = self.note(&end).and_then(|()| self.sync());
+        let noted = noted.and_then(|()| self.journal.close(unix_ms()));
+        match noted {
+            Err(error) if !matches!(reason, SessionEnd::DiskFull | SessionEnd::Failed) => Err(cannot_write(&error)),
+            _ => Ok((path, reason)),
+        }
+    }
+
+    /// Writes the stop rules to the journal if they differ from those of the session before.
+    fn note_rules(&mut self, args: &Args) -> Result<(), StoreError> {
+        let rules: Vec<String> = args.stop_when.iter().map(ToString::to_string).collect();
+        let text = if rules.is_empty() { "no stop rule".to_owned() } else { rules.join(", ") };
+        let is_rule = |event: &&store::journal::Event| event.kind == store::journal::EventKind::RuleChanged;
+        let last = self.state.events.iter().rfind(is_rule).map(|event| event.text.as_str());
+        if last == Some(text.as_str()) || (last.is_none() && rules.is_empty()) {
+            return Ok(());
+        }
+        self.note(&Record::RuleChanged { unix_ms: unix_ms(), text })
+    }
+}
+
+/// Tells the stop rules how earlier sessions went. Returns the time for which these ran.
+fn recall(directory: &FillDirectory, watch: &mut StopWatch) -> Result<Duration, StoreError> {
+    let (mut active, mut bytes) = (Duration::ZERO, 0_u64);
+    // Wall time of the last record of the current session.
+    let mut last_unix_ms = None;
+    let journal = directory.journal_directory();
+    if !journal.exists() {
+        return Ok(active);
+    }
+    for_each_entry(&[&journal], Some(&directory.identity_hash()), |entry| {
+        if matches!(entry.record, Record::SessionStarted { .. }) {
+            last_unix_ms = Some(entry.unix_ms);
+        }
+        let passed = entry.unix_ms.saturating_sub(last_unix_ms.unwrap_or(entry.unix_ms));
+        last_unix_ms = Some(entry.unix_ms);
+        active += Duration::from_millis(passed);
+        if let Record::Acked(batch) = &entry.record {
+            bytes += batch.iter().map(|object| object.file_bytes).sum::<u64>();
+        }
+        match &entry.record {
+            // The user goes on although the target was too slow or gone, so its past no longer counts.
+            Record::SessionEnded { reason, .. } if is_about_the_target(reason) => watch.restart(active, bytes),
+            _ => watch.recall(active, bytes),
+        }
+    })?;
+    Ok(active)
+}
+
+/// Returns whether a session ended because the target was too slow or gone.
+fn is_about_the_target(end: &SessionEnd) -> bool {
+    match end {
+        SessionEnd::TargetGone => true,
+        SessionEnd::StopRule { text } => matches!(text.parse(), Ok(StopRule::TrailingBandwidth { .. })),
+        SessionEnd::Finished | SessionEnd::Interrupted | SessionEnd::DiskFull | SessionEnd::Failed => false,
+    }
+}
+
+/// Returns the failure to open the directory of a fill.
+fn cannot_open(error: &StoreError) -> Failure {
+    let message = error.to_string();
+    match error.kind {
+        StoreErrorKind::Fill(_) => Failure::usage(message),
+        _ => Failure::could_not_run(format!("{message}; name another directory with --out")),
+    }
+}
+
+/// Returns the failure to write the journal.
+pub fn cannot_write(error: &StoreError) -> Failure {
+    let advice = if error.is_full() { "free some space" } else { "check the disk" };
+    Failure::could_not_run(format!(
+        "the fill stops, because its journal cannot be written: {error}; {advice}, then the same command goes on"
+    ))
+}

@@ -1,0 +1,263 @@
+//! The journal of an upload run: reservations ahead, confirmed and failed uploads, and the stop rules.
+
+use super::objects::Objects;
+use super::session::Session;
+use crate::progress::LiveLine;
+use engine::plan::Targets;
+use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
+use fill::reservation::Reservation;
+use fill::stop_rule::StopRule;
+use fill::stop_watch::{Reached, Stopped};
+use fill::trailing::Trailing;
+use measure::units::{ByteSize, DataRate, format_span};
+use measure::{AttemptClass, AttemptOutcome, Enumerated, Instant, Interval};
+use std::time::Duration;
+use store::StoreError;
+use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Totals};
+
+/// Window of the bandwidth that the live line shows.
+const SHOWN_WINDOW: Duration = Duration::from_secs(60);
+
+/// The observer of an upload run that writes the journal. What it has not written yet does not count.
+pub struct UploadJournal<'a> {
+    session: &'a mut Session,
+    targets: &'a Targets,
+    reservation: Reservation,
+    /// Number of the run's operations whose objects were reserved before the run.
+    chosen: u64,
+    /// Number of the first object that no earlier session reserved.
+    from: u64,
+    /// Operations that have ended.
+    ended: u64,
+    /// Operations in flight at most.
+    in_flight_max: u64,
+    progress: Progress,
+    /// The rule that ended the run.
+    stopped: Option<Stopped>,
+    /// The failure of the journal that ended the run.
+    failed: Option<StoreError>,
+}
+
+/// What the live line shows of the whole fill.
+struct Progress {
+    live: LiveLine,
+    /// Bytes that this session has stored.
+    trailing: Trailing,
+    /// Bytes that earlier sessions have stored.
+    bytes_before: u64,
+    /// Number of objects of the fill.
+    objects: u64,
+    /// Their size.
+    bytes: u64,
+}
+
+impl<'a> UploadJournal<'a> {
+    /// Returns the observer of a run that uploads `targets`: `chosen` objects that are reserved already, then all from
+    /// `from` on.
+    pub fn new(
+        session: &'a mut Session,
+        objects: &Objects,
+        (targets, chosen, from): (&'a Targets, u64, u64),
+        live: LiveLine,
+    ) -> Self {
+        let in_flight_max = objects.upload.load.in_flight_max();
+        let bytes_before = session.state.totals.file_bytes;
+        let bytes = u64::try_from(objects.dataset.total_bytes()).unwrap_or(u64::MAX);
+        Self {
+            reservation: Reservation::new(objects.dataset.count(), from, in_flight_max),
+            session,
+            targets,
+            chosen,
+            from,
+            ended: 0,
+            in_flight_max,
+            progress: Progress {
+                live,
+                trailing: Trailing::new(SHOWN_WINDOW),
+                bytes_before,
+                objects: objects.dataset.count(),
+                bytes,
+            },
+            stopped: None,
+            failed: None,
+        }
+    }
+
+    /// Reserves the first objects. Returns the number below which operations may start.
+    pub fn reserve_first(&mut self) -> Result<u64, StoreError> {
+        self.reserve(Duration::ZERO).map(|bound| bound.unwrap_or(self.chosen))
+    }
+
+    /// Returns why the run ended, if this observer ended it.
+    pub fn end(self) -> Result<Option<SessionEnd>, StoreError> {
+        self.progress.live.clear();
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        Ok(self.stopped.map(session_end))
+    }
+
+    /// Reserves the next objects, if it is time to. Returns the number below which operations may start now.
+    fn reserve(&mut self, at: Duration) -> Result<Option<u64>, StoreError> {
+        let started = (self.ended + self.in_flight_max).saturating_sub(self.chosen);
+        let next = self.from.saturating_add(started);
+        let Some(range) = self.reservation.due(at, next) else { return Ok(None) };
+        self.session.note(&Record::Intend { first: range.start, end: range.end })?;
+        self.session.sync()?;
+        Ok(Some(self.chosen + self.reservation.promised(&range) - self.from))
+    }
+
+    /// Adds ended operations to the journal.
+    fn add(&mut self, ops: &[OpEntry]) -> Result<(), StoreError> {
+        let (mut acked, mut failed) = (Vec::new(), Vec::new());
+        for op in ops {
+            self.ended += 1;
+            // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
+            if matches!(op.outcome.class, AttemptClass::InflightAtEnd | AttemptClass::Interrupted) {
+                continue;
+            }
+            let Some(number) = self.targets.object_number(op.subject) else { continue };
+            let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
+            if op.outcome == AttemptOutcome::OK {
+                let file_bytes = self.targets.size(op.subject).unwrap_or(0);
+                let evidence = Evidence::Response;
+                acked.push(AckedObject { number, attempts, sent_bytes, file_bytes, evidence });
+            } else {
+                let (class, cause) = (op.outcome.class.name().to_owned(), op.outcome.cause.name().to_owned());
+                failed.push(FailedObject { number, attempts, sent_bytes, class, cause });
+            }
+        }
+        // The last upload that was created for an object is the one that was completed.
+        for object in &acked {
+            if let Some(upload_id) = self.session.state.uploads.of(object.number).last().cloned() {
+                self.session.note(&Record::UploadGone { number: object.number, upload_id })?;
+            }
+        }
+        if !acked.is_empty() {
+            self.session.note(&Record::Acked(acked))?;
+        }
+        if !failed.is_empty() {
+            self.session.note(&Record::Failed(failed))?;
+        }
+        Ok(())
+    }
+
+    fn add_uploads(&mut self, uploads: &[CreatedUpload]) -> Result<(), StoreError> {
+        for upload in uploads {
+            let (number, upload_id) = (upload.object, upload.upload_id.to_string());
+            self.session.note(&Record::UploadCreated { number, upload_id })?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the first failure of the journal.
+    fn keep(&mut self, result: Result<(), StoreError>) {
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn show(&mut self, interval: &Interval) {
+        let elapsed = Duration::from_nanos(interval.end.as_nanos());
+        let text = self.progress.describe(elapsed, &self.session.state.totals);
+        if interval.seconds() > 0.2 {
+            self.progress.live.message(elapsed, &text);
+        }
+    }
+}
+
+/// Returns how a session ends by a stop rule.
+pub fn session_end(stopped: Stopped) -> SessionEnd {
+    match stopped.rule {
+        StopRule::Gone(_) => SessionEnd::TargetGone,
+        rule => SessionEnd::StopRule { text: rule.to_string() },
+    }
+}
+
+/// Returns a message about a stop rule that holds.
+fn about(stopped: &Stopped) -> String {
+    let measured = stopped.bandwidth.map(|rate| format!(", measured {rate}")).unwrap_or_default();
+    format!("the stop rule `{}` holds{measured}", stopped.rule)
+}
+
+impl Progress {
+    /// Returns the text of the live line: `1h2m 1,200 of 5,000 objects 12 GiB of 50 GiB 120Mbit/s (last minute) 3h left`.
+    fn describe(&mut self, elapsed: Duration, totals: &Totals) -> String {
+        self.trailing.note(elapsed, totals.file_bytes - self.bytes_before);
+        let rate = self.trailing.so_far();
+        let rate = rate.and_then(|(bytes, time)| Some((DataRate::of(bytes, time)?, bytes as f64 / time.as_secs_f64())));
+        let left = rate.filter(|(_, per_second)| *per_second > 0.0).map(|(_, per_second)| {
+            let seconds = self.bytes.saturating_sub(totals.file_bytes) as f64 / per_second;
+            format!(", {} left", format_span(Duration::from_secs(seconds.min(3.0e9) as u64)))
+        });
+        format!(
+            "{} {} of {} objects, {} of {}, {}{}{}",
+            format_span(Duration::from_secs(elapsed.as_secs())),
+            report::number::count(totals.objects),
+            report::number::count(self.objects),
+            ByteSize(totals.file_bytes).human(),
+            ByteSize(self.bytes).human(),
+            rate.map_or_else(|| "-".to_owned(), |(rate, _)| rate.to_string()),
+            left.unwrap_or_default(),
+            if totals.failed_uploads > 0 { format!(", {} failed", totals.failed_uploads) } else { String::new() },
+        )
+    }
+}
+
+impl Observer for UploadJournal<'_> {
+    fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
+        if self.failed.is_none() {
+            let synced = self.session.sync();
+            self.keep(synced);
+        }
+        let stats = &interval.stats;
+        let traffic = &stats.traffic;
+        let reached = Reached {
+            active: self.session.active_before + Duration::from_nanos(interval.end.as_nanos()),
+            files: self.session.state.totals.objects,
+            file_bytes: self.session.state.totals.file_bytes,
+            in_touch: traffic.sent + traffic.body + traffic.overhead > 0,
+        };
+        if self.stopped.is_none()
+            && let Some(stopped) = self.session.watch.note(reached)
+        {
+            self.stopped = Some(stopped);
+            self.progress.live.clear();
+            crate::console::eprintln(&format!("{}: waiting for uploads in flight", about(&stopped)));
+            let noted = self.session.note_event(&about(&stopped));
+            self.keep(noted);
+            control.stop(now, StopReason::Decided);
+        }
+        self.show(interval);
+    }
+
+    fn ops(&mut self, ops: &[OpEntry]) {
+        if self.failed.is_none() {
+            let added = self.add(ops);
+            self.keep(added);
+        }
+    }
+
+    fn uploads_created(&mut self, uploads: &[CreatedUpload]) {
+        if self.failed.is_none() {
+            let added = self.add_uploads(uploads);
+            self.keep(added);
+        }
+    }
+
+    fn tick(&mut self, control: &Control, now: Instant) {
+        if sys::signals::interrupts().count > 0 {
+            self.progress.live.clear();
+        }
+        if self.failed.is_none() && control.reason().is_none() {
+            match self.reserve(Duration::from_nanos(now.as_nanos())) {
+                Ok(Some(bound)) => control.let_start_below(bound),
+                Ok(None) => {}
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        if self.failed.is_some() {
+            control.stop(now, StopReason::ResultsFull);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A saved fill: its report and its exit code.
+
+use super::{OutputFormat, print_json, print_text, text_style};
+use crate::failure::{Exit, Failure};
+use std::path::Path;
+use store::{SavedFill, StoreErrorKind};
+
+/// Reads the fill in a directory.
+pub fn read(directory: &Path) -> Result<SavedFill, Failure> {
+    SavedFill::read(directory).map_err(|error| match error.kind {
+        StoreErrorKind::Format { .. } => Failure::usage(format!("{error}; use that version to read it")),
+        _ => Failure::usage(error),
+    })
+}
+
+/// Prints the report of a fill.
+pub fn print(fill: &SavedFill, format: OutputFormat) -> Result<(), Failure> {
+    match format {
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::fill::json(fill))),
+        OutputFormat::None => Ok(()),
+        OutputFormat::Text => print_text(&report::fill::text(fill, &text_style())),
+        OutputFormat::Ab | OutputFormat::Httpbench => Err(Failure::usage(
+            "--print: ab and httpbench print a single run: name one of the fill, for example DIR/sessions/0001/upload",
+        )),
+    }
+}
+
+/// Returns the exit code of a fill.
+pub fn exit_code(fill: &SavedFill) -> Exit {
+    report::fill::result(fill).exit().into()
+}

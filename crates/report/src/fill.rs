@@ -1,0 +1,154 @@
+//! The result of a fill, and the facts that all its reports show.
+
+use crate::number::{count, plural};
+use fill::stop_rule::StopRule;
+use measure::{ExitStatus, ResultWord};
+use std::time::Duration;
+use store::SavedFill;
+use store::journal::{Session, SessionEnd};
+
+pub use crate::json::{JsonFill, fill_schema, json_fill as json};
+pub use crate::text::fill as text;
+
+/// The result of a fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillResult {
+    /// The result in one word.
+    pub word: ResultWord,
+    /// The reasons, unless the word is PASS.
+    pub reasons: Vec<String>,
+}
+
+impl FillResult {
+    /// Returns the exit status of a command that ends with this result.
+    #[must_use]
+    pub fn exit(&self) -> ExitStatus {
+        match self.word {
+            ResultWord::Fail => ExitStatus::Failed,
+            ResultWord::Unusable => ExitStatus::Unusable,
+            ResultWord::Pass | ResultWord::Partial => ExitStatus::Good,
+        }
+    }
+}
+
+/// Returns the result of a fill. FAIL: an object is missing, damaged or refused, or the fill ended because the target was
+/// too slow or gone. PARTIAL: the last session was cut off. A stop rule on time, bytes or files is a planned end.
+#[must_use]
+pub fn result(fill: &SavedFill) -> FillResult {
+    let failures = failures(fill);
+    if !failures.is_empty() {
+        return FillResult { word: ResultWord::Fail, reasons: failures };
+    }
+    let cut_off = match fill.state.sessions.last().map(|session| &session.end) {
+        None | Some(None) => Some("the last session still runs, or was killed"),
+        Some(Some(SessionEnd::Interrupted)) => Some("the last session was interrupted"),
+        Some(Some(SessionEnd::DiskFull)) => Some("the disk of the fill's directory is full"),
+        Some(Some(SessionEnd::Failed)) => Some("an error ended the last session"),
+        Some(Some(SessionEnd::Finished | SessionEnd::StopRule { .. } | SessionEnd::TargetGone)) => None,
+    };
+    match cut_off {
+        Some(reason) => FillResult { word: ResultWord::Partial, reasons: vec![reason.to_owned()] },
+        None => FillResult { word: ResultWord::Pass, reasons: Vec::new() },
+    }
+}
+
+/// Returns the reasons for FAIL.
+fn failures(fill: &SavedFill) -> Vec<String> {
+    let state = &fill.state;
+    let (missing, damaged) = (state.verified.missing.len(), state.verified.damaged.len());
+    let mut reasons = Vec::new();
+    if missing > 0 {
+        reasons.push(format!("{} that the target had confirmed {} missing", plural(missing, "object"), are(missing)));
+    }
+    if damaged > 0 {
+        reasons.push(format!("{} that the target had confirmed {} damaged", plural(damaged, "object"), are(damaged)));
+    }
+    if !state.failed.is_empty() {
+        let failed = state.failed.len();
+        let most = state.failures.iter().max_by_key(|(_, number)| **number);
+        let most = most.map(|((class, cause), _)| format!(", mostly {class} ({cause})")).unwrap_or_default();
+        reasons.push(format!("{} could not be uploaded{most}", plural(failed, "object")));
+    }
+    match state.sessions.last().and_then(|session| session.end.as_ref()) {
+        Some(SessionEnd::StopRule { text })
+            if matches!(text.parse(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_))) =>
+        {
+            reasons.push(format!("the fill was stopped, because `{text}`"));
+        }
+        Some(SessionEnd::TargetGone) => reasons.push("the target did not respond for too long".to_owned()),
+        _ => {}
+    }
+    reasons
+}
+
+fn are(number: u64) -> &'static str {
+    if number == 1 { "is" } else { "are" }
+}
+
+/// Returns the time for which a session ran, up to its last durable record.
+#[must_use]
+pub fn active_time(session: &Session) -> Duration {
+    Duration::from_millis(session.last_unix_ms.saturating_sub(session.started_unix_ms))
+}
+
+/// Times and rates of a fill.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Time for which sessions ran.
+    pub active: Duration,
+    /// Time from the first start to the last durable record, with the gaps between sessions.
+    pub wall: Duration,
+    /// Bytes of stored objects per second of active time.
+    pub active_bytes_per_second: Option<f64>,
+    /// Bytes of stored objects per second of wall time.
+    pub wall_bytes_per_second: Option<f64>,
+}
+
+impl Pace {
+    /// Returns times and rates of a fill. Objects that were found at the target after an interruption count as well.
+    #[must_use]
+    pub fn of(fill: &SavedFill) -> Self {
+        let sessions = &fill.state.sessions;
+        let active = sessions.iter().map(active_time).sum();
+        let begun = sessions.first().map_or(0, |session| session.started_unix_ms);
+        let ended = sessions.iter().map(|session| session.last_unix_ms).max().unwrap_or(0);
+        let wall = Duration::from_millis(ended.saturating_sub(begun));
+        let rate = |time: Duration| {
+            (!time.is_zero()).then(|| fill.state.totals.file_bytes as f64 / time.as_secs_f64())
+        };
+        Self { active, wall, active_bytes_per_second: rate(active), wall_bytes_per_second: rate(wall) }
+    }
+}
+
+/// Returns the bytes of content that were sent more than once: everything sent, without the objects that responses
+/// confirmed. Bytes of parts that an earlier session sent and a later one used count as sent once.
+#[must_use]
+pub fn sent_again(fill: &SavedFill) -> u64 {
+    let totals = &fill.state.totals;
+    totals.sent_bytes.saturating_sub(totals.file_bytes)
+}
+
+/// Returns the name of the end of a session.
+#[must_use]
+pub fn end_text(end: Option<&SessionEnd>) -> String {
+    match end {
+        None => "killed, or still running".to_owned(),
+        Some(SessionEnd::Finished) => "finished".to_owned(),
+        Some(SessionEnd::Interrupted) => "interrupted".to_owned(),
+        Some(SessionEnd::StopRule { text }) => format!("stopped: {text}"),
+        Some(SessionEnd::TargetGone) => "target gone".to_owned(),
+        Some(SessionEnd::DiskFull) => "disk full".to_owned(),
+        Some(SessionEnd::Failed) => "failed".to_owned(),
+    }
+}
+
+/// Returns the first line of the report after the result: `900 of 1,000 objects stored`.
+#[must_use]
+pub(crate) fn headline(fill: &SavedFill) -> String {
+    let (stored, all) = (fill.state.totals.objects, fill.identity.objects);
+    if stored == all {
+        format!("{} stored", plural(stored, "object"))
+    } else {
+        format!("{} of {} stored", count(stored), plural(all, "object"))
+    }
+}

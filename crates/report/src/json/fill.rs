@@ -1,0 +1,185 @@
+//! A fill as JSON.
+
+use crate::fill::{Pace, active_time, end_text, result, sent_again};
+use measure::ResultWord;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::SavedFill;
+use store::journal::{EventKind, Session};
+
+/// Version of the format.
+const FORMAT: u32 = 1;
+
+/// A fill: uploads that may take weeks, in several sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonFill {
+    /// Version of this format.
+    pub format: u32,
+    /// The result: pass, fail or partial.
+    pub result: String,
+    /// The reasons for another result than pass.
+    pub reasons: Vec<String>,
+    /// URL of the target, without credentials.
+    pub target: String,
+    /// Number of objects of the fill.
+    pub objects: u64,
+    /// Bytes of all objects.
+    pub object_bytes: u64,
+    /// Number of objects that the target has confirmed.
+    pub stored: u64,
+    /// Bytes of these objects.
+    pub stored_bytes: u64,
+    /// Number of these objects that were found at the target after an interruption.
+    pub found_on_resume: u64,
+    /// Number of attempts of all uploads.
+    pub attempts: u64,
+    /// Bytes of content that all attempts sent.
+    pub sent_bytes: u64,
+    /// Bytes of content that were sent more than once.
+    pub sent_again_bytes: u64,
+    /// Number of objects that could not be uploaded.
+    pub failed: u64,
+    /// Uploads that failed in all attempts, by class and cause.
+    pub failures: Vec<JsonFillFailure>,
+    /// Results of reading objects back; null if none was read back.
+    pub verified: Option<JsonVerified>,
+    /// Number of objects that were deleted.
+    pub deleted: u64,
+    /// Time for which sessions ran, in seconds.
+    pub active_seconds: f64,
+    /// Time from the first start to the last record, in seconds.
+    pub wall_seconds: f64,
+    /// Bytes of stored objects per second of active time; null before any time has passed.
+    pub active_bytes_per_second: Option<f64>,
+    /// Bytes of stored objects per second of wall time; null before any time has passed.
+    pub wall_bytes_per_second: Option<f64>,
+    /// The sessions in their order.
+    pub sessions: Vec<JsonSession>,
+    /// Notable events in their order.
+    pub events: Vec<JsonFillEvent>,
+}
+
+/// Uploads that failed in all attempts for one cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonFillFailure {
+    /// Class of the last attempt.
+    pub class: String,
+    /// Cause of the last attempt.
+    pub cause: String,
+    /// Number of uploads.
+    pub uploads: u64,
+}
+
+/// Results of reading objects back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonVerified {
+    /// Number of objects with the right content.
+    pub good: u64,
+    /// Number of objects that do not exist.
+    pub missing: u64,
+    /// Number of objects with wrong content.
+    pub damaged: u64,
+    /// Number of objects whose file has changed since the upload.
+    pub changed_source: u64,
+}
+
+/// One start of the command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonSession {
+    /// Number of the session, from 1.
+    pub number: u32,
+    /// Wall time of its start, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Time for which it ran, in seconds.
+    pub active_seconds: f64,
+    /// Number of objects that it stored.
+    pub stored: u64,
+    /// Bytes of these objects.
+    pub stored_bytes: u64,
+    /// Its end: finished, interrupted, a stop rule, or that it was killed or still runs.
+    pub end: String,
+}
+
+/// A notable event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonFillEvent {
+    /// Wall time, in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// `rules` if the stop rules changed; `other` for other events.
+    pub kind: String,
+    /// Description.
+    pub text: String,
+}
+
+/// Returns a fill as JSON.
+#[must_use]
+pub fn json_fill(fill: &SavedFill) -> JsonFill {
+    let (state, totals, pace, result) = (&fill.state, &fill.state.totals, Pace::of(fill), result(fill));
+    let failure = |((class, cause), uploads): (&(String, String), &u64)| JsonFillFailure {
+        class: class.clone(),
+        cause: cause.clone(),
+        uploads: *uploads,
+    };
+    let verified = &state.verified;
+    let verified = (!verified.is_empty()).then(|| JsonVerified {
+        good: verified.good.len(),
+        missing: verified.missing.len(),
+        damaged: verified.damaged.len(),
+        changed_source: verified.changed_source.len(),
+    });
+    let event = |event: &store::journal::Event| JsonFillEvent {
+        unix_ms: event.unix_ms,
+        kind: if event.kind == EventKind::RuleChanged { "rules" } else { "other" }.to_owned(),
+        text: event.text.clone(),
+    };
+    JsonFill {
+        format: FORMAT,
+        result: word(result.word).to_owned(),
+        reasons: result.reasons,
+        target: fill.identity.target.clone(),
+        objects: fill.identity.objects,
+        object_bytes: fill.identity.object_bytes,
+        stored: totals.objects,
+        stored_bytes: totals.file_bytes,
+        found_on_resume: totals.found_on_resume,
+        attempts: totals.attempts,
+        sent_bytes: totals.sent_bytes,
+        sent_again_bytes: sent_again(fill),
+        failed: state.failed.len(),
+        failures: state.failures.iter().map(failure).collect(),
+        verified,
+        deleted: state.deleted.len(),
+        active_seconds: pace.active.as_secs_f64(),
+        wall_seconds: pace.wall.as_secs_f64(),
+        active_bytes_per_second: pace.active_bytes_per_second,
+        wall_bytes_per_second: pace.wall_bytes_per_second,
+        sessions: state.sessions.iter().map(session).collect(),
+        events: state.events.iter().map(event).collect(),
+    }
+}
+
+/// Returns the JSON Schema of a fill.
+#[must_use]
+pub fn fill_schema() -> serde_json::Value {
+    schemars::schema_for!(JsonFill).to_value()
+}
+
+fn session(session: &Session) -> JsonSession {
+    JsonSession {
+        number: session.number,
+        started_unix_ms: session.started_unix_ms,
+        active_seconds: active_time(session).as_secs_f64(),
+        stored: session.totals.objects,
+        stored_bytes: session.totals.file_bytes,
+        end: end_text(session.end.as_ref()),
+    }
+}
+
+fn word(word: ResultWord) -> &'static str {
+    match word {
+        ResultWord::Pass => "pass",
+        ResultWord::Partial => "partial",
+        ResultWord::Unusable => "unusable",
+        ResultWord::Fail => "fail",
+    }
+}

@@ -1,0 +1,138 @@
+//! The text report of a fill.
+
+use super::blocks::Table;
+use super::page::{Page, paint};
+use super::style::Style;
+use crate::escape::escape;
+use crate::fill::{Pace, active_time, end_text, headline, result, sent_again};
+use crate::number::{bit_rate, bytes, count, plural, share};
+use measure::units::format_span;
+use std::time::Duration;
+use store::journal::{EventKind, Session};
+use store::{SavedFill, Utc};
+
+/// Maximum number of rows of a table. The newest ones are shown.
+const ROWS_MAX: usize = 20;
+
+/// Returns the report of a fill. It can be printed while the fill runs.
+#[must_use]
+pub fn fill(fill: &SavedFill, style: &Style) -> String {
+    let mut page = Page::new(*style);
+    let result = result(fill);
+    let pieces = [result.word.text().to_owned(), headline(fill), bytes(fill.state.totals.file_bytes)];
+    page.first_line(paint(result.word), pieces.to_vec());
+    result.reasons.iter().for_each(|reason| page.line(&escape(reason)));
+    page.gap();
+    page.item("target", &escape(&fill.identity.target));
+    let goal = format!("{}, {}", plural(fill.identity.objects, "object"), bytes(fill.identity.object_bytes));
+    page.item("dataset", &goal);
+    times(&mut page, fill);
+    uploads(&mut page, fill);
+    checks(&mut page, fill);
+    sessions(&mut page, &fill.state.sessions);
+    events(&mut page, fill);
+    page.finish()
+}
+
+fn times(page: &mut Page, fill: &SavedFill) {
+    let pace = Pace::of(fill);
+    let sessions = plural(fill.state.sessions.len() as u64 + fill.state.more_sessions, "session");
+    let gaps = pace.wall.saturating_sub(pace.active);
+    let gaps = if gaps < Duration::from_secs(1) { String::new() } else { format!(", {} between them", span(gaps)) };
+    page.item("time", &format!("{} in {sessions}{gaps}", span(pace.active)));
+    if let (Some(active), Some(wall)) = (pace.active_bytes_per_second, pace.wall_bytes_per_second) {
+        page.item("bandwidth", &format!("{} over the active time, {} over all time", bit_rate(active), bit_rate(wall)));
+    }
+}
+
+fn uploads(page: &mut Page, fill: &SavedFill) {
+    let (state, totals) = (&fill.state, &fill.state.totals);
+    let again = sent_again(fill);
+    let part = if totals.sent_bytes > 0 { again as f64 / totals.sent_bytes as f64 } else { 0.0 };
+    page.item(
+        "sent",
+        &format!("{} in {}, of which {} ({}) were sent again", bytes(totals.sent_bytes), plural(totals.attempts, "attempt"), bytes(again), share(part)),
+    );
+    if totals.found_on_resume > 0 {
+        let found = plural(totals.found_on_resume, "object");
+        page.item("recovered", &format!("{found} were found at the target after an interruption"));
+    }
+    if !state.failed.is_empty() {
+        page.item("failed", &plural(state.failed.len(), "object"));
+    }
+    let kinds = state.failures.iter().map(|((class, cause), number)| {
+        format!("{} × {} ({})", count(*number), escape(class), escape(cause))
+    });
+    let kinds: Vec<String> = kinds.collect();
+    if !kinds.is_empty() {
+        page.item("failures", &format!("{} (uploads that failed in all attempts)", kinds.join(", ")));
+    }
+}
+
+fn checks(page: &mut Page, fill: &SavedFill) {
+    let verified = &fill.state.verified;
+    if !verified.is_empty() {
+        let mut text = format!("{}: {} good", plural(verified.len(), "object"), count(verified.good.len()));
+        let others = [
+            (verified.missing.len(), "missing"),
+            (verified.damaged.len(), "damaged"),
+            (verified.changed_source.len(), "not compared, because their files have changed"),
+        ];
+        for (number, what) in others.iter().filter(|(number, _)| *number > 0) {
+            text += &format!(", {} {what}", count(*number));
+        }
+        if let Some((number, offset)) = verified.offsets.iter().next() {
+            text += &format!(" (the first is object {number}, at byte {})", count(*offset));
+        }
+        page.item("read back", &text);
+    }
+    if !fill.state.deleted.is_empty() {
+        page.item("deleted", &plural(fill.state.deleted.len(), "object"));
+    }
+}
+
+fn sessions(page: &mut Page, sessions: &[Session]) {
+    page.heading("Sessions");
+    let mut table = Table::with_text_from(6);
+    table.head(["session", "started", "active", "objects", "stored", "bandwidth", "end"]);
+    for session in sessions.iter().skip(sessions.len().saturating_sub(ROWS_MAX)) {
+        let active = active_time(session);
+        let rate = session.totals.file_bytes as f64 / active.as_secs_f64();
+        table.row([
+            session.number.to_string(),
+            Utc::from_unix_ms(session.started_unix_ms).to_string(),
+            span(active),
+            count(session.totals.objects),
+            bytes(session.totals.file_bytes),
+            if active.is_zero() { "-".to_owned() } else { bit_rate(rate) },
+            escape(&end_text(session.end.as_ref())),
+        ]);
+    }
+    page.table(table);
+    if sessions.len() > ROWS_MAX {
+        page.line(&format!("the last {ROWS_MAX} of {}", plural(sessions.len() as u64, "session")));
+    }
+}
+
+fn events(page: &mut Page, fill: &SavedFill) {
+    let events = &fill.state.events;
+    if events.is_empty() {
+        return;
+    }
+    page.heading("Events");
+    let mut table = Table::with_text_from(1);
+    for event in events.iter().skip(events.len().saturating_sub(ROWS_MAX)) {
+        let kind = match event.kind {
+            EventKind::RuleChanged => "rules: ",
+            EventKind::Other => "",
+        };
+        table.row([Utc::from_unix_ms(event.unix_ms).to_string(), format!("{kind}{}", escape(&event.text))]);
+    }
+    page.table(table);
+}
+
+/// Returns a time in whole seconds from a second on.
+fn span(time: Duration) -> String {
+    let time = if time < Duration::from_secs(1) { time } else { Duration::from_secs(time.as_secs()) };
+    format_span(time)
+}

@@ -1,0 +1,36 @@
+//! A saved fill, as far as its journal goes. It can be read at any time, also while a session runs.
+
+use super::{FillDirectory, Identity, JOURNAL_DIRECTORY, sessions};
+use crate::error::StoreError;
+use crate::journal::{FillState, replay};
+use std::path::{Path, PathBuf};
+
+/// A saved fill.
+#[derive(Clone, Debug)]
+pub struct SavedFill {
+    /// What is uploaded, and how.
+    pub identity: Identity,
+    /// What was done so far.
+    pub state: FillState,
+    /// Number and directory of each session. A directory contains a run for each phase.
+    pub sessions: Vec<(u32, PathBuf)>,
+}
+
+impl SavedFill {
+    /// Returns whether a directory contains a fill.
+    #[must_use]
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(super::IDENTITY_FILE).is_file()
+    }
+
+    /// Reads the fill in a directory.
+    ///
+    /// # Errors
+    /// Those of [`FillDirectory::read_identity`] and [`replay`].
+    pub fn read(directory: &Path) -> Result<Self, StoreError> {
+        let (identity, hash) = FillDirectory::read_identity(directory)?;
+        let journal = directory.join(JOURNAL_DIRECTORY);
+        let state = if journal.exists() { replay(&[&journal], Some(&hash))?.state } else { FillState::default() };
+        Ok(Self { identity, state, sessions: sessions(directory)? })
+    }
+}
