@@ -104,7 +104,7 @@ fn refuse_unusable(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Re
     }
 }
 
-/// Refuses runs that differ in more than the target: in their loads, or in their conditions.
+/// Refuses runs if their loads or conditions differ. Only the target may differ.
 fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
     let mut unlike = all_differences(base, new);
     if unlike.is_empty() || args.unlike {
@@ -119,7 +119,7 @@ fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Resu
     )))
 }
 
-/// Returns the directories of all runs. A repeated run is replaced by its runs.
+/// Returns the directories of all runs. Each repeated run is replaced by its single runs.
 fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let runs = named.iter().flat_map(|path| match repeats::are_in(path) {
         true => repeats::directories(path),
@@ -132,7 +132,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Returns two halves. The runs go to each half in turn, so that slow changes affect both.
+/// Splits the runs into two halves. Every second run goes to the second half, so that slow changes affect both.
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
         return Err(Failure::usage(
@@ -146,7 +146,7 @@ fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     Ok((first, second))
 }
 
-/// Refuses a run that is named twice. If it counted twice, chance would look like a change.
+/// Refuses a run that is named twice, because a chance difference that counts twice looks like a change.
 fn refuse_twice(base: &[PathBuf], new: &[PathBuf]) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut all: Vec<PathBuf> = base.iter().chain(new).map(|path| real(path)).collect();

@@ -72,7 +72,7 @@ const AFTER: &str = "Sets: siad, renterd, booster-http, lotus-miner, minio, allu
     values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C, and continues its files when it \
     is started again. To collect during a run, use --collect of get, put and mix.";
 
-/// A column that the user named.
+/// A column from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnFlag {
     /// The column.
@@ -126,7 +126,7 @@ impl ColumnFlag {
     }
 }
 
-/// Returns the names of a closed set.
+/// Returns the names of all values of an enum.
 fn names_of<E: Enumerated>() -> String {
     E::ALL.iter().map(|member| member.name()).collect::<Vec<_>>().join(", ")
 }

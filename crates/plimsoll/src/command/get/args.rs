@@ -20,7 +20,7 @@ pub enum Order {
     Once,
 }
 
-/// Calls to a system, as a value of --do.
+/// Calls to a system, as values of --do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Do {
     /// Read a file.

@@ -58,7 +58,7 @@ pub enum OtherLoad {
     Mix(Box<MixArgs>),
 }
 
-/// The flags of `put`. `put --from PATH` is named `--files PATH` here, because `--from` is the first level.
+/// The flags of `put`. Here, `--from PATH` of `put` has the name `--files PATH`, because `--from` is the first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -179,7 +179,7 @@ impl On {
         let steps = NonZeroU64::new(self.unit().steps()).unwrap_or(NonZeroU64::MIN);
         let or = |given: Option<NonZeroU64>, default| given.or(NonZeroU64::new(default)).unwrap_or(NonZeroU64::MIN);
         let or = |given, default| or(given, default).saturating_mul(steps);
-        // The search goes down to level 1 at most. --from cannot be lower either.
+        // Level 1 is the lowest level of a search, so --from cannot be lower.
         Bounds {
             least: steps,
             from: or(args.from, from),
@@ -199,7 +199,7 @@ impl Args {
         }
     }
 
-    /// Returns the flags that all kinds of load share, and those of the search.
+    /// Returns the flags that all kinds of load share, and the flags of the search.
     pub fn common(&self) -> (&load::Args, &SearchArgs) {
         match &self.other {
             None => (&self.get.common, &self.search),

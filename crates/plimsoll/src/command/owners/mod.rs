@@ -12,9 +12,9 @@ use report::escape::{bounded, escape};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Maximum number of failures to print. The file of failures lists all of them.
+/// Maximum number of failures to print. All of them are in the file of failures.
 const NAMED_MAX: usize = 5;
-/// Maximum number of owners to print. There is a file for each owner, whatever their number.
+/// Maximum number of owners to print. Every owner has a file, whether it is printed or not.
 const LISTED_MAX: usize = 64;
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;
@@ -32,7 +32,7 @@ pub struct Args {
     /// Directory for owners.txt and the lists of URLs.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Flags that say how to reach the cluster.
+    /// Access to the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
 }

@@ -16,45 +16,46 @@ use report::number::count;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Number of objects to request before the next ones start. This bounds the memory for their results.
+/// Number of objects per chunk. A chunk starts when the previous one is complete, which bounds the memory for outcomes.
 const CHUNK: u64 = 1 << 16;
 
-/// What a response means for its object.
+/// The outcome of a request for an object.
 enum Judged {
-    /// The object is as it should be.
+    /// The object exists and has the right content.
     Good,
     /// The object is missing or damaged.
     Bad,
-    /// The same request may succeed a moment later.
+    /// The request failed temporarily, and is retried.
     Again,
-    /// The server refuses the request.
+    /// The server refused the request. This ends the command.
     Refused,
 }
 
-/// A request for each object.
+/// One pass over the objects, with the same request for each.
 pub struct Pass {
-    /// The request.
+    /// The request for each object.
     pub request: RequestPlan,
-    /// What is done to the objects, for the live line: `preparing`.
+    /// The work of this pass, for the live line: `preparing`.
     pub doing: &'static str,
-    /// The state of the objects after an error: `are written; the same command writes all of them again`.
+    /// End of the error message, after `3 of 10 objects`. For example: `are written; the same command writes all of
+    /// them again`.
     pub done: &'static str,
-    /// `true` if the requests look for missing and damaged objects.
+    /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Judged::Bad`].
     pub looks: bool,
 }
 
-/// Requests for the objects of a dataset.
+/// Sends requests for the objects of a dataset.
 pub struct ObjectRequests<'a> {
     location: &'a DatasetLocation,
     plan: &'a Plan,
     dataset: &'a Dataset,
     concurrency: NonZeroU64,
-    /// Requests that were retried.
+    /// Counts of retried requests.
     pub retries: Retries,
 }
 
 impl<'a> ObjectRequests<'a> {
-    /// Returns requests with the flags' concurrency.
+    /// Uses the concurrency from the flags.
     pub fn new(
         args: &Args,
         location: &'a DatasetLocation,
@@ -65,7 +66,7 @@ impl<'a> ObjectRequests<'a> {
         Self { location, plan: client.plan(), dataset, concurrency, retries: Retries::default() }
     }
 
-    /// Makes the request for all objects. Returns the numbers of those that are missing or damaged.
+    /// Sends the request for every object. Returns the numbers of missing and damaged objects.
     pub fn for_all(&mut self, pass: &Pass) -> Result<Vec<u64>, Failure> {
         let (total, mut bad) = (self.dataset.count(), Vec::new());
         let mut first = 0;
@@ -77,7 +78,7 @@ impl<'a> ObjectRequests<'a> {
         Ok(bad)
     }
 
-    /// Makes the request for the objects with these numbers.
+    /// Sends the request for the objects with these numbers.
     pub fn for_chosen(&mut self, pass: &Pass, numbers: &[u64]) -> Result<(), Failure> {
         let mut done = 0;
         for chunk in numbers.chunks(CHUNK as usize) {
@@ -87,8 +88,8 @@ impl<'a> ObjectRequests<'a> {
         Ok(())
     }
 
-    /// Makes the request for the objects with these numbers, and retries until all of them have a result. `done` and
-    /// `total` are for the progress.
+    /// Sends the request for each of these objects, and retries until every object has an outcome. Returns the numbers
+    /// of missing and damaged objects. `done` and `total` count objects for the progress.
     fn chunk(&mut self, pass: &Pass, numbers: Vec<u64>, (mut done, total): (u64, u64)) -> Result<Vec<u64>, Failure> {
         let (mut open, mut bad) = (numbers, Vec::new());
         while !open.is_empty() {

@@ -1,6 +1,6 @@
 //! `plimsoll prepare`: writes a dataset to a target, unless the target already has it.
 //!
-//! Preparing is not a measured load. Transient failures are retried with pauses, and counted.
+//! Preparing is not a measured load. It retries transient failures with pauses, and counts the retries.
 
 mod each_object;
 
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     show(&args.common, &message, serde_json::to_string_pretty(&made))
 }
 
-/// Returns the requests that write objects.
+/// Returns the pass that writes objects.
 fn writing(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     let content = Arc::new(Content::new(content::Seed(args.dataset_seed)));
     let body = Some(BodyPlan::of(Source::Content(content)));
@@ -119,7 +119,7 @@ fn writing(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     })
 }
 
-/// Returns the requests that look for missing and damaged objects.
+/// Returns the pass that searches for missing and damaged objects.
 fn reading(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     let response_body = ResponseBody::Compared(Arc::new(Content::new(content::Seed(args.dataset_seed))));
     let request =
@@ -127,7 +127,7 @@ fn reading(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     Ok(Pass { request, doing: "reading", done: "are read, and nothing is repaired", looks: true })
 }
 
-/// Prints what was done, in the format that the flags select.
+/// Prints the result in the format that the flags select.
 pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
     match load::run_options(args).format {
         OutputFormat::Json => saved::print_json(json)?,

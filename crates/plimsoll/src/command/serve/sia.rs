@@ -95,7 +95,7 @@ fn shards(text: &str) -> Result<(NonZeroU64, NonZeroU64), String> {
 }
 
 impl SiaArgs {
-    /// Returns the flags that were given: those of both systems, of siad alone, and of renterd alone.
+    /// Returns the flags that the user set, in three groups: flags of both systems, of siad only, and of renterd only.
     pub fn given(&self) -> [Vec<&'static str>; 3] {
         let names = |flags: &[(&'static str, bool)]| {
             flags.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect::<Vec<_>>()
@@ -151,7 +151,7 @@ impl SiaArgs {
         })
     }
 
-    /// Returns the renterd stand-in that the flags describe. `local` tells whether only this host can reach it.
+    /// Returns the renterd stand-in that the flags describe. `local` is `true` if only this host can reach it.
     pub fn renterd(&self, store_max: Option<ByteSize>, local: bool) -> Result<Renterd, Failure> {
         let usual = Renterd::default();
         let password = match &self.api_password {
