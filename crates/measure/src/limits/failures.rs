@@ -8,8 +8,8 @@ const FAILED_MAX: f64 = 0.1;
 /// Maximum share of the slots' time that may be spent on failing operations and on the pauses after them.
 const FAILING_MAX: f64 = 0.25;
 
-/// Returns whether failing operations take much of the run. A dead endpoint among several limits the run even if the
-/// others are healthy: slots of a closed run that wait for its operations, or pause after their failure, do nothing else.
+/// Returns whether failing operations take much of the run. One dead endpoint can limit the run even if all others are
+/// healthy: slots that wait for its operations, or pause after a failure, do nothing else.
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));

@@ -1,4 +1,4 @@
-//! Text form of objectives, as users write them and as they are saved.
+//! The text form of objectives, used by users and in saved runs.
 
 use super::{Metric, Objective, ObjectiveError, Timed};
 use crate::sample::OpKind;
@@ -20,7 +20,8 @@ impl Objective {
     /// 50%`.
     ///
     /// # Errors
-    /// If the text is not a condition, or if it is a condition on a rate, which is only known at the end of a run.
+    /// Fails if the text is not a condition, or if it is a condition on a rate. Rates are known only at the end of a
+    /// run.
     pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
         let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}; {CONDITION_EXAMPLES}"));
         let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;

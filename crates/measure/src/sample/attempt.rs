@@ -44,11 +44,11 @@ pub struct AttemptSample {
     pub sent_body: u64,
 }
 
-/// Maximum length of a text in an example, in bytes. A URL from a redirect may be as long as a response head, and
-/// escaping its bytes makes it three times as long.
+/// Maximum length of a text in an example, in bytes. A URL from a redirect may be as long as a response head. Escaping
+/// may triple the length.
 const TEXT_BYTES: usize = 256 << 10;
 
-/// One example of a failure, kept so that reports can show what a class of failures looks like.
+/// Example of a failure, for reports that show each class of failures with an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// Outcome of the attempt.

@@ -1,4 +1,4 @@
-//! Limits for reading saved records. A record with a list or string longer than this program ever writes is rejected. A
+//! Limits for reading saved records. A list or string that is longer than this program ever writes is rejected. A
 //! hostile file may thus slow down a reader, but cannot exhaust its memory.
 
 use serde::de::{Error, SeqAccess, Visitor};
