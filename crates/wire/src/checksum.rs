@@ -204,7 +204,7 @@ pub enum ChecksumError {
 }
 
 impl Checksum {
-    /// Creates a checksum. The number of bytes must be that of the algorithm.
+    /// Creates a checksum from [`Algorithm::bytes`] bytes.
     fn new(algorithm: Algorithm, bytes: &[u8]) -> Self {
         debug_assert_eq!(bytes.len(), algorithm.bytes());
         let mut padded = [0; MAX_BYTES];

@@ -68,7 +68,7 @@ impl Signer {
     /// Appends the header lines that sign the request, including their line endings. See [`Self::sign_fields`].
     ///
     /// # Errors
-    /// As for [`Self::sign_fields`]. After an error, nothing was appended.
+    /// Fails in the same cases as [`Self::sign_fields`]. After an error, nothing was appended.
     pub fn sign(
         &mut self,
         now: Timestamp,
