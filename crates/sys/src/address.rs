@@ -37,7 +37,7 @@ impl RawAddress {
         }
     }
 
-    /// Returns pointer and length for `bind` and `connect`, valid as long as `self` is borrowed.
+    /// Returns the pointer and the length for `bind` and `connect`. The pointer is valid while `self` is borrowed.
     pub(crate) fn as_parts(&self) -> (*const libc::sockaddr, libc::socklen_t) {
         match self {
             Self::V4(raw) => ((&raw const *raw).cast(), socklen_of::<libc::sockaddr_in>()),
@@ -67,16 +67,16 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// Reads an IP address that the kernel or the C library wrote. `None` for any other family.
+/// Reads an IP address that was written by the kernel or the C library. Returns `None` for any other family.
 ///
 /// # Safety
-/// `raw` is null, or points to an address that has the type and length that its family field indicates.
+/// `raw` is null, or points to an address whose type and length match its family field.
 pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: every address begins with its family, and the caller guarantees the rest. The read is unaligned, because a
-    // `sockaddr` may be.
+    // SAFETY: every address begins with its family, and the caller guarantees the rest. The read is unaligned, because
+    // a `sockaddr` may be unaligned.
     let family = unsafe { raw.cast::<libc::sa_family_t>().read_unaligned() };
     match libc::c_int::from(family) {
         libc::AF_INET => {
@@ -96,8 +96,8 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Calls `fill` with a buffer that can hold any address, as `getsockname`, `getpeername` and `accept4` need, and reads
-/// the resulting address.
+/// Calls `fill` with a buffer that can store any address, as `getsockname`, `getpeername` and `accept4` need. Reads the
+/// resulting address.
 pub(crate) fn receive_ip(
     fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> io::Result<libc::c_int>,
 ) -> io::Result<(libc::c_int, Option<SocketAddr>)> {

@@ -23,7 +23,7 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
     for (node, new) in replaced {
         let mut end = node.chars.end.min(letters.len());
         let start = node.chars.start.min(end).max(from);
-        // The range of a block scalar includes the line break before the next key, which must stay.
+        // The range of a block scalar includes the line break before the next key. This line break must stay.
         while end > start && letters[end - 1].is_whitespace() {
             end -= 1;
         }
@@ -44,8 +44,8 @@ struct Owner<'n> {
     is_axis: bool,
 }
 
-/// Collects all scalar values in the order of the file. For each, collects the owner's name, whether it is a variable,
-/// and the node.
+/// Collects all scalar values in the order of the file, each with the owner's name, whether it is a variable, and its
+/// node.
 fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
         Value::Text(_) => found.push((owner.name, owner.is_variable, node)),

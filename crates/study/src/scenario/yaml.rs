@@ -1,7 +1,7 @@
 //! YAML as a tree with positions, so that every mistake is reported with its line and column.
 //!
-//! Scalars are kept as text, and the code that interprets a field decides whether `10` is a number. Anchors, aliases,
-//! tags and duplicate keys are rejected, so that a scenario means what it appears to mean.
+//! Scalars are kept as text. The code that interprets a field decides whether `10` is a number. Anchors, aliases, tags
+//! and duplicate keys are rejected, so that a scenario means what it appears to mean.
 
 use saphyr_parser::{Event, Parser, Span};
 use std::fmt;
