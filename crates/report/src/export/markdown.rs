@@ -1,8 +1,7 @@
 //! Markdown tables for an issue or a page: of a run, repeats, a study, or the levels of a search.
 //!
-//! Text from servers and users stays text: it cannot make a link, a mention or markup, and cannot end a cell. Text of
-//! plain characters is written as it is. Any other text becomes a code element in which special characters are
-//! entities.
+//! Text from servers and users cannot become a link, a mention or markup, and cannot end a cell. Text of plain
+//! characters is written unchanged. Any other text becomes a code element in which special characters are entities.
 
 use crate::escape::escape;
 use crate::limit;

@@ -64,7 +64,7 @@ impl Client {
             unread_samples: unread.map_or(0, |unread| unread.samples),
             cpu_nanos: nanos,
             cpu_nanos_per_operation: (done > 0).then(|| nanos as f64 / done as f64),
-            // Nanoseconds per byte are seconds per GB.
+            // Nanoseconds per byte equal seconds per GB.
             cpu_seconds_per_gigabyte: (body > 0).then(|| nanos as f64 / body as f64),
             peak_memory_bytes: run.end.as_ref().map(|end| end.peak_memory_bytes),
             loopback: run.begin.loopback,

@@ -92,7 +92,7 @@ pub enum ScopeName {
     AcrossPairs,
 }
 
-/// The comparison as a document.
+/// Returns the comparison as a document.
 #[must_use]
 pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     let names = |runs: &[ComparedRun]| runs.iter().map(|run| run.name.clone()).collect();
@@ -119,7 +119,7 @@ pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     }
 }
 
-/// Returns the names of the runs, on either side, for which `matches` is true.
+/// Returns the names of the runs for which `matches` is true, on either side.
 fn runs_that(comparison: &Comparison<'_>, matches: impl Fn(&ComparedRun) -> bool) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     runs.filter(|run| matches(run)).map(|run| run.name.clone()).collect()

@@ -131,7 +131,7 @@ impl Spread {
     }
 
     /// Returns the distribution of a time of the target. Each quantile has a range, because client stalls may have
-    /// lengthened it.
+    /// increased the times.
     pub(super) fn timed(stats: &KindStats, timed: Timed) -> Self {
         Self::with(stats.timed(timed).0, |q| percentile::timed(stats, timed, q))
     }

@@ -1,4 +1,4 @@
-//! The load line: the levels that a search ran, and where the line lies.
+//! The load line: the levels of a search, and the position of the line.
 
 mod text;
 
@@ -126,7 +126,7 @@ impl SearchOutcome {
     /// Returns the result of a search with this outcome.
     fn result(self, limited_by_client: bool) -> ResultWord {
         match self {
-            // Every level passed, so it does not matter what limited the highest one.
+            // Every level passed, so the limit of the highest level does not matter.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
             _ if limited_by_client => ResultWord::Unusable,
@@ -166,7 +166,7 @@ pub struct LoadLine {
     pub exit: ExitStatus,
 }
 
-/// Converts a level from steps, `steps` of which are one unit, to operations in flight or operations per second.
+/// Converts a level from steps to operations in flight or operations per second. One unit has `steps` steps.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
@@ -185,7 +185,7 @@ fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S:
 }
 
 impl Level {
-    /// Returns the level of a saved run. Without an outcome, its objectives decide.
+    /// Returns the level of a saved run. If there is no outcome, the objectives decide.
     #[must_use]
     pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
         let metrics = RunMetrics::of(directory, run);
@@ -198,7 +198,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level whose failure is certain stops early. A level that passes can rarely stop early.
+        // A level whose failure is certain stops early. A passing level rarely can.
         let stopped =
             matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
@@ -215,8 +215,8 @@ impl Level {
 }
 
 impl LoadLine {
-    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. Its
-    /// levels are counted in steps, `steps` of which are one unit.
+    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. The
+    /// levels of `found` are in steps, and one unit has `steps` steps.
     #[must_use]
     pub fn of(
         (unit, steps): (LoadUnit, u64),
@@ -260,7 +260,7 @@ impl LoadLine {
         line
     }
 
-    /// Derives the result and the exit status from the outcome. `signal` is the one that ended the search.
+    /// Derives the result and the exit status from the outcome. `signal` is the signal that ended the search.
     fn set_result(&mut self, signal: Option<i32>) {
         let word = self.outcome.result(self.limited_by_client);
         let reason = || NamedText { name: self.outcome.name().into(), text: self.sentence() };

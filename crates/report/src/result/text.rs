@@ -102,7 +102,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
     }
 }
 
-/// Returns the value that was measured for an objective, such as `measured 900 ms`.
+/// Returns the measured value of an objective, for example `measured 900 ms`.
 fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
