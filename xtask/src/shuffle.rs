@@ -1,5 +1,5 @@
 //! Random orders from a seed. Each round runs the clients in a new order, so that no client always runs after the same
-//! other one.
+//! other client.
 
 /// Generator of random orders and numbers (SplitMix64).
 pub struct Shuffler(u64);
