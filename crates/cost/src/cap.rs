@@ -16,7 +16,7 @@ pub struct Cap(Money);
 /// The state of spending relative to a cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// Below the cap. The amount is what is left, in the cap's currency.
+    /// Below the cap. The amount is what remains, in the cap's currency.
     Within(Money),
     /// At or above the cap. The amount is the excess, in the cap's currency.
     Reached(Money),

@@ -53,9 +53,9 @@ impl Outlay {
     /// `((initial wallet − final remaining renter funds − final upload spending) × price / file TB) / months per
     /// contract`
     ///
-    /// Fees and money that disappeared count as cost; uploads do not. The study's text says *initial wallet*. In its
-    /// best case, money was left in the wallet at the end, and the study's numbers exclude this money. This function
-    /// does the same.
+    /// Fees and money that disappeared count as cost; uploads do not. The study's formula starts from the *initial
+    /// wallet*. In its best case, however, money was left in the wallet at the end, and the study's numbers exclude
+    /// this money. This function does the same.
     ///
     /// # Errors
     /// Returns an error if the amounts are in different currencies, or if `rate` is for other currencies.

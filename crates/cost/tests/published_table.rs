@@ -15,13 +15,13 @@ const TIB: u64 = 1 << 40;
 /// The relation of a published cell to the published inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// The inputs as printed give the cell.
+    /// The cell follows from the inputs as printed.
     Follows,
-    /// The inputs as printed do not give the cell, but values that print the same do.
+    /// The cell follows only from other values that print the same as the inputs.
     WithinRounding,
     /// An input was not published.
     NotPublished(&'static str),
-    /// No values that print the same as the inputs give the cell.
+    /// The cell does not follow from any values that print the same as the inputs.
     Contradicted,
 }
 use Relation::{Contradicted, Follows, NotPublished, WithinRounding};
@@ -133,8 +133,8 @@ fn siacoins(amount: Exact) -> Money {
 }
 
 impl Published {
-    /// Returns the inputs, each rounded one moved in its direction: file bytes, absolute bytes, wallet, contracts,
-    /// price, hours.
+    /// Returns the inputs. Each rounded input is moved in its direction (-1, 0 or 1): file bytes, absolute bytes,
+    /// wallet, contracts, price, hours.
     fn inputs(&self, [files, absolute, wallet, contracts, price, hours]: [i8; 6]) -> StudyInputs {
         let (file_bytes, half) = self.file_bytes;
         let [total, spent] = self.remaining;

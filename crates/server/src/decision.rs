@@ -15,7 +15,7 @@ use crate::response::range::narrow_to_range;
 use crate::response::{Response, set_framing};
 use crate::shared::Shared;
 
-/// The way in which a request gets its response.
+/// The source of the response to a request.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and it moves on at once")]
 pub(crate) enum Decision {

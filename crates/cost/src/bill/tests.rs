@@ -49,7 +49,7 @@ fn the_estimate_of_the_study() {
 
 #[test]
 fn the_price_of_s3_in_the_study() {
-    // "Amazon S3's standard storage class ($23 per TB/month)", where TB is 1000 of what AWS calls GB.
+    // "Amazon S3's standard storage class ($23 per TB/month)". This TB is 1000 of AWS's GB, which are 2^30 bytes.
     let thousand_gib = Usage::of_plan(1000 << 30, 0, months("1 month"));
     let bill = sheet("s3-standard").bill(&thousand_gib);
     assert_eq!(bill.total().money.to_string(), "23.00 USD");
@@ -147,8 +147,8 @@ fn deviations_of_the_study() {
     assert!(deviation_percent(&money("1SC"), &money("1USD")).is_err());
 }
 
-/// The renter explained only part of what left the wallet. The study multiplied the reported amounts by the ratio,
-/// 1.74.
+/// The renter reported only part of the money that left the wallet. The study multiplied the reported amounts by the
+/// ratio, 1.74.
 #[test]
 fn the_reconciliation_of_the_study() {
     let raw = bill_of(&[(Component::Upload, "94.3SC"), (Component::Storage, "1508.8SC"), (Component::Fees, "640.6SC")]);

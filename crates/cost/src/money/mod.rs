@@ -36,9 +36,9 @@ pub struct Money {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot combine amounts in {left} and in {right} without a rate between them")]
 pub struct OtherCurrency {
-    /// The currency of one amount.
+    /// The currency of the first amount.
     pub left: Currency,
-    /// The currency of the other.
+    /// The currency of the second amount.
     pub right: Currency,
 }
 

@@ -29,7 +29,6 @@ pub struct Faults {
 /// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
 /// The server counts bodies across all its connections, except for bodies of error responses. A body of at most `after`
 /// bytes stays whole.
-/// longer than `after` stays whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
     /// The n in "every n-th body"; with 1, every body is cut.

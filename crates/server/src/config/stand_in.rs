@@ -9,7 +9,7 @@ use super::sia::Siad;
 /// The system whose documented behavior a [`crate::Server`] imitates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StandIn {
-    /// No other system. The server behaves as the crate's documentation says.
+    /// No other system. The server behaves as described in the crate's documentation.
     #[default]
     None,
     /// booster-http, which serves pieces and blocks of a Filecoin storage provider.

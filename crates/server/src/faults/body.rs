@@ -10,7 +10,7 @@ pub(crate) struct BodyFaults {
 }
 
 impl BodyFaults {
-    /// Returns these faults, completed with those of `other` that are missing here.
+    /// Returns these faults. Faults that are missing here are copied from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }

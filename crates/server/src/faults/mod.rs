@@ -40,7 +40,7 @@ pub(crate) struct RequestFaults {
     pub(crate) error: bool,
     /// `true` if the request is refused because too many are in service.
     pub(crate) refused: bool,
-    /// Held until the response has ended.
+    /// Counts the request as in service until the response has ended.
     pub(crate) in_service: InService,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Account {
     sent: u64,
     replied: Option<Replied>,
     closed: bool,
-    /// Held until the response has ended.
+    /// Counts the request as in service until the response has ended.
     in_service: Option<InService>,
 }
 

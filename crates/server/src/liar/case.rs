@@ -110,7 +110,7 @@ pub struct Expected {
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of the operation's attempts, without the one that marks the connection as reusable.
+    /// Flags of the operation's attempts. The flag for a reusable connection is not included.
     pub flags: Vec<Box<str>>,
     /// `true` if the response is complete and its connection can be reused.
     pub reused: bool,

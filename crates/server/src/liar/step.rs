@@ -71,7 +71,7 @@ pub(super) enum RepeatEnd {
     Closed,
 }
 
-/// A step as written in TOML: a word, or a table with one key.
+/// A step in TOML: a string, or a table with one key.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawStep {

@@ -32,6 +32,5 @@ pub enum StoreIn {
     Memory,
     /// In a directory that is empty or was used by an earlier server. The store chooses the file names, so that no text
     /// from a client becomes part of a path.
-    /// no text from a client becomes part of a path.
     Directory(PathBuf),
 }

@@ -41,7 +41,7 @@ impl Autopilot {
     /// Parses the body of `GET /api/bus/autopilot`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/autopilot of renterd", body)
     }

@@ -62,7 +62,7 @@ pub struct Spending {
     pub fund_account: Hastings,
     /// Deletions of data.
     pub deletions: Hastings,
-    /// Requests for lists of what a host stores.
+    /// Requests for lists of the sectors that a host stores.
     pub sector_roots: Hastings,
 }
 
@@ -122,7 +122,7 @@ const REQUEST: &str = "GET /api/bus/contracts of renterd";
 /// each renewal.
 ///
 /// # Errors
-/// Returns an error if the body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn contracts(body: &[u8]) -> Result<Vec<Contract>, ParseError> {
     json::parse_list(REQUEST, body)
 }

@@ -45,7 +45,7 @@ pub struct WalletMetric {
 /// Parses the body of `GET /api/bus/metric/contract`.
 ///
 /// # Errors
-/// Returns an error if the body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn contract_metrics(body: &[u8]) -> Result<Vec<ContractMetric>, ParseError> {
     json::parse_list("GET /api/bus/metric/contract of renterd", body)
 }
@@ -53,7 +53,7 @@ pub fn contract_metrics(body: &[u8]) -> Result<Vec<ContractMetric>, ParseError> 
 /// Parses the body of `GET /api/bus/metric/wallet`.
 ///
 /// # Errors
-/// Returns an error if the body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn wallet_metrics(body: &[u8]) -> Result<Vec<WalletMetric>, ParseError> {
     json::parse_list("GET /api/bus/metric/wallet of renterd", body)
 }

@@ -39,7 +39,7 @@ impl Consensus {
     /// Parses the body of `GET /api/bus/consensus/state`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/consensus/state of renterd", body)
     }
@@ -62,7 +62,7 @@ impl Wallet {
     /// Parses the body of `GET /api/bus/wallet`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/wallet of renterd", body)
     }
@@ -102,7 +102,7 @@ impl UploadSettings {
     /// Parses the body of `GET /api/bus/settings/upload`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/settings/upload of renterd", body)
     }

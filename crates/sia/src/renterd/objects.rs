@@ -37,7 +37,7 @@ impl ObjectStats {
     /// Parses the body of `GET /api/bus/stats/objects`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/stats/objects of renterd", body)
     }
@@ -80,7 +80,7 @@ impl ObjectPage {
     /// Parses the body of `GET /api/bus/objects/PREFIX`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/objects of renterd", body)
     }
@@ -96,7 +96,7 @@ pub struct Bucket {
 /// Parses the body of `GET /api/bus/buckets`. A new renterd has no buckets.
 ///
 /// # Errors
-/// Returns an error if the body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn buckets(body: &[u8]) -> Result<Vec<Bucket>, ParseError> {
     json::parse_list("GET /api/bus/buckets of renterd", body)
 }

@@ -20,7 +20,7 @@ impl CreatedUpload {
     /// Parses the body of `POST /api/bus/multipart/create`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/create of renterd", body)
     }
@@ -38,7 +38,7 @@ impl CompletedUpload {
     /// Parses the body of `POST /api/bus/multipart/complete`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/complete of renterd", body)
     }
@@ -74,7 +74,7 @@ impl Parts {
     /// Parses the body of `POST /api/bus/multipart/listparts`. For an unknown upload, the list is empty.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/listparts of renterd", body)
     }
@@ -115,7 +115,7 @@ impl OpenUploads {
     /// Parses the body of `POST /api/bus/multipart/listuploads`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/listuploads of renterd", body)
     }

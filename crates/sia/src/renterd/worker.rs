@@ -23,7 +23,7 @@ impl UploadStats {
     /// Parses the body of `GET /api/worker/stats/uploads`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/worker/stats/uploads of renterd", body)
     }
@@ -53,7 +53,7 @@ impl Memory {
     /// Parses the body of `GET /api/worker/memory`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/worker/memory of renterd", body)
     }

@@ -71,7 +71,7 @@ impl Contracts {
     /// Parses the body of `GET /renter/contracts`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let Wire { contracts, active, inactive, expired } = json::parse(REQUEST, body)?;
         let (inactive, expired) = (inactive.unwrap_or_default(), expired.unwrap_or_default());

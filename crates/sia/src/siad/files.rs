@@ -63,7 +63,7 @@ impl Files {
     /// Parses the body of `GET /renter/files`. siad lists files in no particular order.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document, or has more than [`FILES_MAX`] files.
+    /// Returns an error if the body is not valid, or has more than [`FILES_MAX`] files.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let mut files = Vec::new();
         for_each(body, &mut |file| files.push(file.into_owned()))?;
@@ -95,7 +95,7 @@ impl FileTotals {
     /// Adds up the files in the body of `GET /renter/files`, without keeping them.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document, or has more than [`FILES_MAX`] files.
+    /// Returns an error if the body is not valid, or has more than [`FILES_MAX`] files.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let mut totals = Self::default();
         for_each(body, &mut |file| totals.add(&file))?;

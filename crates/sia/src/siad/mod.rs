@@ -31,7 +31,7 @@ impl Consensus {
     /// Parses the body of `GET /consensus`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /consensus of siad", body)
     }
@@ -59,7 +59,7 @@ impl Wallet {
     /// Parses the body of `GET /wallet`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /wallet of siad", body)
     }

@@ -75,7 +75,7 @@ impl Prices {
     /// Parses the body of `GET /renter/prices`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /renter/prices of siad", body)
     }
@@ -85,7 +85,7 @@ impl Renter {
     /// Parses the body of `GET /renter`.
     ///
     /// # Errors
-    /// Returns an error if the body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         const REQUEST: &str = "GET /renter of siad";
         let wire: Wire = json::parse(REQUEST, body)?;

@@ -28,7 +28,7 @@ pub enum ChunkRefusal {
     /// The signature of a chunk or trailer is wrong.
     #[error("the signature of a chunk does not match")]
     Mismatch,
-    /// The trailer is not valid, or not the one that `x-amz-trailer` announced.
+    /// The trailer is not valid, or differs from the announcement in `x-amz-trailer`.
     #[error("the trailer is not the announced one")]
     BadTrailer,
     /// The checksum in the trailer does not match the data.

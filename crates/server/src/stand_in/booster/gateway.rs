@@ -69,8 +69,7 @@ pub(super) struct IpfsGateway<'a> {
 struct GatewayRequest<'a> {
     cid: Cid,
     format: Format,
-    /// Nodes from the root to the end of the path. If the path does not resolve, the last node is the last one that it
-    /// reaches.
+    /// Nodes from the root to the end of the path. If the path does not resolve, they end at the last node that exists.
     nodes: Vec<Node>,
     /// `true` if the whole path resolves.
     found: bool,
@@ -302,8 +301,7 @@ fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Res
     }
 }
 
-/// Returns the preferred format of an `Accept` header, which is the one with the highest weight. Of equal ones, it is
-/// the first.
+/// Returns the format with the highest weight in an `Accept` header. If several have this weight, returns the first.
 fn accepted(list: &[u8]) -> Option<Format> {
     let mut best: Option<(f64, Format)> = None;
     for (media, parameters) in elements(list) {
