@@ -65,7 +65,7 @@ impl Dataset {
     /// Creates a dataset with as many objects as needed for `total` bytes.
     ///
     /// # Errors
-    /// Fails if all objects are empty, or if there would be too many to add up (10⁹ of varying sizes).
+    /// Fails if all objects are empty. Also fails if sizes vary and more than 10⁹ objects would have to be added up.
     pub fn of_total(
         total: ByteSize,
         remainder: Remainder,

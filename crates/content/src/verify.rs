@@ -15,7 +15,7 @@ pub struct Verifier<'c> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Returns a verifier of received bytes from `offset` on.
+    /// Returns a verifier of received bytes, starting at `offset`.
     #[must_use]
     pub fn verifier(self, offset: u64) -> Verifier<'c> {
         Verifier::new(self, offset)

@@ -90,8 +90,8 @@ impl Exact {
         format!("{sign}{whole}{point}{fraction}")
     }
 
-    /// Formats the number with `decimals` decimals. A small number gets as many more as it needs to show `digits`
-    /// significant digits, so 0.0042 does not become 0.00.
+    /// Formats the number with `decimals` decimals. A small number gets more decimals, until it shows `digits`
+    /// significant digits. So 0.0042 does not become 0.00.
     #[must_use]
     pub fn to_decimal_or_digits(&self, decimals: u32, digits: u32) -> String {
         if self.is_zero() || self.abs() >= Self::from(1_u64).shifted_right(decimals) {

@@ -54,8 +54,8 @@ impl Outlay {
     /// contract`
     ///
     /// Fees and money that disappeared count as cost; uploads do not. The study's formula starts from the *initial
-    /// wallet*. In its best case, however, money was left in the wallet at the end, and the study's numbers exclude
-    /// this money. This function does the same.
+    /// wallet*. In the study's best case, however, money was left in the wallet at the end, and the published numbers
+    /// exclude it. This function does the same.
     ///
     /// # Errors
     /// Returns an error if the amounts are in different currencies, or if `rate` is for other currencies.

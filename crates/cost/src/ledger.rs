@@ -125,7 +125,7 @@ impl Ledger {
     }
 }
 
-/// Returns a sum of a Sia report, under the name of its column in tables of samples.
+/// Returns a sum from a Sia report. Its name is the name of its column in tables of samples.
 fn spent(name: &str, component: Component, hastings: sia::Hastings) -> (String, Spent) {
     (name.to_owned(), Spent { component, amount: Money::from(hastings).amount })
 }
@@ -161,7 +161,8 @@ impl Ledger {
     pub fn of_renterd(sample: &sia::renterd::Sample) -> Option<Self> {
         let (wallet, contracts) = (sample.wallet?, sample.contracts?);
         let hastings = |amount| Money::from(amount).amount;
-        // The spendable balance excludes the inputs of unconfirmed payments, and `unconfirmed` is their change.
+        // The spendable balance excludes the inputs of unconfirmed payments. The change of these payments is in
+        // `unconfirmed`.
         let wallet = &(&hastings(wallet.spendable) + &hastings(wallet.unconfirmed)) + &hastings(wallet.immature);
         let spending = contracts.spending;
         let spent = [

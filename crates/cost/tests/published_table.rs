@@ -118,7 +118,7 @@ fn decimals(text: &str) -> u32 {
     text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as u32)
 }
 
-/// Returns a printed number, or the lowest (-1) or highest (1) number that prints the same.
+/// Returns a printed number (0), or the lowest (-1) or highest (1) number that prints the same.
 fn rounded(text: &str, direction: i8) -> Exact {
     let half = Exact::from(5_u64).shifted_right(decimals(text) + 1);
     match direction {

@@ -37,7 +37,7 @@ impl Trailing {
     }
 
     /// Returns the increase of the total within the window, and the exact time of that increase. This time is at least
-    /// the length of the window. It exceeds it by at most one step and the time between two calls of [`Self::note`].
+    /// the length of the window. The excess is at most one step plus the time between two calls of [`Self::note`].
     /// Returns `None` until a whole window has passed.
     #[must_use]
     pub fn added(&self) -> Option<(u64, Duration)> {

@@ -44,7 +44,7 @@ impl Hastings {
     /// The amount 0.
     pub const ZERO: Self = Self(0);
 
-    /// Creates an amount; `None` if it is larger than any that can occur.
+    /// Creates an amount; `None` if it is too large for an amount of Sia.
     #[must_use]
     pub fn new(hastings: u128) -> Option<Self> {
         (hastings <= MAX).then_some(Self(hastings))

@@ -1,4 +1,5 @@
-//! Comparisons of bills: an estimate with the actual costs, and one usage priced by several sheets.
+//! Comparisons of bills: the estimate with the actual costs of a run, and the costs of one usage by several price
+//! sheets.
 
 use serde::Serialize;
 

@@ -77,7 +77,7 @@ pub struct Bill {
 pub struct Total {
     /// The sum of all components with a price.
     pub money: Money,
-    /// The components that the sum lacks because their price is unknown.
+    /// The components that are not included, because their price is unknown.
     pub without: Vec<Component>,
 }
 
@@ -109,7 +109,7 @@ impl Bill {
         }
     }
 
-    /// Returns the sum of all charges, and the components that it lacks.
+    /// Returns the sum of all known charges, and the components whose price is unknown.
     #[must_use]
     pub fn total(&self) -> Total {
         let mut total = Total { money: Money::zero(self.currency), without: Vec::new() };

@@ -22,7 +22,7 @@ pub enum CurrencyError {
     /// The text is not a currency code.
     #[error("expected the code of a currency in 2 to {LETTERS_MAX} capital letters")]
     NotACode,
-    /// The text is another unit of Sia. Nobody states prices in these units, and they are easily confused with
+    /// The text is another unit of Sia. Prices are never stated in these units, and the units are easily confused with
     /// siacoins.
     #[error("expected SC for siacoins, because amounts in hastings or in multiples of siacoins are easily misread")]
     UnitOfSia,

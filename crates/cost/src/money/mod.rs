@@ -16,7 +16,7 @@ pub use rate::{NoRate, Rate, RateError, Rates};
 
 use crate::exact::{Exact, NumberError};
 
-/// Number of decimals of an amount in siacoins that is exact to one hasting.
+/// The exponent in the ratio of the units: a siacoin is 10^24 hastings.
 const HASTINGS_EXPONENT: u32 = 24;
 /// Number of decimals of a printed amount.
 const PRINTED_DECIMALS: u32 = 2;

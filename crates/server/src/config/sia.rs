@@ -106,7 +106,7 @@ pub struct Renterd {
     pub min_shards: NonZeroU64,
     /// Number of all shards of a slab.
     pub total_shards: NonZeroU64,
-    /// Whether the last, incomplete slabs of objects are packed together.
+    /// Whether incomplete slabs of several objects are packed into one slab.
     pub packing: bool,
     /// The money in the wallet, in hastings.
     pub wallet_hastings: u128,

@@ -38,7 +38,7 @@ impl Pattern {
         (at, KEPT - at)
     }
 
-    /// Appends `length` bytes of the content from `offset` on to `out`.
+    /// Appends `length` bytes of the content, starting at `offset`, to `out`.
     pub(crate) fn append(&self, mut offset: u64, mut length: usize, out: &mut Vec<u8>) {
         while length > 0 {
             let (at, available) = Self::locate(offset);

@@ -28,7 +28,7 @@ pub(crate) struct FaultInjector {
     /// The number of stored objects so far, for the loss of every n-th object.
     stored: AtomicU64,
     in_service: AtomicU64,
-    /// The number of requests that arrived when the capacity was exceeded.
+    /// The number of requests that arrived while the capacity was exceeded.
     above: AtomicU64,
     counts: Counts,
 }

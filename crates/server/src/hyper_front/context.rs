@@ -68,7 +68,7 @@ impl ConnectionContext {
         RequestGuard(self)
     }
 
-    /// Makes the connection accept no more requests, and close after the responses to the requests in service.
+    /// Stops accepting requests. The connection closes after the responses to the requests in service.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.close_requested.notify_one();

@@ -32,7 +32,7 @@ const LISTENERS: u64 = 1 << 63;
 const UPSTREAM: u64 = 1 << 62;
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-/// The timer's time if no connection waits for a time.
+/// The timer's duration when there is nothing to wait for.
 const FAR: Duration = Duration::from_secs(3600);
 
 /// The readiness of a connection's socket that the thread watches for.

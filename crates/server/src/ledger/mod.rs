@@ -11,8 +11,8 @@
 //! * *bytes sent* when the kernel accepts them. Body bytes are content. All others are head bytes, including `100
 //!   Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
 //!   response may never have reached the client, so the client may have received fewer;
-//! * a *fault* when the server decides to inject an error or to lose an object. A fault of a body counts when its
-//!   response ends, if the body broke off or its wrong byte was passed on.
+//! * a *fault* when the server decides to inject an error or to lose an object. A fault of a body counts at the end of
+//!   the response, if the body broke off or the wrong byte was passed on.
 //!
 //! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. It does not count head
 //! bytes. Content bytes count when hyper accepts them. A request that breaks off before it has a response counts as

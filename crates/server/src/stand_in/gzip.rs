@@ -76,7 +76,7 @@ impl Source for Gzip {
             let some = !ready.is_empty();
             out.append(ready);
             self.encoder = Some(encoder);
-            // The ten bytes of the gzip header alone are not worth a piece.
+            // Return only if there is output besides the gzip header of ten bytes.
             if some && (out.len() > 10 || taken >= COMPRESSED_MAX) {
                 return Ok(Produced::Piece);
             }

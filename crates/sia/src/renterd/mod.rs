@@ -77,7 +77,7 @@ pub struct UploadSettings {
     pub redundancy: Redundancy,
 }
 
-/// Packing: renterd keeps the last, incomplete slab of objects on its disk until several fill a slab together.
+/// Packing: renterd keeps incomplete slabs of objects on its disk until several of them fill one slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Packing {
     /// Whether packing is on.

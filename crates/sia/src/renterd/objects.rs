@@ -27,8 +27,8 @@ pub struct ObjectStats {
     /// Bytes of the slabs on hosts, with redundancy (absolute bytes). Data that waits for packing is not included.
     #[serde(rename = "totalSectorsSize")]
     pub sectors_bytes: u64,
-    /// The size of active contracts. It includes data of deleted objects that has not been pruned, so it does not
-    /// measure what the objects need.
+    /// The size of active contracts. It includes data of deleted objects that has not been pruned, so it can be larger
+    /// than the size of the objects.
     #[serde(rename = "totalUploadedSize")]
     pub contracts_bytes: u64,
 }

@@ -1,4 +1,5 @@
-//! siad's division of files into chunks, and of each chunk into pieces of one sector, each on a different host.
+//! The layout of files in siad. A file consists of chunks. A chunk consists of pieces of one sector, each on a
+//! different host.
 
 use std::num::NonZeroU64;
 

@@ -24,7 +24,8 @@ pub struct FileInfo<'a> {
     /// Whether the file can be downloaded, which means that each of its chunks has enough pieces.
     #[serde(default)]
     pub available: bool,
-    /// Number of pieces per data piece, of the least redundant chunk; -1 for an empty file.
+    /// Redundancy of the least redundant chunk, which is its stored pieces divided by its data pieces; -1 for an empty
+    /// file.
     #[serde(default)]
     pub redundancy: f64,
     /// Bytes that hosts store for the file, with padding and redundancy.
@@ -102,7 +103,8 @@ impl FileTotals {
         Ok(totals)
     }
 
-    /// Adds a file. The study's collector added files, and computed each sum, in the same order.
+    /// Adds a file. The order of floating-point operations is the same as in the study's collector, so the rounding is
+    /// the same too.
     pub fn add(&mut self, file: &FileInfo<'_>) {
         self.count += 1;
         self.file_bytes += file.bytes as f64 * (file.progress_percent / 100.0);

@@ -84,7 +84,7 @@ struct Blocks {
 struct Current {
     cid: Cid,
     hasher: BlockHasher,
-    /// The bytes of the block, if blocks with its codec can have links.
+    /// The bytes of the block; `None` if blocks with this codec have no links.
     data: Option<Vec<u8>>,
 }
 

@@ -178,7 +178,7 @@ impl Tree {
     }
 }
 
-/// Returns the character of a reference, which is one of the five predefined by XML, or a number.
+/// Returns the character of a reference. Supports the five references that XML predefines, and numeric references.
 fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
         return Ok(character);

@@ -26,7 +26,7 @@ pub enum SignError {
     /// The request already has a header that signing adds.
     #[error("signing adds Authorization, X-Amz-Date, X-Amz-Content-Sha256 and X-Amz-Security-Token: leave them out")]
     Reserved,
-    /// The validity is not from 1 s to [`MAX_EXPIRY_SECONDS`].
+    /// The validity is shorter than 1 s or longer than [`MAX_EXPIRY_SECONDS`].
     #[error("the validity of a presigned request must be 1 s to 7 days")]
     BadExpiry,
 }

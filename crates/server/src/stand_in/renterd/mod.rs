@@ -2,7 +2,7 @@
 //! wallet and settings.
 //!
 //! Objects stay in memory. Slabs, contracts and money are counted as if each object had been cut into slabs of 4 MiB
-//! shards, with the last, incomplete slabs of objects packed together.
+//! shards. Incomplete slabs of several objects are packed into one slab.
 
 mod bus;
 mod documents;

@@ -61,7 +61,7 @@ pub(super) struct Renter {
     shards_paid: u64,
     /// Shards of slabs that existing objects use.
     shards_used: u64,
-    /// Bytes of incomplete slabs, which wait until they fill a slab.
+    /// Bytes of incomplete slabs, which wait to be packed into full slabs.
     waiting_bytes: BTreeMap<Redundancy, u64>,
     downloaded_bytes: u64,
     /// IDs of uploads whose parts need no offset, because the client disabled encryption.

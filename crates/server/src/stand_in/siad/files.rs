@@ -62,7 +62,7 @@ impl File {
         (100.0 * (self.uploaded_bytes() as f64 / (self.pieces_needed() * SECTOR_BYTES) as f64)).min(100.0)
     }
 
-    /// Returns the number of pieces of the chunk with the fewest pieces.
+    /// Returns the minimum number of pieces of any chunk.
     fn pieces_of_least(&self) -> u64 {
         self.pieces / self.chunks()
     }
