@@ -12,7 +12,7 @@ pub enum Stored {
     Found {
         /// Size in bytes, if reported.
         size: Option<u64>,
-        /// Whether the checksum matches; `None` if the target reports no checksum that can be compared.
+        /// `true` if the checksum matches; `None` if the target reports no comparable checksum.
         checksum: Option<bool>,
     },
 }

@@ -14,7 +14,7 @@ pub struct Reached {
     pub files: u64,
     /// Bytes of the acknowledged files.
     pub file_bytes: u64,
-    /// Whether anything was sent to the target or received from it since the last call.
+    /// `true` if anything was sent to the target or received from it since the last call.
     pub in_touch: bool,
 }
 

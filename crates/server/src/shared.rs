@@ -81,8 +81,8 @@ impl Shared {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// If a stall has begun, blocks the thread until it ends. Returns the time afterwards, or `None` if there is no
-    /// stall or its beginning is not known yet.
+    /// Blocks the thread until the end of the stall, if one has begun. Returns the time afterwards, or `None` if there
+    /// is no stall or its beginning is not known yet.
     pub(crate) fn sleep_through_stall(&self) -> Option<Duration> {
         let (begin, end) = self.faults.stall()?;
         let mut now = sys::clock::monotonic();

@@ -16,13 +16,14 @@ pub struct Faults {
     pub close_after: Option<NonZeroU64>,
     /// A limit above which the server slows down.
     pub capacity: Option<Capacity>,
-    /// If this is n, every n-th request to the server gets 500 (S3: 503 `SlowDown`) and is not carried out.
+    /// The n in "every n-th request to the server gets 500". On S3, it gets 503 `SlowDown`. The server does not carry
+    /// out this request.
     pub error_every: Option<NonZeroU64>,
     /// The bodies that break off, and the offset at which they break off.
     pub truncate: Option<Truncate>,
     /// The bodies that get one wrong byte, and its offset.
     pub flip: Option<Flip>,
-    /// S3 only. If this is n, the server acknowledges every n-th stored object but then loses it.
+    /// The n in "every n-th stored object is acknowledged but then lost". S3 only.
     pub lose_every: Option<NonZeroU64>,
 }
 

@@ -21,7 +21,7 @@ pub struct Siad {
     pub bandwidth: NonZeroU64,
     /// Time after the start at which the daemon is synced.
     pub sync_after: Duration,
-    /// Whether the wallet is locked when the daemon starts.
+    /// `true` if the wallet is locked when the daemon starts.
     pub locked: bool,
     /// The money in the wallet, in hastings.
     pub wallet_hastings: u128,
@@ -106,7 +106,7 @@ pub struct Renterd {
     pub min_shards: NonZeroU64,
     /// Number of all shards of a slab.
     pub total_shards: NonZeroU64,
-    /// Whether incomplete slabs of several objects are packed into one slab.
+    /// `true` to pack incomplete slabs of several objects into one slab.
     pub packing: bool,
     /// The money in the wallet, in hastings.
     pub wallet_hastings: u128,

@@ -235,7 +235,7 @@ impl ResponseSender {
         Ok(true)
     }
 
-    /// If all content before the intended break was sent, breaks off and returns the next step.
+    /// Breaks off if all content before the intended break was sent. Returns the next step.
     fn break_off(&mut self) -> Option<SendProgress> {
         if self.left_before_cut()? > 0 {
             return None;

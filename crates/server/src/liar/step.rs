@@ -67,7 +67,7 @@ pub(super) struct Repeat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// When the client closes, or after 256 MiB.
+    /// The client closes the connection, or 256 MiB were sent.
     Closed,
 }
 

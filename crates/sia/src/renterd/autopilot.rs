@@ -8,7 +8,7 @@ use crate::json;
 /// `GET /api/bus/autopilot`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Autopilot {
-    /// Whether the autopilot forms contracts.
+    /// `true` if the autopilot forms contracts.
     pub enabled: bool,
     /// The contracts that the autopilot tries to have.
     pub contracts: ContractSettings,
@@ -33,7 +33,7 @@ pub struct ContractSettings {
     /// Expected stored bytes.
     #[serde(rename = "storage")]
     pub storage_bytes: u64,
-    /// Whether the data of deleted objects is pruned from contracts.
+    /// `true` if the data of deleted objects is pruned from contracts.
     pub prune: bool,
 }
 

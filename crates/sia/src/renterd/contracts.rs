@@ -17,7 +17,7 @@ pub struct Contract {
     pub size_bytes: u64,
     /// The state on the chain: `pending`, `active`, `complete`, `failed` and others.
     pub state: String,
-    /// Whether the autopilot uses the contract.
+    /// Use of the contract by the autopilot.
     pub usability: Usability,
     /// The host's fee for forming the contract.
     pub contract_price: Hastings,
@@ -30,7 +30,7 @@ pub struct Contract {
     pub archival_reason: Option<String>,
 }
 
-/// Whether the autopilot uses a contract.
+/// Use of a contract by the autopilot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Usability {

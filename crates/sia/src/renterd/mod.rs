@@ -28,7 +28,7 @@ use crate::json;
 /// `GET /api/bus/consensus/state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Consensus {
-    /// Whether the daemon has the whole blockchain. Until then, uploads get status 503.
+    /// `true` if the daemon has the whole blockchain. Until then, uploads get status 503.
     pub synced: bool,
     /// The height of the last block that the daemon has.
     #[serde(rename = "blockHeight")]
@@ -71,7 +71,7 @@ impl Wallet {
 /// `GET /api/bus/settings/upload`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct UploadSettings {
-    /// Whether small objects share slabs, and the limit of the buffer for this.
+    /// Settings for packing several objects into one slab.
     pub packing: Packing,
     /// The shards of each slab.
     pub redundancy: Redundancy,
@@ -80,7 +80,7 @@ pub struct UploadSettings {
 /// Packing: renterd keeps incomplete slabs of objects on its disk until several of them fill one slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Packing {
-    /// Whether packing is on.
+    /// `true` if packing is on.
     pub enabled: bool,
     /// The maximum bytes in the buffer. Uploads block when it is full.
     #[serde(rename = "slabBufferMaxSizeSoft")]

@@ -47,7 +47,7 @@ impl ObjectStats {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectPage {
-    /// Whether there are more objects.
+    /// `true` if there are more objects.
     pub has_more: bool,
     /// The `marker` parameter for the next page.
     pub next_marker: String,

@@ -48,7 +48,7 @@ impl CompletedUpload {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parts {
-    /// Whether there are more parts.
+    /// `true` if there are more parts.
     pub has_more: bool,
     /// The `partNumberMarker` parameter for the next page.
     pub next_marker: u64,
@@ -84,7 +84,7 @@ impl Parts {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenUploads {
-    /// Whether there are more uploads.
+    /// `true` if there are more uploads.
     pub has_more: bool,
     /// The `keyMarker` parameter for the next page.
     pub next_marker: String,

@@ -21,7 +21,7 @@ pub struct FileInfo<'a> {
     /// The file's size in bytes.
     #[serde(rename = "filesize")]
     pub bytes: u64,
-    /// Whether the file can be downloaded, which means that each of its chunks has enough pieces.
+    /// `true` if the file can be downloaded because each of its chunks has enough pieces.
     #[serde(default)]
     pub available: bool,
     /// Redundancy of the least redundant chunk, which is its stored pieces divided by its data pieces; -1 for an empty

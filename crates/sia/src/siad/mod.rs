@@ -21,7 +21,7 @@ use crate::json;
 /// `GET /consensus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Consensus {
-    /// Whether the daemon has the whole blockchain.
+    /// `true` if the daemon has the whole blockchain.
     pub synced: bool,
     /// The height of the last block that the daemon has.
     pub height: u64,
@@ -40,9 +40,9 @@ impl Consensus {
 /// `GET /wallet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Wallet {
-    /// Whether the wallet was created.
+    /// `true` if the wallet was created.
     pub encrypted: bool,
-    /// Whether the wallet is unlocked, so that it can pay.
+    /// `true` if the wallet is unlocked and can pay.
     pub unlocked: bool,
     /// The balance in confirmed blocks.
     #[serde(rename = "confirmedsiacoinbalance")]

@@ -11,7 +11,7 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// If a request body has more than this left, the kernel discards it without copying it to this process.
+/// Minimum size of the rest of a request body that the kernel discards without copying it to this process.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that the kernel discards in one call.
 const DISCARD_MAX: u64 = 1 << 30;
