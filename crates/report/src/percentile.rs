@@ -119,8 +119,8 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// Explanation of ranges, shown below a table.
-pub(crate) const ABOUT_RANGES: &str = "a … b: the target's percentile lies in between; b includes delays of this client, which was stalled, sent \
-     requests late or read responses late; ≤ b: too few operations were free of them to tell more";
+pub(crate) const ABOUT_RANGES: &str = "a … b: the range that contains the target's percentile; b includes delays of this client (stalls, late \
+     requests, late reads); ≤ b: too few operations without such delays for a lower end";
 
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]

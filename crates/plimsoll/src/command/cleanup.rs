@@ -40,7 +40,7 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the \
+const AFTER: &str = "Deletes the objects of the dataset that was prepared there, the objects that `mix` wrote, and the \
     dataset's description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every \
     flag.";
 

@@ -41,8 +41,8 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores differences between the machines
-/// of the runs.
+/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores differences in the environment,
+/// such as hosts, servers and seeds.
 #[must_use]
 pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let (a, b) = (&a.begin, &b.begin);

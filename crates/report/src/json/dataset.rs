@@ -19,7 +19,7 @@ pub struct JsonPrepared {
     /// Number of objects that were written: all, or 0 if the target already had the same dataset. With `--repair`, those
     /// that were missing or damaged.
     pub written: u64,
-    /// Number of objects that were missing or damaged and were written again; null if nobody asked for a repair.
+    /// Number of objects that were missing or damaged and were written again; null without `--repair`.
     pub repaired: Option<u64>,
     /// Duration of reading and writing, in seconds.
     pub seconds: f64,

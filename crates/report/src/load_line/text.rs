@@ -11,7 +11,7 @@ use measure::objective::{Metric, Timed};
 use measure::{Enumerated, Objective};
 
 /// Note below the table if the outcome of a level is not certain.
-pub(crate) const ESTIMATED: &str = "≈ not decided at the confidence asked for; judged on the data so far\n";
+pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
 /// Returns the report for people.
 #[must_use]

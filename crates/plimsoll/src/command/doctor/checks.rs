@@ -111,7 +111,7 @@ fn buffer(subject: &'static str, name: &str) -> Finding {
         most >= BUFFER_WANTED,
         subject,
         format!("up to {}: {gigabits:.2} Gbit/s per connection at a round-trip time of 40 ms", ByteSize(most).human()),
-        format!("sysctl -w net.ipv4.{name}='4096 131072 {}' (only long paths need it)", 4 * BUFFER_WANTED),
+        format!("sysctl -w net.ipv4.{name}='4096 131072 {}' (needed only over long distances)", 4 * BUFFER_WANTED),
     )
 }
 
@@ -220,7 +220,7 @@ fn quota() -> Finding {
             cores >= sys::limits::available_cores() as f64,
             "CPU quota",
             format!("{cores:.2} cores, set by the control group (cpu.max or cpu.cfs_quota_us)"),
-            "remove the container's CPU limit, or lower the load: a client at its quota is late",
+            "remove the container's CPU limit, or lower the load: a client at its quota starts operations late",
         ),
     }
 }

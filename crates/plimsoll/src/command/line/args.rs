@@ -126,8 +126,7 @@ pub struct SearchArgs {
     /// Pause between two levels.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     pub rest: Duration,
-    /// Maximum wait after a failed level for the target to become as fast as before; longer if its backlog takes
-    /// longer.
+    /// Maximum wait after a failed level until the target is as fast as before. A long backlog extends it.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     pub recovery: Duration,
 }
@@ -140,7 +139,7 @@ pub enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until its backlog is known to be steady or to grow. A \
+const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until it is certain whether its backlog grows. A \
     level must meet every --objective, and counts as failed after it fails twice in a row. `plimsoll report DIR` \
     shows a search again. --help-all prints every flag.";
 

@@ -73,7 +73,7 @@ impl Levels {
         let longer = match self.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
-                "; near the line a level takes up to {}, until its backlog is known to be steady or to grow",
+                "; near the line a level takes up to {}, until it is certain whether its backlog grows",
                 format_span(self.args.level_max.max(self.level_time))
             ),
         };

@@ -39,7 +39,7 @@ pub struct Args {
 
 const AFTER: &str = "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner. DIR \
     gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and \
-    failures.txt if an owner was not found (exit code 1; 4 if none was).";
+    failures.txt if an owner was not found (exit code 1, or 4 if none was found).";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {

@@ -38,7 +38,7 @@ pub struct Args {
     /// Create the bucket first, unless it exists.
     #[arg(long)]
     pub make_bucket: bool,
-    /// Read back every object of a dataset that is already there, and write again those that are missing or damaged.
+    /// Read an existing dataset back, and write missing and damaged objects again.
     #[arg(long)]
     pub repair: bool,
     /// The flags that all commands that make load share.
