@@ -148,7 +148,8 @@ impl FromStr for Exact {
 }
 
 impl fmt::Display for Exact {
-    /// Formats the exact value as a decimal number if it is finite, otherwise as a fraction such as `1/3`.
+    /// Formats the exact value as a decimal number if it has a limited number of decimals, otherwise as a fraction such
+    /// as `1/3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.decimal_places() {
             Some(places) => f.write_str(&self.to_decimal(places)),
@@ -158,7 +159,7 @@ impl fmt::Display for Exact {
 }
 
 impl Exact {
-    /// Returns the number of decimals of the exact value; `None` if it is infinite or very large.
+    /// Returns the number of decimals of the exact value; `None` if it is unlimited or very large.
     fn decimal_places(&self) -> Option<u32> {
         let mut power = BigInt::from(1);
         for places in 0..=DECIMAL_DIGITS_MAX as u32 {

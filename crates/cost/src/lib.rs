@@ -6,7 +6,7 @@
 //!   providers;
 //! * [`ledger`]: a system's reports of its own spending, and the rules that such reports must satisfy;
 //! * [`Cap`]: a limit on spending;
-//! * [`formulas`] and [`study_table`]: the numbers that the Sia study published, for any run.
+//! * [`formulas`] and [`study_table`]: the results that the Sia study published, computed for any run.
 //!
 //! All numbers are exact fractions ([`Exact`]) until they are printed. The crate opens no file and reads no clock.
 

@@ -27,7 +27,7 @@ impl Trailing {
         let step = self.window / STEPS;
         let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
         match self.samples.back_mut() {
-            // Overwrite the last sample until it is one step later than the sample before it.
+            // The last sample is overwritten while it is less than one step later than the sample before it.
             Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
             _ => self.samples.push_back((at, total)),
         }

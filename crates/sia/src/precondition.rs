@@ -62,8 +62,8 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// Returns the first unmet condition for uploads to siad, or `None`. Conditions are in the order in which a user has to
-/// meet them. `need` is the required number of contracts; the study waited for 50.
+/// Returns the first unmet condition for uploads to siad; `None` if all are met. Conditions that a user must meet
+/// earlier come first. `need` is the required number of contracts; the study waited for 50.
 #[must_use]
 pub fn unmet_of_siad(
     consensus: &siad::Consensus,
@@ -90,8 +90,8 @@ pub fn unmet_of_siad(
     }
 }
 
-/// Returns the first unmet condition for uploads to renterd, or `None`. Conditions are in the order in which a user has
-/// to meet them. An upload requires as many good contracts as it has shards.
+/// Returns the first unmet condition for uploads to renterd; `None` if all are met. Conditions that a user must meet
+/// earlier come first. An upload requires as many good contracts as it has shards.
 #[must_use]
 pub fn unmet_of_renterd(
     consensus: &renterd::Consensus,

@@ -149,7 +149,7 @@ fn the_scope_limits_the_required_blocks() {
     assert!(matches!(of(&root, "entity", &[&root, &part]), Err(Fault::Unrelated { .. })));
     assert_eq!(of(&part, "entity", &[&part, &leaves[0], &leaves[1]]), Ok(()));
     assert!(matches!(of(&part, "entity", &[&part, &leaves[0]]), Err(Fault::BlockMissing { .. })));
-    // The shards of a large directory belong to its entity, but its entries do not.
+    // The scope `entity` includes the shards of a large directory, but not its entries.
     let deep = shard(&[("0Bb", &leaves[1])]);
     let large = shard(&[("A1", &deep), ("B2a", &leaves[0])]);
     assert_eq!(of(&large, "entity", &[&large, &deep]), Ok(()));

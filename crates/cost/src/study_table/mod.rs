@@ -178,7 +178,7 @@ impl Row {
     }
 }
 
-/// Returns an input, or its name as the reason if it is unknown.
+/// Returns an input. If it is unknown, the error contains its name.
 fn known<'i, T>(input: Option<&'i T>, name: &'static str) -> Result<&'i T, Missing> {
     input.ok_or(Missing::Input(name))
 }

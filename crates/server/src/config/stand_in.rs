@@ -18,7 +18,8 @@ pub enum StandIn {
     Alluxio(Alluxio),
     /// Filestash, a web file manager, over its blackhole backend.
     Filestash(Filestash),
-    /// siad, the renter of Sia until 2025. Requests name files by their paths, and it uploads them in the background.
+    /// siad, the renter of Sia until 2025. A request contains the path of a file, and siad uploads the file in the
+    /// background.
     Siad(Siad),
 }
 

@@ -1,7 +1,7 @@
 //! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
 //!
-//! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. If such a size shifts the
-//! content, the bytes are therefore wrong, and a check finds the error.
+//! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. An error that shifts the
+//! content by such a size therefore changes the bytes, and a check detects it.
 
 use std::fs::File;
 use std::io;

@@ -21,11 +21,11 @@ pub(crate) struct FaultInjector {
     started: Duration,
     /// Time at which the first request was read, in nanoseconds of the monotonic clock; 0 before that.
     first_request: AtomicU64,
-    /// The number of requests so far, for faults that affect every n-th request.
+    /// The number of requests so far. It selects every n-th request for a fault.
     requests: AtomicU64,
-    /// The number of bodies with content so far, for faults that affect every n-th body.
+    /// The number of bodies with content so far. It selects every n-th body for a fault.
     bodies: AtomicU64,
-    /// The number of stored objects so far, for the loss of every n-th object.
+    /// The number of stored objects so far. It selects every n-th object to lose.
     stored: AtomicU64,
     in_service: AtomicU64,
     /// The number of requests that arrived while the capacity was exceeded.

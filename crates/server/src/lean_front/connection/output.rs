@@ -55,7 +55,7 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The request is already counted, so the response about its invalid body counts as the response to it.
+            // The request is already counted. The response that rejects its body therefore counts as a response to it.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {
             context.counters.requests_malformed.add(1);
