@@ -118,7 +118,7 @@ impl ResponseSender {
         }
     }
 
-    /// Returns the buffer, so that it can be reused, and the content.
+    /// Returns the buffer for reuse, and the content.
     pub(super) fn into_parts(self) -> (Vec<u8>, Content) {
         (self.staged, self.response.content)
     }

@@ -39,7 +39,7 @@ enum Role {
     Path(usize),
     /// The block is part of the requested file or directory.
     Entity,
-    /// The block is below the requested one, and everything below it is requested as well.
+    /// The block is below the requested block, and all blocks below it are requested too.
     Below,
 }
 
