@@ -65,8 +65,8 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during the
-    // call.
+    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during
+    // the call.
     let bytes = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     Ok((bytes, timestamp(&message)))
 }

@@ -89,8 +89,8 @@ impl Process {
     fn is_over(&self, at_most: Duration) -> io::Result<bool> {
         let mut entry = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let timeout = timespec(at_most);
-        // SAFETY: `entry` is one entry that is valid for writing, `timeout` lives during the call, and no signal mask is
-        // given.
+        // SAFETY: `entry` is one entry that is valid for writing, `timeout` lives during the call, and no signal mask
+        // is given.
         let ready = unsafe { libc::ppoll(&raw mut entry, 1, &raw const timeout, std::ptr::null()) };
         match check(ready) {
             Ok(count) => Ok(count > 0),

@@ -135,7 +135,8 @@ mod tests {
         // SAFETY: the call takes nothing and cannot fail.
         let waiting = unsafe { libc::pthread_self() };
         let signaller = std::thread::spawn(move || {
-            // Send signals until one interrupts the wait, because the beginning of the wait is not visible from outside.
+            // Send signals until one interrupts the wait, because the beginning of the wait is not visible from
+            // outside.
             while interrupts().count < before + 1 {
                 // SAFETY: the waiting thread lives at least until it has joined this one.
                 unsafe { libc::pthread_kill(waiting, libc::SIGINT) };

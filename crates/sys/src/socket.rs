@@ -210,12 +210,12 @@ impl AsFd for Socket {
     }
 }
 
-/// Calls `sendto` or `recvfrom` without an address, by the number of the system call. The C library's wrappers are thread
-/// cancellation points, which costs about 1 % of a small request in programs with several threads.
+/// Calls `sendto` or `recvfrom` without an address, by the number of the system call. The C library's wrappers are
+/// thread cancellation points, which costs about 1 % of a small request in programs with several threads.
 ///
 /// # Safety
-/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (for `sendto`) or
-/// write (for `recvfrom`, unless `flags` make the kernel drop the received bytes).
+/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (for `sendto`)
+/// or write (for `recvfrom`, unless `flags` make the kernel drop the received bytes).
 unsafe fn transfer(
     call: libc::c_long,
     socket: &Socket,

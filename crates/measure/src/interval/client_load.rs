@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// Load of the client in an interval. Shares are in 0..=1 unless stated otherwise.
 ///
-/// Merging keeps the larger value of each share, because one saturated thread or network card is enough to limit the run.
+/// Merging keeps the larger value of each share, because one saturated thread or network card is enough to limit the
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Busy time of the busiest run-loop thread, as a share of the interval: its CPU time without busy-waiting, plus the
-    /// time for which it could not hand over its results.
+    /// Busy time of the busiest run-loop thread, as a share of the interval: its CPU time without busy-waiting, plus
+    /// the time for which it could not hand over its results.
     pub busy: f64,
     /// Share of the same thread's polls that found responses waiting after a full round of work.
     pub unread: f64,
@@ -38,8 +39,8 @@ pub struct ClientLoad {
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.
     #[serde(default)]
     pub host_busy: f64,
-    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. Merging adds it
-    /// up.
+    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. Merging adds
+    /// it up.
     pub cpu_nanos: u64,
 }
 

@@ -21,8 +21,8 @@ pub struct ClientImpact {
     /// Share of service time for which responses waited unread, in 0..=1. It is 0 if the wait is too short to matter,
     /// and `None` if the wait was not measured.
     pub service_share: Option<f64>,
-    /// Share of the operations that a client stall delayed, directly or through the queue that the stall left behind, in
-    /// 0..=1. It is 0 unless stalls explain most of the p95.
+    /// Share of the operations that a client stall delayed, directly or through the queue that the stall left behind,
+    /// in 0..=1. It is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
     /// Share of the slots' time by which stalls prolonged operations, in 0..=1.
     pub stalled_share: f64,
@@ -56,7 +56,8 @@ impl ClientImpact {
     }
 }
 
-/// Returns the time that stalls added to the operations that they affected, as a share of the sum of all response times.
+/// Returns the time that stalls added to the operations that they affected, as a share of the sum of all response
+/// times.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);

@@ -82,8 +82,8 @@ impl Growth {
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
         let (first, last) = (groups.first()?, groups.last()?);
-        // If the first response times exceed half of the schedule, few operations can have ended yet, even if the target
-        // keeps up.
+        // If the first response times exceed half of the schedule, few operations can have ended yet, even if the
+        // target keeps up.
         if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
             return None;
         }

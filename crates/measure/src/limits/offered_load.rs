@@ -37,8 +37,8 @@ pub(super) fn overdue(summary: &Summary) -> u64 {
     summary.stats.measured.unfinished.saturating_sub(healthy)
 }
 
-/// Returns the wait after which an unfinished operation is overdue, in nanoseconds. If no operation succeeded, the result
-/// is negative, so that every unfinished operation is overdue.
+/// Returns the wait after which an unfinished operation is overdue, in nanoseconds. If no operation succeeded, the
+/// result is negative, so that every unfinished operation is overdue.
 pub(super) fn overdue_from(summary: &Summary) -> f64 {
     summary.all.response.quantile(0.99).map_or(-1.0, |usual| 2.0 * usual as f64)
 }

@@ -1,7 +1,7 @@
 //! Objectives: bounds on a metric that a run must meet.
 //!
-//! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped operations
-//! count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
+//! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped
+//! operations count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
 
 mod judge;
 mod text;

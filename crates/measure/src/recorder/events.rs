@@ -72,8 +72,8 @@ impl Recorder {
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that the
-    /// response fitted into one segment.
+    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that
+    /// the response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
             self.current.stats.unread_responses.add(sample, service_nanos, exact);

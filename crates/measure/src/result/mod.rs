@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence. PASS
-    /// if there are no runs.
+    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence.
+    /// PASS if there are no runs.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {

@@ -36,7 +36,8 @@ pub struct AttemptSample {
     pub status: Option<u16>,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the response.
+    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the
+    /// response.
     pub overhead_bytes: u64,
     /// Bytes that the kernel accepted for sending.
     pub sent_bytes: u64,

@@ -37,7 +37,8 @@ pub struct OpSample {
     pub sent: Option<Instant>,
     /// Instant at which the kernel accepted the last byte of its request; `None` unless it is an upload.
     pub sent_all: Option<Instant>,
-    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect: 100-continue`.
+    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect:
+    /// 100-continue`.
     pub expect_continue_nanos: Option<u64>,
     /// Instant at which the client read the first byte of the final response.
     pub first_byte: Option<Instant>,

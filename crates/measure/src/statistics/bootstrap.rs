@@ -1,9 +1,10 @@
 //! Confidence intervals for percentiles of one run, computed by resampling blocks of whole intervals.
 //!
-//! Operations within a second depend on each other, and so do neighboring seconds. The circular block bootstrap therefore
-//! draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the sum: H. R.
-//! Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17 (1989),
-//! 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
+//! Operations within a second depend on each other, and so do neighboring seconds. The circular block bootstrap
+//! therefore draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the
+//! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17
+//! (1989), 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data"
+//! (1992).
 //!
 //! A run has at most [`crate::summary::windows::WINDOWS_MAX`] windows, so the computing time does not depend on its
 //! length.

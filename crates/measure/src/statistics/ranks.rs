@@ -103,8 +103,8 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     shift(differences, interval_rank(a.len(), b.len()))
 }
 
-/// Returns the median of `values`. If `rank` is above 0, also returns the interval between the `rank`-th smallest and the
-/// `rank`-th largest value.
+/// Returns the median of `values`. If `rank` is above 0, also returns the interval between the `rank`-th smallest and
+/// the `rank`-th largest value.
 fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     values.sort_by(f64::total_cmp);
     let value = median(values.clone()).filter(|value| !value.is_nan())?;
@@ -165,8 +165,8 @@ pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     shift((0..differences.len()).flat_map(upwards).collect(), paired_rank(differences.len()))
 }
 
-/// Returns the largest k with P(T < k) ≤ α / 2, or 0 if there is none. T is the rank sum for this number of pairs without
-/// ties.
+/// Returns the largest k with P(T < k) ≤ α / 2, or 0 if there is none. T is the rank sum for this number of pairs
+/// without ties.
 fn paired_rank(pairs: usize) -> usize {
     let n = pairs as f64;
     if pairs > EXACT_MAX {
@@ -183,8 +183,8 @@ fn paired_rank(pairs: usize) -> usize {
     within.count()
 }
 
-/// Returns the largest k with P(U < k) ≤ α / 2, or 0 if there is none. U is the Mann-Whitney statistic for sets of these
-/// sizes without ties.
+/// Returns the largest k with P(U < k) ≤ α / 2, or 0 if there is none. U is the Mann-Whitney statistic for sets of
+/// these sizes without ties.
 fn interval_rank(a: usize, b: usize) -> usize {
     let (n, pairs) = (a + b, a * b);
     if n > EXACT_MAX {
@@ -376,7 +376,8 @@ mod tests {
         let (low, high) = shift.interval.unwrap();
         assert!((shift.value + 460.0).abs() < 1e-9, "{shift:?}");
         assert!((low + 786.0).abs() < 1e-9 && (high + 10.0).abs() < 1e-9, "{shift:?}");
-        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by 1.
+        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by
+        // 1.
         for (pairs, critical) in [(6, 0), (8, 3), (10, 8), (20, 52)] {
             assert_eq!(paired_rank(pairs), critical + 1, "{pairs} pairs");
         }

@@ -167,8 +167,8 @@ impl Sequential {
     }
 }
 
-/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for the
-/// two degrees of freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for
+/// the two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;

@@ -155,8 +155,8 @@ pub(super) mod tests {
                 (0..101).map(|_| Dependence::of(&autoregressive(&mut random, 1000, rho), 500).unwrap().block as f64);
             median(blocks.collect()).unwrap()
         };
-        // With the true covariances, the formula gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, and 33 at ρ
-        // = 0.8.
+        // With the true covariances, the formula gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, and 33 at
+        // ρ = 0.8.
         let (none, half, much) = (typical(0.0), typical(0.5), typical(0.8));
         assert!(none == 10.0 && (11.0..19.0).contains(&half) && (25.0..45.0).contains(&much), "{none}, {half}, {much}");
     }

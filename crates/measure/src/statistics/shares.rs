@@ -83,8 +83,8 @@ pub fn difference(base: &[Share], new: &[Share], order: Units) -> Option<Differe
     Some(Difference { change, interval, p })
 }
 
-/// Returns the difference of two pooled shares, divided by its standard error for independent operations. `correction` is
-/// 1 with continuity correction, else 0.
+/// Returns the difference of two pooled shares, divided by its standard error for independent operations. `correction`
+/// is 1 with continuity correction, else 0.
 fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     let middle = (one.ok + two.ok) / (one.of + two.of);
     let weights = 1.0 / one.of + 1.0 / two.of;

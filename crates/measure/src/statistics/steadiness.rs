@@ -29,8 +29,8 @@ pub enum Steadiness {
     Drifting {
         /// Number of points in the initial transient.
         from: usize,
-        /// Change from the end of the transient to the end of the series, relative to the median; negative if the series
-        /// falls.
+        /// Change from the end of the transient to the end of the series, relative to the median; negative if the
+        /// series falls.
         change: f64,
     },
     /// The series does not settle: MSER-5 would leave out half of it.
@@ -82,8 +82,8 @@ fn trend(values: &[f64]) -> f64 {
     if variance > 0.0 { (2.0 * normal::above((score.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Returns the number of rising pairs minus the number of falling pairs, and the variance of this difference if there is
-/// no trend.
+/// Returns the number of rising pairs minus the number of falling pairs, and the variance of this difference if there
+/// is no trend.
 fn kendall(values: &[f64]) -> (f64, f64) {
     let pairs =
         values.iter().enumerate().flat_map(|(at, early)| values[at + 1..].iter().map(move |late| (early, late)));

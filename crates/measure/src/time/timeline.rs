@@ -31,8 +31,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the timeline of a run that starts at `start`, warms up for `warmup`, and is then measured for `window`. If
-    /// `window` is `None`, the run is measured until [`Self::end_window`] is called.
+    /// Returns the timeline of a run that starts at `start`, warms up for `warmup`, and is then measured for `window`.
+    /// If `window` is `None`, the run is measured until [`Self::end_window`] is called.
     #[must_use]
     pub fn new(start: Instant, warmup: Duration, window: Option<Duration>) -> Self {
         let window_start = start + warmup;

@@ -1,7 +1,7 @@
 //! Redaction of a scenario's text before it is saved or shown.
 //!
-//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so that
-//! the text remains a valid scenario with the same cells.
+//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so
+//! that the text remains a valid scenario with the same cells.
 
 use super::yaml::{self, Node, Value};
 

@@ -112,7 +112,8 @@ impl Densities {
         odds
     }
 
-    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for others.
+    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for
+    /// others.
     pub fn quick(&self) -> f64 {
         let (quick, all) =
             self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));

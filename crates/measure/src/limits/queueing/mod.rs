@@ -93,7 +93,8 @@ impl Odds {
         }
     }
 
-    /// Computes the odds from the evidence of a run. `service_times` returns the service times of a class of operations.
+    /// Computes the odds from the evidence of a run. `service_times` returns the service times of a class of
+    /// operations.
     pub fn of(
         evidence: &Evidence,
         load: &Load,

@@ -50,8 +50,8 @@ pub struct Difference {
     /// Amount by which the new value exceeds the base; infinite if most of the new runs have no value because of
     /// failures.
     pub change: f64,
-    /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are too
-    /// few runs or windows.
+    /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are
+    /// too few runs or windows.
     pub interval: Option<(f64, f64)>,
     /// p-value: the probability of a difference at least as large if base and new do not differ. `None` if all values
     /// are equal, because nothing was tested.

@@ -166,8 +166,8 @@ impl Distribution {
         }
     }
 
-    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and `failed`
-    /// operations, which count as +∞.
+    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and
+    /// `failed` operations, which count as +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
         // Sums of saved counts must not overflow, whatever a damaged record contains.
