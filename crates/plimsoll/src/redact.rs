@@ -107,7 +107,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // With percent-encoding, the name may be that of a secret.
+        // With percent-encoding, any name could be the name of a secret.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")

@@ -21,7 +21,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Parses an address into an endpoint. The messages for invalid addresses and flags are those of `get`.
+    /// Parses an address into an endpoint. The error messages are the same as in `get`.
     pub fn endpoint(&self, address: &Address) -> Result<Endpoint, Failure> {
         let headers = address.headers.iter().flat_map(|header| ["-H".to_owned(), header.clone()]);
         let words = std::iter::once("get".to_owned()).chain(self.flags.iter().cloned()).chain(headers);

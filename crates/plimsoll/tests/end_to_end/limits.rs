@@ -154,7 +154,6 @@ fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended 
 
 /// The target takes 100 ms per request, so 300 operations per second need 30 connections. Only 28 descriptors are left
 /// for connections, so the client is the limit.
-/// for them, so the limit is not the target.
 #[test]
 fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     let _cores = all_cores();
@@ -178,7 +177,6 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
 
 /// The target handles one operation at a time, in 10 ms. At 300 operations per second, the backlog fills any number of
 /// slots, as at a target that hangs.
-/// up, however many there are, as they do at a target that hangs.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use store::{Record, RollUpRules, RunWriter, Step, for_each_record};
 
-/// Copies a run and joins its intervals. The rules are those of long runs, but with shorter times.
+/// Copies a run and joins its intervals. The rules are the same as for long runs, but the times are shorter.
 fn roll_up(from: &Path, to: &Path) {
     let step = |age, length| Step { age: Duration::from_secs(age), length: Duration::from_secs(length) };
     let rules = RollUpRules { file: Duration::from_secs(2), steps: [step(1, 2), step(3, 4)] };

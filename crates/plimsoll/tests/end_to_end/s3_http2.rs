@@ -1,4 +1,4 @@
-//! Signed requests over HTTP/2: the client's counts equal those in the ledger of `plimsoll serve --s3`.
+//! Signed requests over HTTP/2: the client's counts equal the ledger of `plimsoll serve --s3`.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, Running, TestDir, shared_cores};

@@ -90,8 +90,8 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile is that
-    /// of a failed operation.
+    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile falls
+    /// on a failed operation.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         match self.source() {
@@ -201,8 +201,8 @@ impl ComparisonMetric {
     }
 }
 
-/// Returns a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile is
-/// that of a failure, even if the run has few operations.
+/// Returns a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile
+/// falls on a failure, even if the run has few operations.
 fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);

@@ -66,8 +66,8 @@ pub enum Sides {
 pub struct Row {
     /// The metric.
     pub metric: ComparisonMetric,
-    /// Median over the base runs that have the metric. It is infinite if it is the time of a failure. For success, it
-    /// is the share over all operations.
+    /// Median over the base runs that have the metric. It is infinite if it falls on a failure. For success, it is the
+    /// share over all operations.
     pub base: Option<f64>,
     /// The same for the new runs.
     pub new: Option<f64>,
@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs, and number of new runs, whose value is the time of a failed operation.
+    /// Number of base runs, and number of new runs, whose value falls on a failed operation.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -114,7 +114,7 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares two sets, neither of which is empty. `margin` is a share, at least 0.
+    /// Compares two sets of runs. Neither may be empty. `margin` is a share, at least 0.
     #[must_use]
     pub fn of(base: &'a [ComparedRun], new: &'a [ComparedRun], sides: Sides, margin: f64) -> Self {
         let scope = match sides {

@@ -119,7 +119,7 @@ fn foreign<const N: usize>(rows: Vec<[String; N]>) -> Vec<[String; N]> {
     rows.into_iter().map(|row| row.map(|text| cell(&text))).collect()
 }
 
-/// Formats a table whose cells are already escaped. The first row holds the titles.
+/// Formats a table whose cells are already escaped. The first row contains the titles.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {

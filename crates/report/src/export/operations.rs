@@ -31,7 +31,7 @@ impl Row {
     }
 }
 
-/// The columns. Those of the log come first, with the same names and units. Computed times follow. Times in
+/// The columns. The columns of the log come first, with the same names and units, and computed times follow. Times in
 /// milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for
 /// operations of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[

@@ -215,7 +215,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
     let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {
         Reason::CountersDisagree(_) => Some(Unusable::CountersDisagree(text)),
-        // The objectives already include this reason.
+        // The outcomes of the objectives already show this reason.
         Reason::ClientDecides(_) => None,
         _ => Some(Unusable::Client(text)),
     });

@@ -115,8 +115,8 @@ fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns a mistake in the combination of settings. Its position is that of the setting that the message names, or
-/// else that of the first setting.
+/// Returns a mistake in the combination of settings. It is reported at the setting that the message names, or else at
+/// the first setting.
 fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
     let named = command.positions.iter().rev().find(|(name, _)| place(name));

@@ -240,7 +240,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns the cluster that the flags describe. Its first port is that of `base`.
+    /// Returns the cluster that the flags describe. Its first port is the port of `base`.
     pub fn cluster(&self, base: Option<&SocketAddr>) -> Result<Option<ClusterConfig>, Failure> {
         let Some(servers) = self.cluster.map(NonZeroUsize::get) else { return Ok(None) };
         if servers > SERVERS_MAX {

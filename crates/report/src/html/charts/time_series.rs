@@ -5,8 +5,8 @@
 //! remains visible. The rate of a column is computed over its whole length. Percentiles of several intervals cannot be
 //! averaged, so a column shows their range.
 //!
-//! Old intervals of a long run are longer than a second. In such a run, all columns have the same length in time, which
-//! is at least that of the longest interval.
+//! Old intervals of a long run are longer than a second. In such a run, all columns have the same length in time, and
+//! are at least as long as the longest interval.
 
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::{count, seconds};
