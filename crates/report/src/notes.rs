@@ -14,9 +14,9 @@ use store::{Point, SavedRun};
 /// Maximum median response time, in nanoseconds, of runs that should have responses in every second: a tenth of a
 /// second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-/// Minimum share of the slots' time spent on failures for a note.
+/// A note is shown if at least this share of the slots' time was spent on failures.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// Minimum number of seconds for which the client was stopped for a note.
+/// A note is shown if the client was stopped for at least this many seconds.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
 /// A series with one value per second. The notes report whether it was steady.

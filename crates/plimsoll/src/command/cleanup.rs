@@ -45,7 +45,7 @@ const AFTER: &str = "Deletes the objects of the dataset that was prepared there,
     flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Number of objects to delete at a time if they cannot be listed.
+/// Number of objects per pass of deletions, if objects cannot be listed.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.

@@ -22,7 +22,7 @@ pub struct RunOptions {
     pub objectives: Vec<Objective>,
     /// `true` if an objective may have too few operations.
     pub accept_not_enough_data: bool,
-    /// Conditions that abort the run as soon as it is certain that one of them is not met.
+    /// Objectives that abort the run as soon as it is certain that one of them is missed.
     pub abort: Vec<Objective>,
     /// Monitor that ends the run once the outcomes of its objectives are certain.
     pub monitor: Option<ObjectiveMonitor>,

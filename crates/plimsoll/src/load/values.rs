@@ -22,7 +22,7 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("the time must be above 0".into()) } else { Ok(span) }
 }
 
-/// Parses a whole number above 0, for a type that holds only such numbers. Digits may be grouped with `_`.
+/// Parses a whole number above 0, for a type that can represent only such numbers. Digits may be grouped with `_`.
 pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
     digits.parse().map_err(|_| match is_number(&digits) {

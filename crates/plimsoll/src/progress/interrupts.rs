@@ -44,7 +44,7 @@ pub fn exit_of_interrupt() -> Exit {
     Exit::Interrupted(interrupting_signal())
 }
 
-/// Returns the number of the signal with which the user interrupted the program.
+/// Returns the number of the signal that interrupted the program.
 pub fn interrupting_signal() -> i32 {
     sys::signals::interrupts().last.map_or(2, Signal::number)
 }

@@ -138,8 +138,8 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
     drop(nginx.quit());
 }
 
-/// One of 100 requests never gets a response. The others get theirs at once, so most of the operations in flight at the
-/// end are hanging ones.
+/// One of 100 requests never gets a response. The other requests get a response at once, so most of the operations in
+/// flight at the end are hanging.
 #[test]
 fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     let _cores = shared_cores();

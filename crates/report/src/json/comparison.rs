@@ -54,12 +54,12 @@ pub struct MetricComparison {
     /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`,
     /// `response_p99_9` or `cpu_per_op`. Rates are per second, times are in nanoseconds, and success is a share.
     pub metric: String,
-    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if a
-    /// time lies among failed operations.
+    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if the
+    /// median falls on a failure.
     pub base: Option<f64>,
     /// The same for the new runs.
     pub new: Option<f64>,
-    /// Number of base runs whose time lies among failed operations. They count as slower than any other run.
+    /// Number of base runs in which the value falls on a failed operation. They count as slower than any other run.
     pub base_failed_runs: u64,
     /// The same for the new runs.
     pub new_failed_runs: u64,

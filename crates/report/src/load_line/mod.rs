@@ -31,8 +31,8 @@ pub struct Level {
     pub limited_by_client: bool,
     /// Length of the level's measured window, in seconds.
     pub seconds: f64,
-    /// `true` if the outcome is certain at the required confidence. Otherwise the level was judged on the data it had
-    /// at its end.
+    /// `true` if the outcome is certain at the required confidence. Otherwise it is based on the data at the end of the
+    /// level.
     pub certain: bool,
     /// Metrics of the level's run.
     #[serde(flatten)]
@@ -97,7 +97,7 @@ pub enum SearchOutcome {
     NonePassed,
     /// Levels that had passed failed when they were run again.
     Unsteady,
-    /// After a failed level, the target did not become as fast again as before.
+    /// After a failed level, the target did not become as fast as before.
     NotRecovered,
     /// After a failed level, the target stopped serving.
     TargetGone,
@@ -149,7 +149,7 @@ pub struct LoadLine {
     pub objectives: Vec<String>,
     /// Outcome of the search.
     pub outcome: SearchOutcome,
-    /// Highest level that passed, and passed again when it was confirmed at the end.
+    /// Highest level that passed, and that passed again in the confirmation at the end.
     #[serde(serialize_with = "whole_or_none")]
     pub passed: Option<f64>,
     /// Lowest level above `passed` that failed.

@@ -66,7 +66,7 @@ pub struct Discrepancy {
     pub fails_on: String,
     /// Number of these objects.
     pub objects: u64,
-    /// Objects that were requested from both targets.
+    /// Number of objects that were requested from both targets.
     pub requested: u64,
     /// The first of these objects, at most 10.
     pub first: Vec<FailingObject>,

@@ -40,8 +40,7 @@ pub struct Subtraction {
     pub minus: Side,
     /// Number of pairs of trials.
     pub pairs: u64,
-    /// Number of pairs in which nothing succeeded on at least one side. They count: their times are longer than any
-    /// other.
+    /// Number of pairs in which nothing succeeded on at least one side. They count as longer than any time.
     pub pairs_without_success: u64,
     /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
     /// success has not dropped; equivalent if all are equivalent.
@@ -68,18 +67,17 @@ pub enum DifferenceUnit {
 /// One metric of both cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Subtracted {
-    /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as longer than
-    /// any time.
+    /// Name, as in a comparison. TTFB and response times cover all operations; failures count as longer than any time.
     #[schemars(with = "String")]
     pub metric: ComparisonMetric,
     /// Unit of the difference.
     pub unit: DifferenceUnit,
-    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median lies
-    /// among failures.
+    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median falls on
+    /// a failure.
     pub of: Option<f64>,
     /// The same for the cell `minus`.
     pub minus: Option<f64>,
-    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or lies among failures.
+    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or falls on a failure.
     pub difference: Option<f64>,
     /// Lower end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub low: Option<f64>,

@@ -23,7 +23,7 @@ pub struct Trial {
     pub repeat: u32,
     /// 95th percentile of the time to first byte of successes.
     pub ttfb_p95_nanos: Option<u64>,
-    /// Lower end of the range in which this percentile lies. It equals the percentile if client stalls made no
+    /// Lower end of the range that contains this percentile. It equals the percentile if client stalls made no
     /// difference.
     pub ttfb_p95_low_nanos: Option<u64>,
     /// Metrics of the trial's run.

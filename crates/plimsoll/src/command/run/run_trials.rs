@@ -61,7 +61,7 @@ pub fn begin(
 }
 
 /// Runs the missing trials. Returns the interrupt if the user stopped them, and otherwise [`Exit::Good`]. The results
-/// of the trials determine the exit code later, when they are shown.
+/// of the trials do not matter here: they determine the exit code when they are shown.
 pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let begun = Instant::now();
