@@ -117,12 +117,12 @@ pub fn text(lists: &[PairedList]) -> String {
         ]
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let about = "cost: share of goodput missing through one server, with its 95 % interval (below 6 pairs: their range)\n\
-                 in redirects: share of redirected operations' response time that had passed when the last request was sent\n";
+    let about = "cost: share of goodput lost through one server, with its 95 % interval (below 6 pairs: their range)\n\
+                 in redirects: share of redirected operations' response time that passes before the last request is sent\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
     let noise = format!(
-        "the client's side limited {} of {runs}: it may cost more than the redirects\n",
+        "the client's side limited {} of {runs}: this may cost more than the redirects\n",
         plural(limited, "run")
     );
     table(&rows) + about + if limited > 0 { &noise } else { "" }

@@ -169,7 +169,7 @@ impl Credentials {
 }
 
 fn half(set: &str, missing: &str) -> Failure {
-    Failure::usage(format!("{set} is set, but {missing} is not: set both, or unset it to use a profile"))
+    Failure::usage(format!("{set} is set, but {missing} is not: set both, or unset {set} to use a profile"))
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     let opened = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
     match opened {
         Ok(bytes) if bytes as u64 > MAX_FILE_BYTES => {
-            Err(Failure::usage(format!("{} is larger than 1 MiB: check that it is a file of profiles", path.display())))
+            Err(Failure::usage(format!("{} is larger than 1 MiB: check that it is a profile file", path.display())))
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),

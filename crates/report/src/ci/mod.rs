@@ -90,7 +90,7 @@ impl Suite {
     /// Adds a case for missing trials, if there are any. Missing trials make the study PARTIAL, which is not a failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
-            let why = format!("{} not run: the study goes on, or was stopped", were_of(trials, "trial"));
+            let why = format!("{} not run: the study is still running, or was stopped", were_of(trials, "trial"));
             self.cases.push(Case {
                 class: self.name.clone(),
                 name: "all trials were run".to_owned(),

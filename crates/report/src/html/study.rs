@@ -61,7 +61,7 @@ fn overview(study: &SavedStudy) -> OverviewData {
     let mut all: Vec<String> = study.notes.iter().map(|notes| bounded(notes, LINE_MAX)).collect();
     if trials.missing() > 0 {
         let (missing, planned) = (count(trials.missing()), count(trials.planned));
-        all.push(format!("{missing} of {planned} missing: the study goes on, or was stopped"));
+        all.push(format!("{missing} of {planned} missing: the study is still running, or was stopped"));
     }
     all.extend(notes(&trials.trials));
     OverviewData::of(trials.result(), pieces, all)

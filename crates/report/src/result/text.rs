@@ -130,7 +130,7 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
         ObjectiveOutcome::Missed => format!("MISSED: {}", measured(judged)),
         ObjectiveOutcome::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
         ObjectiveOutcome::ClientLimited => {
-            format!("cannot be judged: {}, and delays of this client decide", measured(judged))
+            format!("cannot be judged: {}; delays of this client decide whether it is met", measured(judged))
         }
     }
 }

@@ -65,7 +65,7 @@ impl SavedStudy {
         }
         if found.is_empty() {
             return Err(format!(
-                "no cell of `{of}` has a counterpart in `{minus}` that agrees in everything else; known are {}",
+                "no cell of `{of}` forms a pair with a cell of `{minus}`; known are {}",
                 self.selectable(&rows, &positions)
             ));
         }

@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         made.repaired = Some(made.written);
         match made.written {
             0 => format!("read {objects}: none is missing or damaged"),
-            number => format!("read {objects}: wrote {} again that were missing or damaged", plural(number, "object")),
+            number => format!("read {objects}: rewrote {}, which were missing or damaged", plural(number, "object")),
         }
     } else {
         format!("{objects} exist already: nothing was written")

@@ -84,7 +84,7 @@ fn restarts(text: &str) -> Result<Restarts, String> {
 }
 
 fn shards(text: &str) -> Result<(NonZeroU64, NonZeroU64), String> {
-    let invalid = || format!("`{text}` is no pair of numbers such as 10:30");
+    let invalid = || format!("`{text}` is not a pair of numbers such as 10:30");
     let (min, total) = text.split_once(':').ok_or_else(invalid)?;
     let (min, total): (NonZeroU64, NonZeroU64) =
         (min.parse().map_err(|_| invalid())?, total.parse().map_err(|_| invalid())?);
