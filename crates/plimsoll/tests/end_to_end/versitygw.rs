@@ -120,7 +120,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
         &server.endpoint(),
         &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
     ));
-    // The last part may be shorter or have full size. An object of 5 MiB is a single part.
+    // The last part may be shorter than the others, or as large. An object of 5 MiB is a single part.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
     let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));

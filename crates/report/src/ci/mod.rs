@@ -129,7 +129,7 @@ fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
 
-/// Returns the outcome of an objective. It is an error if the numbers of the run are unusable.
+/// Returns the outcome of an objective. If the numbers of the run are unusable, the outcome is an error.
 fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     let text = result::objective_outcome_text(judged);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);

@@ -41,8 +41,8 @@ fn usual(run: &SavedRun) -> Duration {
     Duration::from_nanos(run.summary().all.response.quantile(USUAL).unwrap_or(0))
 }
 
-/// Returns the silence since the target last showed that it served. Returns `None` if this client was stopped during
-/// the silence, because it could then have missed later signs.
+/// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
+/// during the silence, because it could then have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
     let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;

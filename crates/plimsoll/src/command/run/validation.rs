@@ -80,7 +80,7 @@ pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let checked = command(&trial.command).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
-        // The command reports only its first mistake. Check the flags one by one, to report the mistakes of all.
+        // The command reports only its first mistake. Check the flags one by one, to report every mistake.
         let mut found = one_by_one(&trial.command);
         if found.is_empty() {
             found.push(of_command(&trial.command, failure.into_message()));

@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn columns_of_a_long_run_have_equal_lengths_in_time() {
-        // Ten days in minutes, and then an hour in seconds. The rate does not change.
+        // Ten days in intervals of a minute, and then an hour in intervals of a second. The rate does not change.
         let minutes = 14_400;
         let mut points: Vec<Point> = (0..minutes)
             .map(|index| Point {
