@@ -31,8 +31,8 @@ use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
 /// Minimum size of allocations that return to the system when they are freed. Histograms are larger and live for about
-/// a second; on the shared heap they made memory grow with the length of a run. TLS buffers are smaller, because they
-/// change between 8 and 36 KiB all the time.
+/// a second; on the shared heap they made memory grow with the length of a run. The minimum must exceed the size of TLS
+/// buffers, which change between 8 and 36 KiB all the time.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Runs the plan `options.repeat` times, and shows the results. Returns the saved runs and the exit code.

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub struct JsonComparison {
     /// Version of this format. It is the same as the version of the report format.
     pub format: u32,
-    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
-    /// success has not dropped; equivalent if all are equivalent.
+    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
+    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// Unit of observation: a second of a run, a run, or a pair of runs.

@@ -42,8 +42,8 @@ pub struct Subtraction {
     pub pairs: u64,
     /// Number of pairs in which nothing succeeded on at least one side. They count as longer than any time.
     pub pairs_without_success: u64,
-    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
-    /// success has not dropped; equivalent if all are equivalent.
+    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
+    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// The metrics that the trials have.

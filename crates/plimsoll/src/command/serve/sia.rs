@@ -47,7 +47,7 @@ pub struct SiaArgs {
     /// siad: report 1% less spending on storage in every second interval of this length.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub falling_storage: Option<Duration>,
-    /// renterd: shards that restore a slab, and all of its shards [default: 2:3].
+    /// renterd: minimum and total number of shards of a slab [default: 2:3].
     #[arg(long, value_name = "MIN:TOTAL", value_parser = shards, hide_short_help = true)]
     pub shards: Option<(NonZeroU64, NonZeroU64)>,
     /// renterd: let no objects share slabs.
