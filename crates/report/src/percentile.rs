@@ -46,8 +46,8 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// Returns the ends of the range that contains quantile `q` of a time of successes, in nanoseconds. Both ends are equal
-/// if client stalls made no difference. Returns `None` if there are too few samples.
+/// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both are equal if client
+/// stalls made no difference. Returns `None` if there are too few samples.
 #[must_use]
 pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     match timed(stats, time, q) {

@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{message}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
+            "{message}: a run of `mix` did not complete, and plain HTTP cannot list its objects: delete {all}* on the server"
         )));
     }
     show(&args.common, &message, json)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// Minimum for the maximum size of a socket buffer. A smaller maximum gets a warning. This size allows 3.4 Gbit/s per
+/// Required limit for the size of a socket buffer. A lower limit gets a warning. This size allows 3.4 Gbit/s per
 /// connection at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
