@@ -88,7 +88,7 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations that are still in flight at the end are no failures: they may just take longer.
+            // Operations that are still in flight at the end are not failures: they may just take longer.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();

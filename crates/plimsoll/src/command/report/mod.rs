@@ -25,7 +25,7 @@ pub struct Args {
     /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: OutputFormat,
-    /// For a study: subtract the second cell from the first, pair by pair, instead of the first target from the others.
+    /// For a study: subtract the second cell from the first, pair by pair [default: the first target from the others].
     /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
