@@ -23,8 +23,8 @@ pub fn of(run: &SavedRun) -> Limit {
     Limit::of(run.summary(), &run.begin.model)
 }
 
-/// Returns whether the target may sustain higher rates than a run shows. It may if the client's side limited a closed
-/// run.
+/// Returns whether the target may sustain higher rates than a run shows. This is possible if the client's side limited
+/// a closed run.
 #[must_use]
 pub fn rates_are_lower_bounds(run: &SavedRun) -> bool {
     !run.begin.model.is_open() && limited_by(run).is_client()

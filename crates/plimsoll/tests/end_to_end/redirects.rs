@@ -90,8 +90,8 @@ fn objects_without_an_owner_are_listed() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // Only names that start with a size are objects. For any other name, the entry server reports this only if it owns
-    // the name.
+    // Only names that start with a size are objects. The entry server reports other names as missing only if it owns
+    // them.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
     let missing = format!("nothing|{}", (0..).find(mine).expect("the entry server owns some objects"));
