@@ -99,7 +99,7 @@ impl Mixed {
     fn description(&self) -> String {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
-            Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
+            Self::NoneKnown => "there is no record of a run of `mix`".to_owned(),
             Self::InPart(0) => "objects that runs wrote are left".to_owned(),
             Self::InPart(count) => {
                 format!("and {} that earlier runs wrote, others are left", plural(count, "object"))

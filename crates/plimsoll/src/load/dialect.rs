@@ -224,7 +224,7 @@ impl SystemLocation {
         let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;
             Failure::usage(format!(
-                "--as {name}: a CID names an object, so these objects cannot be a dataset: list CIDs with --url-file FILE"
+                "--as {name}: a dataset cannot be used, because CIDs name the objects: list CIDs with --url-file FILE"
             ))
         })?;
         Ok((DatasetLocation { container, ..self.location }, self.form))

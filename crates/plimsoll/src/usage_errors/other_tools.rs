@@ -114,7 +114,7 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
     Long { flag, tools, instead }
 }
 
-const IDENTITY: &str = "leave it out: no compression is requested, unless by -H 'Accept-Encoding: gzip'";
+const IDENTITY: &str = "leave it out: compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
 pub const LONGS: [Long; 32] = [

@@ -95,7 +95,7 @@ pub enum SearchOutcome {
     AtLeast,
     /// The lowest level failed.
     NonePassed,
-    /// Levels that had passed failed when they were run again.
+    /// Levels passed at first, but failed when they were run again.
     Unsteady,
     /// After a failed level, the target did not become as fast as before.
     NotRecovered,
