@@ -93,7 +93,7 @@ pub struct Waited {
     pub now: Instant,
     /// Longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
     pub kept_nanos: u64,
-    /// `true` if events were there without waiting.
+    /// `true` if the thread did not have to wait, because events were already there.
     pub at_once: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! There is no generator with state. The choice for operation n therefore depends neither on the thread that makes it
-//! nor on the time, and two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three
+//! There is no generator with state. The choice for operation n therefore does not depend on the thread that makes it,
+//! or on the time. Two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three
 //! numbers.
 
 use measure::values::random::mix;

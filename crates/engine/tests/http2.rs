@@ -410,7 +410,7 @@ fn client_and_server_count_the_same() {
             assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
             assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
             assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
-            // A run may have no samples, because the kernel accepts a while to switch timestamps on.
+            // A run may have no samples, because the kernel needs some time to switch timestamps on.
             if let Some(share) = summary.client_share() {
                 samples += share.samples;
                 assert!(share.at_least, "the last read may belong to another stream: {share:?}");

@@ -92,8 +92,8 @@ fn texts<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
     xml.split(begin.as_str()).skip(1).filter_map(|rest| Some(rest.split_once(end.as_str())?.0)).collect()
 }
 
-/// Returns the parts of an upload that the server has. Returns `None` if the server completed the upload, because the
-/// response was in flight when the run was cut off.
+/// Returns the parts of an upload that the server has. Returns `None` if the server completed the upload. This is
+/// possible if the response was in flight when the run was cut off.
 fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> Option<ResumedUpload> {
     let url = plan.targets.url(Subject::Target(upload.object));
     let path = url.split_once("/bucket/").unwrap().1;

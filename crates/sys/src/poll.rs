@@ -119,10 +119,15 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, interest.flags())
     }
 
-    /// Starts to watch `fd` for all events, edge-triggered. An event is reported in four cases: *new* bytes arrive,
-    /// there is space again after a send did not fit, connecting ends, or the peer closes the connection. Callers must
-    /// read until a read returns less than requested. If [`Ready::closing`] is set, they must read until the end of the
-    /// stream. In return, the kernel need not check every descriptor a second time after each event.
+    /// Starts to watch `fd` for all events, edge-triggered. An event is reported when:
+    ///
+    /// * *new* bytes arrive,
+    /// * there is space again after a send did not fit,
+    /// * connecting ends,
+    /// * the peer closes the connection.
+    ///
+    /// Callers must read until a read returns less than requested. If [`Ready::closing`] is set, they must read until
+    /// the end of the stream. In return, the kernel need not check every descriptor a second time after each event.
     pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)

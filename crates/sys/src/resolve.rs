@@ -38,7 +38,7 @@ impl fmt::Display for ResolveError {
             Self::Failed(code) => {
                 // SAFETY: the call returns a pointer to a constant C string for every code.
                 let text = unsafe { libc::gai_strerror(*code) };
-                // SAFETY: as above, and the pointer is never null and the string is never freed.
+                // SAFETY: as above. The pointer is never null, and the string is never freed.
                 let text = unsafe { CStr::from_ptr(text) };
                 write!(f, "the resolver failed: {} (code {code})", text.to_string_lossy())
             }

@@ -3,8 +3,8 @@
 use crate::http2_session::Event;
 
 /// Size of the receive buffer. Compared with 64 KiB, it halves the CPU time for large bodies that are checked, because
-/// there are fewer system calls and fewer wake-ups of both sides. It still fits into the second-level cache of most
-/// cores. Pages that are never filled use no memory.
+/// both sides need fewer system calls and wake-ups. It still fits into the second-level cache of most cores. Pages that
+/// are never filled use no memory.
 const RECEIVE_BYTES: usize = 1 << 20;
 
 /// Buffers of one thread.

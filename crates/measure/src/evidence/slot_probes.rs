@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Minimum number of operations of a level. A level with fewer is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// Minimum exponent p at which more slots count as faster, assuming that the rate grows with slots^p. p is 1 if
-/// operations are independent, and 0 if each operation waits for the others. At this value, twice the slots reach 1.25
+/// Minimum exponent p at which more slots count as faster. The rate is assumed to grow with slots^p. If operations are
+/// independent, p is 1. If each operation waits for the others, p is 0. At this minimum, twice the slots reach 1.25
 /// times the rate.
 const POWER_MIN: f64 = 0.32;
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Busy time of the busiest run-loop thread, as a share of the interval: its CPU time without busy-waiting, plus
-    /// the time for which it could not hand over its results.
+    /// Busy time of the busiest run-loop thread, as a share of the interval. It consists of CPU time without
+    /// busy-waiting, and of the time for which the thread could not hand over its results.
     pub busy: f64,
     /// Share of the same thread's polls that found responses waiting after a full round of work.
     pub unread: f64,
@@ -45,8 +45,8 @@ pub struct ClientLoad {
 }
 
 impl ClientLoad {
-    /// Returns the combined load of two threads or hosts in the same interval: the larger value of each share, and the
-    /// sum of the CPU times.
+    /// Returns the combined load of two threads or hosts in the same interval. It consists of the larger value of each
+    /// share, and of the sums of the CPU times.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let (busier, _) = if other.busy > self.busy { (other, self) } else { (self, other) };

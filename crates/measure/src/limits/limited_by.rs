@@ -59,16 +59,15 @@ pub(super) fn limited_by_given(summary: &Summary, model: &Model, impact: ClientI
 }
 
 /// Returns the number of due operations that the client failed to start. If the client limited an open run, every
-/// dropped operation counts, because the slots were occupied by operations whose responses the client had no time to
-/// read.
+/// dropped operation counts. The slots were then occupied by operations whose responses the client had no time to read.
 #[must_use]
 pub fn missed_by_client(summary: &Summary, model: &Model) -> u64 {
     let tally = &summary.stats.measured;
     if model.is_open() && limited_by(summary, model).is_client() { tally.dropped } else { tally.missed_by_client }
 }
 
-/// Returns whether an open run had too few descriptors or local ports. If these restricted the number of slots, they
-/// are the limit only as long as the target is as fast as with few operations in flight. A target that hangs, or makes
+/// Returns whether an open run had too few descriptors or local ports. They may have restricted the number of slots.
+/// They are the limit only if the target is as fast as with few operations in flight. A target that hangs, or makes
 /// operations wait, fills any number of slots.
 fn lacks_resources(summary: &Summary, model: &Model) -> bool {
     let Model::Open { in_flight_max } = *model else { return false };

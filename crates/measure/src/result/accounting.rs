@@ -1,9 +1,12 @@
 //! Accounting: the identities that the counters of a run must satisfy.
 //!
-//! Each identity compares two numbers that were counted independently. For example, it compares the operations that the
-//! run loop started with the operations that the recorder saw end, or the bytes counted on arrival with the bytes
-//! counted by attempt. Another identity compares the integral of the number of operations in flight with the sum of
-//! their times in flight. A violation means that a number of the run is wrong, so the run is UNUSABLE.
+//! Each identity compares two numbers that were counted independently. Examples are:
+//!
+//! * operations that the run loop started, and operations that the recorder saw end,
+//! * bytes counted on arrival, and bytes counted by attempt,
+//! * the integral of the number of operations in flight, and the sum of their times in flight.
+//!
+//! A violation means that a number of the run is wrong, so the run is UNUSABLE.
 
 use crate::enumerated;
 use crate::stats::redirect_chains::{HopStats, RedirectChains};

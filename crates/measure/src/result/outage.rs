@@ -32,8 +32,8 @@ pub struct Silence {
     pub in_flight: u64,
     /// Time from the last sign of service to the last failure in the measured window.
     pub failing: Duration,
-    /// Number of operations that failed after the last sign of service, or in the same interval, for a reason other
-    /// than a delay of the client.
+    /// Number of operations that failed after the last sign of service, or in the same interval. Failures that a delay
+    /// of the client may have caused are not included.
     pub failed: u64,
     /// Longest time that a failed operation took.
     pub longest: Duration,

@@ -128,15 +128,15 @@ impl OpSample {
         Some(self.first_byte?.nanos_since(self.sent?))
     }
 
-    /// Returns how long sending the request took (last byte − first byte), without the wait for `100 Continue`, in
-    /// nanoseconds; `None` unless the operation is an upload.
+    /// Returns the time that sending the request took (last byte − first byte), in nanoseconds. It does not include the
+    /// wait for `100 Continue`. `None` unless the operation is an upload.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
         Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.expect_continue_nanos.unwrap_or(0)))
     }
 
-    /// Returns how long the client waited for the response after sending (end − last byte of the request), in
-    /// nanoseconds; `None` unless the operation is an upload.
+    /// Returns the wait for the response after sending (end − last byte of the request), in nanoseconds. `None` unless
+    /// the operation is an upload.
     #[must_use]
     pub fn waiting_nanos(&self) -> Option<u64> {
         self.sent_all.map(|sent_all| self.end.nanos_since(sent_all))

@@ -49,8 +49,9 @@ const POINTS_MAX: usize = 1024;
 /// Backlog of a run, which is tested for growth during the run.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// For each point in time, the number of operations offered so far. The second value is the backlog without the
-    /// most recent operation: an operation that is due exactly between two slices falls into one of them by chance.
+    /// For each point in time, the number of operations offered so far, and the backlog. The backlog does not include
+    /// the most recent operation. If an operation is due exactly between two slices, it falls into one of them by
+    /// chance.
     points: Vec<(f64, f64)>,
     /// Number of slices between two points.
     stride: u64,

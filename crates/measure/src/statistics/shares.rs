@@ -123,8 +123,8 @@ fn residuals(units: &[Share]) -> Vec<f64> {
     if spread > 0.0 { units.iter().map(residual).collect() } else { vec![0.0; units.len()] }
 }
 
-/// Returns the two-sided probability that, by chance, all `successes` operations of one side succeed and all `failures`
-/// operations of the other side fail: 2 / C(successes + failures, successes).
+/// Returns the two-sided probability of complete separation by chance: all `successes` operations of one side succeed,
+/// and all `failures` operations of the other side fail. It is 2 / C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);

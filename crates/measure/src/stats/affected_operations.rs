@@ -7,8 +7,8 @@
 //! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its
 //! start, and the longest stall. The longest stall accounts for the operations ahead in the target's queue. If a target
 //! processes requests in order, each of them ends later by at most the longest delay of any of them. If the operation
-//! had to wait for a slot, all stalls since the slots ran out are added, because each may have kept a slot in use for
-//! that much longer.
+//! had to wait for a slot, all stalls since the slots ran out are added. Each of these stalls may have kept a slot in
+//! use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};

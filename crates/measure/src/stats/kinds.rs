@@ -72,8 +72,8 @@ pub struct KindStats {
     pub timestamped: TimestampedTimes,
 }
 
-/// Factor for hanging operations. An operation without a byte of a response counts as hanging once it has waited this
-/// many times as long as the slowest successful operation took.
+/// Factor that defines hanging operations. An operation hangs if it has received no byte of a response, and has waited
+/// at least this many times as long as the slowest successful operation took.
 const HANGING_FACTOR: f64 = 2.0;
 
 impl KindStats {

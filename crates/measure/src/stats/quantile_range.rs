@@ -1,7 +1,7 @@
 //! Range that contains the true percentile of the target. The client may have added to the measured times.
 //!
-//! The upper end is the percentile of all operations. For the lower end, the operations that a client stall affected
-//! are left out ([`super::affected_operations`]), and the time that requests and responses spent inside the client is
+//! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
+//! left out ([`super::affected_operations`]). The time that requests and responses spent inside the client is
 //! subtracted ([`super::unread_responses`]).
 
 use super::KindStats;
@@ -88,8 +88,8 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns how much time the client added to quantile `q`, in nanoseconds. This is the time until the kernel had
-    /// the request, and the time from the arrival of the response until the client read it.
+    /// Returns how much time the client added to quantile `q`, in nanoseconds. This time consists of two parts: until
+    /// the kernel had the request, and from the arrival of the response until the client read it.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),

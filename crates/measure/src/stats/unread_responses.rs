@@ -102,9 +102,9 @@ impl TimestampedTimes {
         }
     }
 
-    /// Records an operation as often as its sample represents. All times are in nanoseconds. They are the response
-    /// time, the service time, the part of the response time before the kernel had the request, and the time for which
-    /// the response waited unread.
+    /// Records an operation as often as its sample represents. All times are in nanoseconds. The pair contains the
+    /// response time and the service time. `starting` is the part of the response time before the kernel had the
+    /// request. `unread` is the time for which the response waited unread.
     pub(crate) fn record(
         &mut self,
         (response_nanos, service_nanos): (u64, u64),
@@ -126,8 +126,8 @@ impl TimestampedTimes {
         quantile_excess(&self.service_until_read, &self.service_until_arrival, q)
     }
 
-    /// Returns how much time the client added to quantile `q` of the response time, in nanoseconds. It is the time
-    /// until the kernel had the request, and the time for which the response waited unread.
+    /// Returns how much time the client added to quantile `q` of the response time, in nanoseconds. This time consists
+    /// of the time until the kernel had the request, and of the time for which the response waited unread.
     #[must_use]
     pub fn inside_client(&self, q: f64) -> u64 {
         quantile_excess(&self.until_read, &self.outside_client, q)

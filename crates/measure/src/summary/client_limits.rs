@@ -40,9 +40,9 @@ const FROZEN_MAX: f64 = 0.1;
 /// infinitely fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled
 /// operations. The load is too high if the product exceeds the thread's time.
 ///
-/// `busy` is the CPU time that the thread got. If other processes used its core for a while, the thread started fewer
-/// operations in less CPU time, so the cost per operation is the same. If no operation was started, the cost is
-/// unknown.
+/// `busy` is the CPU time that the thread got. Other processes may have used its core for a while. The thread then
+/// started fewer operations in less CPU time, so the cost per operation is the same. If no operation was started, the
+/// cost is unknown.
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0

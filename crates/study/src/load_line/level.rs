@@ -69,8 +69,8 @@ pub struct FinishedLevel<'a> {
     pub client_limit: Option<&'a str>,
     /// Reason why the numbers of the level must not be used, independent of the objectives.
     pub unusable: Option<Unusable<'a>>,
-    /// `true` if the client itself makes a backlog grow. Either responses wait unread for most of the service time, or
-    /// the client does not run for most of the level, or its descriptors allow too few slots.
+    /// `true` if the client itself makes a backlog grow. There are three ways: responses wait unread for most of the
+    /// service time, the client does not run for most of the level, or its descriptors allow too few slots.
     pub client_delays: bool,
     /// `true` if any operation ended.
     pub any_ended: bool,

@@ -146,9 +146,11 @@ impl ObjectiveMonitor {
         }
     }
 
-    /// Adds the rules of a level. The monitor then also stops the run when three conditions are met: the level has
-    /// lasted long enough, it has the samples that its objectives need, and its backlog is known to be steady or
-    /// growing.
+    /// Adds the rules of a level. The monitor then also stops the run when three conditions are met:
+    ///
+    /// * The level has lasted long enough.
+    /// * It has the samples that its objectives need.
+    /// * It is known whether its backlog is steady or growing.
     #[must_use]
     pub fn for_level(mut self, rules: LevelRules) -> Self {
         for test in &mut self.tests {

@@ -1,7 +1,7 @@
 //! The load testers that are compared, and their command lines.
 //!
 //! Each load tester gets the same workload, through flags from its documentation. It gets no flag that would make it
-//! slower: it runs one thread, shows no live display, and discards bodies if it has a flag for this.
+//! slower. It runs one thread and shows no live display. If it has a flag to discard bodies, this flag is set.
 
 use super::workload::Workload;
 use crate::failure::{Context, Result};

@@ -52,8 +52,8 @@ pub(in crate::run_loop) struct Exchange {
     /// Intended start of the operation after whose response the connection was left open. `None` once it is known
     /// whether the connection stayed open.
     pub kept_for: Option<Instant>,
-    /// `true` if the connection must not be used for further requests, because the peer closed its side, the connection
-    /// is broken, or the connection is being retired.
+    /// `true` if the connection must not be used for further requests. Either the peer closed its side, or the
+    /// connection is broken or being retired.
     pub closing: bool,
     /// `true` if the body that is being read is checked or kept, and `false` if it is discarded.
     pub body_is_read: bool,

@@ -1,9 +1,9 @@
 //! Targets of redirects, and redirects that are not followed.
 //!
-//! A server can redirect a client in circles, from https to http, or into the client's own network, where the client
-//! can access hosts that the server cannot. Each of these has its own cause of failure. The check for private addresses
-//! is applied after the name lookup, to the address of the connection. A public name therefore cannot hide a private
-//! address.
+//! A server can redirect a client in circles, or from https to http. It can also redirect the client into the client's
+//! own network, to hosts that the server itself cannot access. Each of these has its own cause of failure. The check
+//! for private addresses is applied after the name lookup, to the address of the connection. A public name therefore
+//! cannot hide a private address.
 
 use super::Reuse;
 use super::exchange::ExchangeId;

@@ -1,5 +1,5 @@
 //! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried in the same
-//! way: a simple request, and the initiation, the parts, the completion and the abort of a multipart upload.
+//! way. This includes the initiation, the parts, the completion and the abort of a multipart upload.
 
 use super::Reuse;
 use crate::network::Network;

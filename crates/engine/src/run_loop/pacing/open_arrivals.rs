@@ -73,8 +73,8 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Returns when the schedule ends; `None` if it has not ended. With a limited number of operations, it ends when
-    /// the next operation would be due, because the last operation takes its share of the time as well. A schedule
+    /// Returns when the schedule ends; `None` if it has not ended. If the number of operations is limited, the schedule
+    /// includes the share of time of the last operation. It thus ends when the next operation would be due. A schedule
     /// without further arrivals ends at once, unless the window has an end to wait for.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;

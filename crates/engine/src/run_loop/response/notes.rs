@@ -17,8 +17,8 @@ const CONTENT_DIFFERS: AttemptOutcome =
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
-/// Information about the current response. One instance is enough for a thread, because a head is judged as soon as it
-/// is complete, and a failure is recorded as soon as it is known.
+/// Information about the current response. One instance is enough for a thread. A head is judged as soon as it is
+/// complete, and a failure is recorded as soon as it is known.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ResponseNotes {
     /// Header values that affect outcomes.

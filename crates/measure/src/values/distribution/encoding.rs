@@ -53,8 +53,8 @@ impl<'de> Deserialize<'de> for Distribution {
 /// Length of the V2 header in bytes. It contains: cookie, length of the payload, offset, digits, lowest value, highest
 /// value, ratio.
 pub(super) const HEADER_BYTES: usize = 40;
-/// Maximum number of values in one saved distribution. No client records so many in a second. The sum over all kinds
-/// and intervals of a run still fits into 64 bits, which the sums inside the histogram need.
+/// Maximum number of values in one saved distribution. No client records so many in a second. Even the sum over all
+/// kinds and intervals of a run fits into 64 bits, as the histogram requires for its own sums.
 const COUNT_MAX: u64 = 1 << 36;
 
 /// Rejects encodings that this module never writes. They could make the decoder panic or use gigabytes of memory.
