@@ -160,7 +160,7 @@ impl Subtraction {
         }
     }
 
-    /// Returns phrases that matter for interpreting the difference.
+    /// Returns notes for interpreting the difference, as phrases.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![plural(self.pairs, "pair")];
         if self.pairs_without_success > 0 {

@@ -69,7 +69,7 @@ fn notes(page: &mut Page, comparison: &Comparison<'_>) {
 /// Maximum number of runs to list in one note. Others are only counted.
 const NAMED_MAX: usize = 10;
 
-/// Returns sentences that matter for interpreting a comparison.
+/// Returns notes for interpreting a comparison, as sentences.
 pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(about_runs(comparison, |run| {

@@ -42,7 +42,7 @@ pub fn schema(cli: &clap::Command) -> Value {
                 "additionalProperties": {"type": "object", "additionalProperties": false, "properties": of_target},
             },
             "settings": {"$ref": "#/$defs/settings", "description": "Settings of all trials."},
-            "collectors": {"$ref": "#/$defs/values", "description": "What is polled during each trial, like the setting collect."},
+            "collectors": {"$ref": "#/$defs/values", "description": "Collectors to poll during each trial, as in the setting collect."},
             "matrix": {"$ref": "#/$defs/matrix"},
             "parts": {
                 "type": "object",
