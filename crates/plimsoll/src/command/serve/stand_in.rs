@@ -29,7 +29,7 @@ pub struct StandInArgs {
     /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// How to serve an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
+    /// Response for an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
     /// Delay each redirect, as if the server checked the owner's health.
