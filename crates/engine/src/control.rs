@@ -181,8 +181,8 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Records that an attempt got no connection. If no attempt has ever got a connection, stops the run after a number
-    /// of failed attempts or after some time.
+    /// Records that an attempt got no connection. Stops the run if no attempt has ever got a connection, and there were
+    /// enough failed attempts, or enough time has passed.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());

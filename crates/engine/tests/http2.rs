@@ -328,8 +328,8 @@ fn a_connection_that_is_silent_is_not_used_again() {
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
         play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
-    // The server's settings arrive after the first request began, so the timeout of that request does not show that the
-    // connection is dead.
+    // The server's settings arrive after the first request began. If that request times out, this does not show that
+    // the connection is dead.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
 }

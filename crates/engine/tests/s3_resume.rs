@@ -20,8 +20,8 @@ use support::{ms, summary};
 use wire::s3::OpenUploads;
 
 const COUNT: u64 = 8;
-/// Size of each object in bytes. Each object has seven parts, so that the run is cut off in the middle of an object
-/// even on a busy machine.
+/// Size of each object in bytes. An object has seven parts. Even on a busy machine, the run is therefore cut off in the
+/// middle of an object.
 const SIZE: u64 = 32 << 20;
 
 /// Observer that keeps everything, and cuts the run off some time after a number of uploads was created.

@@ -87,14 +87,14 @@ impl Turns {
         true
     }
 
-    /// Returns how many reads a sample represents, given that its bytes arrived at `arrived` and one of `every` reads
-    /// is sampled. Returns `None` if the sample must not be used, because this thread had switched timestamps off at
-    /// that time. (If another thread had switched them on, the bytes may still have a timestamp.)
+    /// Returns how many reads a sample represents. Its bytes arrived at `arrived`, and one of `every` reads is sampled.
+    /// Returns `None` if the sample must not be used, because this thread had switched timestamps off at that time. (If
+    /// another thread had switched them on, the bytes may still have a timestamp.)
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop
-    /// would count eightfold if it fell into a turn with timestamps, and not at all if it did not. A single stop is
-    /// detected by the clock anyway (`run_loop/observation/client_stalls.rs`), and during the next stops, timestamps
-    /// are taken all the time.
+    /// would count eightfold if it fell into a turn with timestamps, and would not count at all otherwise. A single
+    /// stop is detected by the clock anyway (`run_loop/observation/client_stalls.rs`). During the next stops,
+    /// timestamps are taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);

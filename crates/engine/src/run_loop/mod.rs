@@ -107,7 +107,7 @@ pub struct RunLoop<'p, N: Network> {
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
-    /// Returns the loop of one thread, for a run that starts at `start` on its clock and at `wall` on the wall clock.
+    /// Returns the loop of one thread. The run starts at `start` on its own clock, and at `wall` on the wall clock.
     pub fn new(
         plan: &'p Plan,
         control: &'p Control,

@@ -7,10 +7,11 @@
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// Minimum difference between the round-trip time of a sample and the shortest one, in nanoseconds, for the sample to
-/// show waiting data. [`QUEUED_FACTOR`] must be reached too.
+/// Minimum difference between the round-trip times of a sample and the shortest one, in nanoseconds. With a smaller
+/// difference, the sample does not show waiting data. [`QUEUED_FACTOR`] must be reached too.
 const QUEUED_MIN: u64 = 50_000_000;
-/// Minimum ratio of the round-trip time of a sample to the shortest one, for the sample to show waiting data.
+/// Minimum ratio of the round-trip time of a sample to the shortest one. With a smaller ratio, the sample does not show
+/// waiting data.
 const QUEUED_FACTOR: u64 = 2;
 /// Minimum share of lost segments that shows a full link.
 const LOST_MIN: f64 = 0.01;

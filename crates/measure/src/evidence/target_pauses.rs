@@ -6,7 +6,7 @@
 
 use crate::time::Instant;
 
-/// Minimum number of operations that usually end in a time as long as a gap, for the gap to count as a pause. Among
+/// Minimum length of a gap that counts as a pause, as the number of operations that usually end in this time. Among
 /// independent operations with exponential times, only one gap in 160,000 is that long.
 const ENDS_MIN: u64 = 12;
 /// Number of ended operations after which the usual gap between two ends is known.

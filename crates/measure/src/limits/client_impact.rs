@@ -56,8 +56,7 @@ impl ClientImpact {
     }
 }
 
-/// Returns the time that stalls added to the operations that they affected, as a share of the sum of all response
-/// times.
+/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);

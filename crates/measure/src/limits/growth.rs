@@ -17,8 +17,8 @@ const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// Number of standard errors by which the mean step from group to group must exceed zero, for response times to grow.
-/// [`CERTAIN_BY_FEW`] divided by the number of steps is added. This corresponds to Student's t at about 0.1 %.
+/// Minimum mean step from group to group, in standard errors, if response times grow. [`CERTAIN_BY_FEW`] divided by the
+/// number of steps is added. This corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// Minimum share of the due operations that end if the target keeps up.

@@ -15,10 +15,11 @@ const CLIENT_MAX: f64 = 0.1;
 /// into the initial window of a connection (RFC 6928). They arrive together with the acknowledgement of their request,
 /// so their round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
-/// Minimum share of the run for which other processes must keep a slow client from running to be reported as the limit.
+/// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, they are
+/// not reported as the limit.
 const TAKEN_MIN: f64 = 0.05;
-/// Maximum ratio of the service times with all slots in use to those of the first operations, for the target to count
-/// as equally fast.
+/// Maximum ratio of two service times: with all slots in use, and of the first operations. Above it, the target does
+/// not count as equally fast.
 const SLOWER_MAX: f64 = 1.5;
 /// Minimum share of the slots that has an operation in flight on average. With a smaller share, slots wait for their
 /// next operation and not for the target.
@@ -130,7 +131,7 @@ fn client_or_host(summary: &Summary) -> LimitedBy {
 /// Returns whether, in a closed run, the client itself took so much time that the slots sent fewer operations.
 fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let limits = &summary.limits;
-    // If client and target share a host on which threads wait for a core most of the time, the target also waits for
+    // If threads wait for a core most of the time on a host that client and target share, the target also waits for
     // cores.
     if summary.shares_host && limits.share(limits.host_delay) > MOST {
         return true;

@@ -45,16 +45,15 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage. It is also the minimum number of operations that would have succeeded in
-/// the same time at the rate of the other seconds. A few failures in a row at one operation per second are not an
-/// outage.
+/// Minimum number of failures in an outage. In addition, at least this many operations would have succeeded in the same
+/// time at the rate of the other seconds. A few failures in a row at one operation per second are not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
 /// Minimum number of failures per slot in an outage. It applies to runs with so few slots that [`OPERATIONS_MIN`] would
 /// be too many.
 const ROUNDS_MIN: u64 = 2;
 
-/// Part of the operations in flight at the end that must hang if the target no longer serves: one in this many.
+/// If the target no longer serves, at least one in this many of the operations in flight at the end must hang.
 const HANGING_PART: u64 = 2;
 
 /// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least a whole second.

@@ -1,14 +1,14 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is the number of operations that were scheduled and have not ended, whether they are in flight or still
-//! waiting in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it
-//! grows by the difference between the offered and the sustained rate.
+//! The backlog is the number of operations that were scheduled and have not ended. They are in flight, or still wait in
+//! this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it grows by
+//! the difference between the offered and the sustained rate.
 //!
 //! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. It
 //! compares the growth of the rest with its random fluctuation. The fluctuation is estimated from the increments of
-//! consecutive batches: the variance of the sum is their variance times their number (batch means, A. M. Law,
-//! "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its increments cancel
-//! each other. The estimate is then too large, so the test tends towards "undecided".
+//! consecutive batches. The variance of their sum is the variance of an increment times the number of increments (batch
+//! means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its
+//! increments cancel each other. The estimate is then too large, so the test tends towards "undecided".
 
 use super::series::variance;
 use super::student;

@@ -142,7 +142,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     Some((far / ways.iter().sum::<f64>()).min(1.0))
 }
 
-/// Returns the number of ways to choose any number of these ranks, indexed by the sum of the chosen ranks.
+/// Returns the number of ways to choose a subset of these ranks, indexed by the sum of the chosen ranks.
 fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     let mut ways = vec![0.0; ranks.iter().sum::<usize>() + 1];
     ways[0] = 1.0;

@@ -46,11 +46,11 @@ pub fn share(units: &[Share]) -> Option<f64> {
 
 /// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// If all operations succeeded on one side and none on the other, the p-value is exact. It is the share of two
-/// outcomes, the observed one and its mirror image, among all ways to choose which operations succeed (R. A. Fisher's
-/// test). Otherwise, it is the p-value of the t statistic, with the number of units minus 2 as degrees of freedom. With
-/// a single unit per side, the variation of units is unknown. In this case, only differences of one half or more are
-/// tested, by the normal approximation with continuity correction.
+/// If all operations succeeded on one side and none on the other, the p-value is exact. All ways to choose which
+/// operations succeed are counted. The p-value is the share of the observed way and its mirror image (R. A. Fisher's
+/// test). In all other cases, it is the p-value of the t statistic, with the number of units minus 2 as degrees of
+/// freedom. With a single unit per side, the variation of units is unknown. In this case, only differences of one half
+/// or more are tested, by the normal approximation with continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,

@@ -1,8 +1,8 @@
 //! Waits of unread responses in the receive queues of this client.
 //!
-//! The kernel timestamps the data that it receives. For a sample of the reads that end a response, the client compares
-//! this timestamp with the instant of the read. The difference is part of the service time, but the target did not
-//! cause it (docs/measurement.md).
+//! The kernel timestamps the data that it receives. Some of the reads that end a response are sampled. For each sample,
+//! the client compares the timestamp with the instant of the read. The difference is part of the service time, but the
+//! target did not cause it (docs/measurement.md).
 
 use crate::sample::{OpSample, ReadSample};
 use crate::values::{Distribution, add};

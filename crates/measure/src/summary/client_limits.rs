@@ -53,8 +53,8 @@ pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
 pub struct ClientLimits {
     /// Number of seconds that were examined.
     pub seconds: f64,
-    /// Seconds in which a thread was busy while responses waited unread, or in which it was offered more operations
-    /// than it had time for.
+    /// Seconds in which a thread was busy while responses waited unread, or in which it had too little time for the
+    /// offered operations.
     pub cpu: f64,
     /// Seconds in which operations started later than allowed (open model).
     pub late: f64,

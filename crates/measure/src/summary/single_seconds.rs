@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub const SECONDS_MAX: u64 = 4_000_000;
 /// [`SECONDS_MAX`] as the length of a list.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;
-/// Maximum share of a second for which the client may be stopped, if it is to have seen enough of the second.
+/// Maximum share of a second for which the client may be stopped. If it is stopped for longer, it has not seen enough
+/// of the second.
 const STOPPED_MAX: f64 = 0.5;
 
 /// Equal seconds in a row.

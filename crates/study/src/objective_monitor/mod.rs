@@ -22,8 +22,8 @@ pub const SLICE: Duration = sequential::SLICE;
 const PACE_MAX: f64 = 2.0;
 /// Time after which the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Share of the backlog above which this client itself falls behind, if that share waits in the client although it has
-/// free slots.
+/// Maximum share of the backlog that waits in this client although it has free slots. Above it, the client itself falls
+/// behind.
 const CLIENT_SHARE: f64 = 0.5;
 /// Share of the slots in use below which there are free slots.
 const SLOTS_USED_MAX: f64 = 0.9;

@@ -98,8 +98,8 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of 5 s and 17.5 % of 4 s. These shares are not those of a printed percentile, because a
-            // single operation would then decide the value of that percentile. The pause begins after the warm-up.
+            // The pause is 14 % of 5 s and 17.5 % of 4 s. If these shares were those of a printed percentile, a single
+            // operation would decide the value of the percentile. The pause begins after the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),

@@ -1,8 +1,8 @@
 //! Timeouts.
 //!
 //! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most deadlines are moved long
-//! before they expire. It therefore costs less to check all of them when the earliest may have expired than to update a
-//! queue for each request.
+//! before they expire. Updating a queue for each request would cost more than checking all deadlines when the earliest
+//! may have expired.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};

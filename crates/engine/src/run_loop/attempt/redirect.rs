@@ -133,8 +133,8 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether the slot's attempt must not use this kept-alive connection, because the attempt follows a
-    /// redirect and the connection leads to a private address.
+    /// Returns whether the slot's attempt must not use this kept-alive connection. This is the case if the attempt
+    /// follows a redirect and the connection leads to a private address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());

@@ -25,8 +25,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 
-    /// Ends an attempt like [`Self::cut`], with one exception: if a kept-alive connection was closed before the first
-    /// byte of a response, it was stale. The request is then sent again once, on a new connection, if that is safe
+    /// Ends an attempt like [`Self::cut`], with one exception. A kept-alive connection that was closed before the first
+    /// byte of a response was stale. The request is then sent again once, on a new connection, if that is safe
     /// (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,

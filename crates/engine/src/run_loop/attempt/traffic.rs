@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds body bytes inside the window to the number after which the run ends, if there is such a limit.
+    /// If the run ends after a number of body bytes, adds body bytes inside the window to this number.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

@@ -69,9 +69,9 @@ impl Multiplexed {
         }
     }
 
-    /// Opens a stream for the exchange of `stream`. Returns the stream's key, and the number of responses that were
-    /// complete before, plus 1 (which is 1 for the first request of a connection). Returns `None` if the connection
-    /// accepts no more requests. In that case, nothing was sent.
+    /// Opens a stream for the exchange of `stream`. Returns the stream's key and a position: the number of responses
+    /// that were complete before, plus 1. For the first request of a connection, the position is 1. Returns `None` if
+    /// the connection accepts no more requests. In that case, nothing was sent.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

@@ -94,9 +94,9 @@ impl ClientStalls {
         }
     }
 
-    /// Returns the start and the end of the time by which this client delayed a response that arrived at `came` and is
-    /// read at `now`. In a closed loop, only the time to wake up counts, because the work of the thread between two
-    /// waits is normal.
+    /// Returns the time by which this client delayed a response, as its start and its end. The response arrived at
+    /// `came` and is read at `now`. In a closed loop, only the time to wake up counts, because the work of the thread
+    /// between two waits is normal.
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
         let (began, woke) = self.waited;
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }

@@ -18,7 +18,7 @@ const DELAYS: i32 = 18;
 /// Logarithm of the odds against such a common delay.
 const DELAYED: f64 = 3.0;
 /// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time.
-/// If there are more, a cold start or a pause of the target slowed them, and they do not show whether operations
+/// If there are more, a cold start or a pause of the target slowed them. They then do not show whether operations
 /// queued.
 const COLD_SHARE: f64 = 0.2;
 /// Factor by which an operation must exceed the longest usual time to count as slow from a cold start.
@@ -27,11 +27,9 @@ const COLD_FACTOR: f64 = 1.5;
 const USUAL: f64 = 1.0;
 /// Share of quick operations above which there cannot be a single queue.
 const QUICK_SHARE: f64 = 0.04;
-/// Maximum difference between the send times of operations that count as sent at the same time, as a fraction of the
-/// mean service time.
+/// Maximum difference between two times of sending that count as the same time, as a fraction of the mean service time.
 const AT_ONCE: f64 = 0.1;
-/// Maximum difference between the ends of operations that count as ending at the same time, as a fraction of the mean
-/// service time.
+/// Maximum difference between two ends that count as the same time, as a fraction of the mean service time.
 const TOGETHER: f64 = 0.005;
 
 /// Densities of service times, one for each class of the operations at the edges.
@@ -121,9 +119,9 @@ impl Densities {
     }
 }
 
-/// Returns the logarithm of the likelihood of the first operations. `spared` maps the position of an operation in the
-/// queue to the time, in nanoseconds, by which its wait is shorter than usual. All operations may also have been
-/// delayed by the same time.
+/// Returns the logarithm of the likelihood of the first operations. `spared` receives the position of an operation in
+/// the queue. It returns the time, in nanoseconds, by which the operation's wait is shorter than usual. All operations
+/// may also have been delayed by the same time.
 fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64 {
     let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
     let delayed_by = |delay: f64| -> f64 {

@@ -155,8 +155,9 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     Odds::of(&summary.evidence, &load, |class| service_times(summary, class, load.pauses_are_rare))
 }
 
-/// Returns the service times of similar operations: those of the same size class if the run has several, else those of
-/// the same kind. Operations during pauses of the target are left out if pauses are rare.
+/// Returns the service times of similar operations. These are operations of the same size class if the run has several
+/// classes, and otherwise operations of the same kind. Operations during pauses of the target are left out if pauses
+/// are rare.
 fn service_times(summary: &Summary, class: OperationClass, pauses_are_rare: bool) -> Option<Distribution> {
     let stats = &summary.stats;
     let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);

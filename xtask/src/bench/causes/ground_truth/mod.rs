@@ -120,8 +120,8 @@ pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// Returns the costs of the requests that arrived within `seconds` of the first one, in the order in which work on them
-/// began.
+/// Returns the costs of the requests that arrived within `seconds` of the first one, in the order in which they were
+/// served.
 ///
 /// The time to receive a body depends on the client. For every request, the tenth percentile of these times is used.
 pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
