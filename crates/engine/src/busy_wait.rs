@@ -16,8 +16,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Share of the time that shows that other threads need the core, if this thread waited for the core for at least that
-/// long. The gathering thread of this program causes waits below this share.
+/// Minimum share of the time for which this thread waits for its core, if other threads need the core. The gathering
+/// thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
 /// up to [`PAUSE_MAX`].

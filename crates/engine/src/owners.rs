@@ -2,8 +2,8 @@
 //!
 //! The first byte of each object is requested from one server, the entry. If the entry sends the byte, it is the
 //! object's owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that
-//! no owner has to load an object that nobody reads. The requests are made by a run of the usual run loop, like those
-//! of [`crate::object_sizes`].
+//! no owner has to load an object that nobody reads. The requests are made by a run of the usual run loop, as in
+//! [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;

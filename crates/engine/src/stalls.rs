@@ -76,8 +76,7 @@ impl Stalls {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
-        // Threads that stall at the same time store about the same value, so it does not matter which of these values
-        // is kept.
+        // Threads that stall at the same time store about the same value. It does not matter whose value is kept.
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 
@@ -160,7 +159,7 @@ pub(crate) struct LevelGauge {
     unsettled: u32,
 }
 
-/// Length of the time, in nanoseconds, over which the level before a stall is averaged, approximately.
+/// Approximate length of the time over which the level before a stall is averaged, in nanoseconds.
 const MEMORY_NANOS: f64 = 1e8;
 /// Number of arrivals in a stretch. The length of a stretch also has limits, which are given below.
 const STRETCH_ARRIVALS: f64 = 16.0;

@@ -1,6 +1,6 @@
 //! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
-/// Counter of received bytes that counts them once it is known whether they are content or overhead. Until then, it
+/// Counter of received bytes. It counts bytes once it is known whether they are content or overhead. Until then, it
 /// keeps them back.
 ///
 /// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back. This is the size of a record

@@ -196,8 +196,8 @@ fn slots_of_a_ramp_come_one_by_one() {
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
-    // A slot is used as soon as the level includes a part of it. The mean is therefore that of ∫ ⌈level⌉ dt = 27.5 + 50
-    // slot-seconds.
+    // A slot is used as soon as the level includes a part of it. The mean is therefore computed from ∫ ⌈level⌉ dt =
+    // 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
 }

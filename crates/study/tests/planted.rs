@@ -1,5 +1,5 @@
-//! Tests that known load lines on concurrency are found. On simulated time, there are twenty targets, each of which
-//! becomes slow above its own concurrency.
+//! Tests that known load lines on concurrency are found. On simulated time, each of twenty targets becomes slow above
+//! its own concurrency.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;

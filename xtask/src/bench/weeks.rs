@@ -1,7 +1,7 @@
 //! `cargo xtask bench weeks`: the size of a run directory of weeks, and the time and memory of a report about it.
 //!
-//! The directory has the form that a run leaves that uploads objects at 50 operations per second. It is written as fast
-//! as possible and without a server. Joining the seconds of two weeks would take hours, so the older part is written as
+//! The directory looks like that of a run that uploads objects at 50 operations per second. It is written as fast as
+//! possible, without a server. Joining the seconds of two weeks would take hours, so the older part is written as
 //! joined intervals.
 
 use crate::console;

@@ -1,7 +1,7 @@
 //! The plan of a run. It is valid by construction.
 //!
-//! A plan contains no text that must still be parsed, and no setting that matters only in combination with another one.
-//! Code that makes a plan must have reported all mistakes of the user.
+//! All text in a plan is already parsed. No setting of a plan depends on another setting being on. Code that makes a
+//! plan must have reported all mistakes of the user.
 
 mod auth;
 mod batch;
@@ -156,7 +156,7 @@ impl Follow {
     }
 }
 
-/// Rules for redirects that could lead a client to a destination that its user did not intend.
+/// Rules for redirects to a destination that the user may not have intended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedirectRules {
     /// Redirects from https to http, which remove the encryption.

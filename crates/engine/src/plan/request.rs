@@ -221,7 +221,7 @@ pub struct RequestPlan {
     pub range: Option<RangeChoice>,
     /// Object that the request reads or writes.
     pub pick: Pick,
-    /// Path and query of every such request, if they are not those of an object.
+    /// Fixed path and query of these requests; `None` if the path and query of an object are used.
     pub path: Option<Box<str>>,
     /// Query, without the question mark. If the path already has a query, this query is added to it.
     pub query: Option<Box<str>>,

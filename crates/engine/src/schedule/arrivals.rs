@@ -74,7 +74,7 @@ impl<'p> Arrivals<'p> {
         self.next
     }
 
-    /// Returns the number of the next arrival among those of all threads.
+    /// Returns the number of the next arrival, counted over all threads.
     fn number(&self) -> u64 {
         self.taken * u64::from(self.threads) + u64::from(self.thread)
     }

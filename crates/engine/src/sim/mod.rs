@@ -87,8 +87,7 @@ pub struct SimSocket {
 struct Pipe {
     token: Token,
     open: bool,
-    /// Time at which the connection is established or refused, and which of the two it is; `None` once this was
-    /// reported.
+    /// Time at which the connection is established or refused. `true` means established. `None` once this was reported.
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,

@@ -28,7 +28,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Received bytes that are not counted yet, because they may belong to content that is not decrypted yet.
+    /// Received bytes that are not counted yet. They may be content that is not decrypted yet.
     unattributed: Unattributed,
     /// The first bytes from the server.
     begin: [u8; BEGIN_BYTES],
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     peer_closed: bool,
 }
 
-/// Adapts a function that sends bytes to the writer that rustls needs.
+/// Writer for rustls, made from a function that sends bytes.
 struct Put<F>(F);
 
 impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {

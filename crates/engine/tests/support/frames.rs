@@ -16,7 +16,7 @@ pub const INTERNAL_ERROR: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRequest {
     pub now: Instant,
-    /// Number of connections before that of the request.
+    /// Number of connections that were opened before the connection of the request.
     pub connection: usize,
     /// Identifier of the stream: 1, 3, 5, …
     pub stream: u32,

@@ -23,7 +23,7 @@ pub struct EdgeOp {
     pub sent: Instant,
     /// Instant at which the operation ended.
     pub end: Instant,
-    /// Class of the operations with which this one is compared.
+    /// Class of the operations that are compared with this one.
     #[serde(flatten)]
     pub class: OperationClass,
 }
@@ -98,8 +98,8 @@ impl Edges {
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// Start of the last operation that may be kept. Operations are selected by their start. Selecting those that end
-    /// first would favor operations that are faster than usual.
+    /// Start of the last operation that may be kept. Operations are selected by their start. The operations that end
+    /// first are faster than usual, so they are not representative.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,

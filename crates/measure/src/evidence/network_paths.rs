@@ -76,8 +76,8 @@ impl NetworkPaths {
         self.full > self.sampled / 2
     }
 
-    /// Returns two means over the samples that show a full link, in nanoseconds. The first is that of their round-trip
-    /// times. The second is that of the shortest round-trip times of their connections.
+    /// Returns two means over the samples that show a full link, in nanoseconds. The first is the mean of their
+    /// round-trip times. The second is the mean of the shortest round-trip times of their connections.
     #[must_use]
     pub fn round_trips(&self) -> Option<(f64, f64)> {
         let mean = |nanos: u64| nanos as f64 / self.full as f64;

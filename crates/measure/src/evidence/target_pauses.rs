@@ -6,8 +6,8 @@
 
 use crate::time::Instant;
 
-/// Minimum length of a gap that counts as a pause, as the number of operations that usually end in this time. Among
-/// independent operations with exponential times, only one gap in 160,000 is that long.
+/// Minimum length of a pause. The unit is the number of operations that usually end in this time. Among independent
+/// operations with exponential times, only one gap in 160,000 is that long.
 const ENDS_MIN: u64 = 12;
 /// Number of ended operations after which the usual gap between two ends is known.
 const KNOWN_FROM: u64 = 20;

@@ -21,8 +21,8 @@ pub struct ClientImpact {
     /// Share of service time for which responses waited unread, in 0..=1. It is 0 if the wait is too short to matter,
     /// and `None` if the wait was not measured.
     pub service_share: Option<f64>,
-    /// Share of the operations that a client stall delayed, directly or through the queue that the stall left behind,
-    /// in 0..=1. It is 0 unless stalls explain most of the p95.
+    /// Share of the operations delayed by a client stall, in 0..=1. The stall delayed them directly, or through the
+    /// queue that it left behind. It is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
     /// Share of the slots' time by which stalls prolonged operations, in 0..=1.
     pub stalled_share: f64,

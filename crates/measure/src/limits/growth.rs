@@ -10,8 +10,8 @@
 
 use crate::evidence::ArrivalCohorts;
 
-/// Numbers of groups into which cohorts are divided for the comparison, in the order in which they are tried. Many
-/// groups show growth early. If the times of operations differ much, fewer and larger groups show it better.
+/// Numbers of groups for the comparison of cohorts. They are tried in this order. Many groups show growth early. If the
+/// times of operations differ much, fewer and larger groups show it better.
 const GROUPS: [usize; 2] = [20, 10];
 /// Minimum number of groups.
 const GROUPS_MIN: usize = 5;
@@ -23,7 +23,7 @@ const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
 /// Minimum share of the due operations that end if the target keeps up.
 const DEPARTED_SHARE: f64 = 0.85;
-/// If the missing operations are at most this many standard errors of random arrivals, the target also keeps up.
+/// Maximum number of missing operations if the target keeps up, in standard errors of random arrivals.
 const DEPARTED_ERRORS: f64 = 4.0;
 
 /// Growth of response times over the window of an open run.
@@ -37,7 +37,7 @@ pub struct Growth {
     pub piled_up: u64,
 }
 
-/// Numbers of operations that were due in a time span, and that ended in it.
+/// Numbers of operations in a time span: those due, and those that ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,

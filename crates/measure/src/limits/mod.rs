@@ -1,4 +1,4 @@
-//! The limit of a run: what kept its rate from being higher.
+//! The limit of a run: the reason why its rate was not higher.
 //!
 //! A limit is reported if it explains most of the missing operations or most of the lost time (docs/measurement.md). If
 //! two explanations remain, neither is reported.

@@ -111,7 +111,7 @@ fn the_measured_impact_of_the_client_takes_precedence() {
     assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
 }
 
-/// Records 100 operations per second, `of_100` of which are delayed by a stall.
+/// Records 100 operations per second, where a stall delays `of_100` of them.
 fn affected(of_100: u64) -> impl Fn(&mut Interval) {
     move |interval: &mut Interval| {
         let kind = interval.stats.kind_mut(OpKind::Get);
@@ -247,8 +247,8 @@ fn many_failures_are_the_limit_of_the_target() {
 
 #[test]
 fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
-    // 10,000 operations are offered per second, of which `started` are started. Starting them takes a share of `busy`
-    // of a core. Other processes use the rest of the core.
+    // 10,000 operations are offered per second, and `started` are started. Starting them takes a share of `busy` of a
+    // core. Other processes use the rest of the core.
     let judged = |started: u64, busy: f64| {
         let client = ClientLoad { busy, unread: 0.4, run_delay: 1.0 - busy, steal: 0.1, ..ClientLoad::default() };
         let run = seconds(5, client, |interval| {

@@ -150,8 +150,8 @@ impl Objective {
         }
     }
 
-    /// Returns two counts of an interval: the operations that exceed the bound, and all operations to which it applies.
-    /// For example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
+    /// Returns two counts of an interval: the operations beyond the bound, and all operations to which the objective
+    /// applies. For example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
@@ -173,8 +173,7 @@ impl Objective {
         }
     }
 
-    /// Returns the time after its intended start from which an operation that has not ended certainly exceeds the
-    /// bound.
+    /// Returns a time since the intended start. An operation that has not ended by then certainly exceeds the bound.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {

@@ -239,8 +239,8 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns a reason for each objective that a longer run would decide. There are no such reasons if the run was cut
-/// off, because the report then shows this as the reason.
+/// Returns a reason for each objective that a longer run would decide. A run that was cut off has none of these
+/// reasons, because another reason covers it.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its own regular end.

@@ -36,7 +36,7 @@ pub enum Reason {
         dropped: u64,
         /// Number of operations that had not received any byte of a response by the end.
         hanging: u64,
-        /// Most frequent failure; `None` if no cause is that of more than half of the attempts.
+        /// Most frequent failure; `None` if no cause is responsible for more than half of the failures.
         mostly: Option<MostFailures>,
     },
     /// The target failed all requests for a time, although it had served requests before.

@@ -84,7 +84,7 @@ pub struct BodyBytes {
 
 impl OpSample {
     /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional
-    /// times. Its intended start and its sending are at its start, and its first byte arrives at its end.
+    /// times. It is sent at its intended start, and its first byte arrives at its end.
     #[must_use]
     pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
         Self {

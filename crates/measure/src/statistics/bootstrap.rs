@@ -72,8 +72,8 @@ fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     weights
 }
 
-/// Cumulative counts. For each value that can be the quantile of a resampled run, they contain the number of values in
-/// each window that are not larger.
+/// Cumulative counts. There is one row for each value that can be the quantile of a resampled run. A row contains the
+/// number of values in each window that are at most this value.
 ///
 /// The quantile of a sum lies between the quantiles of its parts. Only values between the smallest and the largest
 /// quantile of a window are therefore needed.

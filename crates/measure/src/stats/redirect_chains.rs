@@ -57,7 +57,7 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`. Its position and host must be those of this row, or be counted in this row.
+    /// Adds the results of `other`. Its position and host must be counted in this row.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct UnreadResponses {
     /// Number of sampled responses.
     pub sampled: u64,
-    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp is that of the whole
+    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp applies to the whole
     /// response. Other responses waited for at least the recorded time.
     pub exact: u64,
     /// Sum of the waits, in nanoseconds. Each wait is weighted by the number of reads that its sample represents. The

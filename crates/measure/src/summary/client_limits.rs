@@ -14,7 +14,7 @@ const BUSY_MAX: f64 = 0.95;
 /// Maximum share of its time that a thread uses without any operation: to wake up, read the clock, and hand over
 /// results. Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Share of polls that find responses waiting, above which responses count as waiting unread.
+/// Minimum share of polls that find waiting responses, if responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed above which it is full.
 const NIC_MAX: f64 = 0.9;
@@ -69,7 +69,7 @@ pub struct ClientLimits {
     /// Time lost because other processes or machines used the client's cores, or because the whole process was stopped.
     /// Counted only as far as it delayed operations.
     pub taken: f64,
-    /// Time for which a thread waited for a core that other processes or machines used. Counted even if it did not
+    /// Time for which a thread waited for a core while other processes or machines used it. Counted even if it did not
     /// delay operations.
     pub host_delay: f64,
     /// Time for which the CPU quota of the client's control group kept it from running.

@@ -172,7 +172,8 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // These instants are on the clock of one run, and its first and last operations are not those of all runs.
+        // These instants are on the clock of one run, and its first and last operations are not the first and last of
+        // all runs.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());

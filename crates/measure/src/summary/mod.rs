@@ -132,7 +132,7 @@ impl Summary {
     }
 
     /// Returns the length of the schedule in seconds. This is the measured window. If the number of operations is
-    /// fixed, it does not include the time at the end in which the last operations end.
+    /// fixed, the time in which only the last operations are still in flight is not included.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {

@@ -25,10 +25,10 @@ pub struct Window {
     /// Number of operations due in the measured window that count for the share of success. They ended, were dropped,
     /// or had not received a byte of a response at the end.
     pub judged: u64,
-    /// Response body bytes received, without the bytes of attempts that failed or were redirects. The latter are
+    /// Response body bytes received, without the bytes of attempts that failed or were redirects. Those bytes are
     /// counted when an operation ends, so the difference may be negative.
     pub good_bytes: f64,
-    /// Request body bytes sent, without those of attempts that failed or were redirects. May be negative.
+    /// Request body bytes sent, without the bytes of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,
     /// CPU time of the client, in nanoseconds.
     pub cpu_nanos: f64,
@@ -92,7 +92,7 @@ impl Default for Windows {
 
 impl Windows {
     /// Adds the next interval. The warm-up is left out. Operations that end in the drain belong to the last window, so
-    /// the sums over all windows equal those of the run.
+    /// the sums over all windows equal the totals of the run.
     pub fn add(&mut self, interval: &Interval) {
         if interval.stage == Stage::Warmup {
             return;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// Reads a list of at most `MOST` elements, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// Fails if an element cannot be read, or if the list is longer. In the latter case, the rest of the list is not read.
+/// Fails if an element cannot be read, or if the list is longer. If the list is longer, its rest is not read.
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(from: D) -> Result<Vec<T>, D::Error> {
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {

@@ -61,8 +61,8 @@ impl Cell {
         directory_name(&self.label(scenario).replace(", ", "_"))
     }
 
-    /// Returns the command that measures the cell on a target. Hooks of the part override those of the target, and
-    /// these override those of the scenario.
+    /// Returns the command that measures the cell on a target. Hooks of the part override hooks of the target, and
+    /// these override hooks of the scenario.
     #[must_use]
     pub fn command(&self, scenario: &Scenario, target: &Target) -> TrialCommand {
         let hooks = self.part(scenario).map(|part| part.hooks.clone()).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Cell {
     }
 
     /// Returns the cell's settings on a target. Values of axes override the settings of the part. These override the
-    /// settings of the target, which override those of the scenario.
+    /// settings of the target, which override the settings of the scenario.
     pub(super) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
         let part = self.part(scenario);
         let axes = self.values.iter().map(|(name, AxisValue { value, at, .. })| Setting {

@@ -75,8 +75,8 @@ fn a_level_lasts_until_its_objectives_have_enough_samples() {
     assert_eq!(monitor.evidence().too_few.map(|(_, all, needed)| (all, needed)), Some((20, 2995)));
 }
 
-/// Runs a level at a rate of 200/s, in which `ended` operations end in each slice. Returns the decision, the number of
-/// slices that it took, and the evidence.
+/// Runs a level at a rate of 200/s. In each slice, `ended` operations end. Returns the decision, the number of slices
+/// that it took, and the evidence.
 fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<Decision>, u64, LevelEvidence) {
     let rules = LevelRules { min_duration: SLICE * level, may_pass_early: true, offered: Some(OFFERED) };
     let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05).for_level(rules);

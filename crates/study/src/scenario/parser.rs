@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 /// Maximum number of repeats of a cell.
 const REPEATS_MAX: u32 = 1000;
 
-/// Settings of which a target needs at least one.
+/// Settings for the URLs of a target. A target needs at least one of them.
 const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
 /// Setting that contains collectors.
 const COLLECT: &str = "collect";
@@ -31,8 +31,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Scenario {
-    /// Parses a scenario. Variables of the command line override those of the file. These override the variables that
-    /// `environment` returns.
+    /// Parses a scenario. Variables of the command line override variables of the file. These override the variables
+    /// that `environment` returns.
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the file. If there is a syntax error, returns only this error.

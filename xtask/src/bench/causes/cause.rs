@@ -98,7 +98,7 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of 5 s and 17.5 % of 4 s. If these shares were those of a printed percentile, a single
+            // The pause is 14 % of 5 s and 17.5 % of 4 s. They avoid the shares of printed percentiles, where a single
             // operation would decide the value of the percentile. The pause begins after the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),

@@ -99,7 +99,7 @@ pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     (rows, all)
 }
 
-/// Returns the counts of open runs and those of closed runs.
+/// Returns the counts of open runs and of closed runs.
 pub fn by_model(runs: &[JudgedRun]) -> Value {
     let of = |model| {
         let runs: Vec<JudgedRun> = runs.iter().filter(|run| run.model == model).cloned().collect();

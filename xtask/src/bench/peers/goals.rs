@@ -1,4 +1,4 @@
-//! Goals for the ratios of Plimsoll's cost to that of its peers.
+//! Goals for the ratios of Plimsoll's cost to the cost of its peers.
 
 use super::clients::Client;
 use super::workload::Workload;

@@ -40,8 +40,7 @@ impl<N: Network> RunLoop<'_, N> {
         which: impl Fn(&RequestPlan) -> bool,
         now: Instant,
     ) {
-        // Operations end before their parts. Otherwise the end of the last part would start another request of the
-        // upload.
+        // Operations end before their parts. If the last part ended first, the upload would make another request.
         let slots = 0..self.slots.len();
         for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
             let Some(op) = self.slots.find_op(slot) else { continue };

@@ -61,7 +61,7 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     }
 }
 
-/// Returns whether the server may have processed a request that was sent and failed with this outcome.
+/// Returns whether the server may have processed a request that failed with this outcome after it was sent.
 pub(in crate::run_loop) fn may_be_done(class: AttemptClass) -> bool {
     use AttemptClass::{
         ClosedEarly, Incomplete, Indeterminate, InflightAtEnd, Interrupted, Protocol, Reset, StaleReuse, TimeoutHead,

@@ -74,8 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts `total` received bytes, of which `body` are content. They belong to the interval that contains the
-    /// instant of the read.
+    /// Counts `total` received bytes. `body` is the number of content bytes among them. They belong to the interval
+    /// that contains the instant of the read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);

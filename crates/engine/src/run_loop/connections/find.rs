@@ -17,7 +17,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op(slot) else { return };
         let origin = op.attempt_origin();
         // A resend needs a new connection, because the other kept-alive connections are probably stale too. This does
-        // not apply to HTTP/2. It uses few connections, and their end is announced.
+        // not apply to HTTP/2. HTTP/2 uses few connections, and servers announce their end.
         let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
         let idle = if new_only { None } else { self.pool.take_idle(origin) };
         match idle {

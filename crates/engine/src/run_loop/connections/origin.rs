@@ -44,13 +44,13 @@ impl OriginPool {
         }
     }
 
-    /// Returns whether connections that are being opened are expected to have a stream for one more attempt, in
-    /// addition to the attempts that already wait.
+    /// Returns whether the connections that are being opened will probably have enough streams for the waiting attempts
+    /// and one more.
     pub fn stream_is_coming(&self) -> bool {
         self.streams_coming() > self.waiting.len()
     }
 
-    /// Returns the number of waiting attempts for which connections that are being opened are expected to have streams.
+    /// Returns the number of streams that waiting attempts can probably use on the connections that are being opened.
     pub fn streams_coming(&self) -> usize {
         self.forecast.as_ref().map_or(0, StreamForecast::coming)
     }

@@ -185,7 +185,7 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Over
             }
             ParsedEnd::Incomplete => {
-                // Received bytes extend the deadline of the body, but not that of the head.
+                // Received bytes extend the deadline of the body, but not the deadline of the head.
                 let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
                 if exchange.reader.phase() != Reading::Head {
                     self.set_deadline(id, now + self.plan.timeouts.idle);
@@ -208,9 +208,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the time at which the first byte of the response arrived. `before` is the result of
-    /// [`Self::heads_so_far`] before the last piece was parsed. The first byte is that of the final head, even if the
-    /// head arrives in several pieces. Interim heads do not count. The first byte after a redirect replaces that of the
-    /// redirect.
+    /// [`Self::heads_so_far`] before the last piece was parsed. The final head contains the first byte, even if the
+    /// head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
+    /// response replaces that of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };

@@ -9,8 +9,8 @@ use measure::{AttemptClass, Cause, Instant};
 /// State of a multiplexed connection.
 ///
 /// Invariants: `streams` contains the tokens of all streams of the connection in the pool. `active` is the number of
-/// those that have an exchange. While the connection is retiring, no stream is idle. The end of the last stream then
-/// closes the connection.
+/// these streams that have an exchange. While the connection is retiring, no stream is idle. The end of the last stream
+/// then closes the connection.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Multiplexed {
     pub session: Session,

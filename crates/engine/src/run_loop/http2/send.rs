@@ -12,7 +12,7 @@ use bytes::Bytes;
 use measure::Instant;
 use std::io;
 
-/// Maximum number of system calls with which one connection sends in its turn.
+/// Maximum number of send calls of one connection in its turn.
 const SENDS_MAX: usize = 16;
 
 /// Invariant of connections on which frames are sent.

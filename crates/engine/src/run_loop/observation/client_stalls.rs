@@ -1,9 +1,10 @@
 //! Client stalls: times in which a thread of this client acted later than it should have.
 //!
 //! In the open model, and with think time, lateness shows a stall. An operation starts late, a wait ends late, or a
-//! step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored. It changes no percentile by more than
-//! [`LATE_MIN`]: if a target processes requests in order, it delays none of them by more than the client did. A closed
-//! loop without think time has no schedule. There, a stall means that the operating system did not run the thread.
+//! step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored. Such lateness hardly matters. A target
+//! that processes requests in order delays none of them by more than the client did, so no percentile changes by more
+//! than [`LATE_MIN`]. A closed loop without think time has no schedule. There, a stall means that the operating system
+//! did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -102,9 +103,9 @@ impl ClientStalls {
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the maximum time, in nanoseconds, for which a response that is read at `now` can have waited. The kernel
-    /// timestamps only the newest byte of a read. On a multiplexed connection, another response may have arrived before
-    /// that byte. It arrived earlier by at most the time for which this thread waited for a core.
+    /// Returns the maximum wait of a response that is read at `now`, in nanoseconds. The kernel timestamps only the
+    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. It
+    /// arrived earlier by at most the time for which this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));

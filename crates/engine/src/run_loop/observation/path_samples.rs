@@ -18,7 +18,7 @@ pub(in crate::run_loop) struct PathSamples {
 }
 
 impl PathSamples {
-    /// Returns the sample with its shortest round trip replaced by that of all samples for this address.
+    /// Returns the sample, with the shortest round trip of all samples for this address instead of its own.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {

@@ -26,7 +26,7 @@ pub(in crate::run_loop) struct Closed<'p> {
     pub think: Duration,
     pub tickets: Tickets,
     pub warmup_tickets: Tickets,
-    /// Slots that can start now, each with the time since which it can start.
+    /// Slots that can start now, each with the time at which it became ready.
     pub waiting: VecDeque<(u32, Instant)>,
     /// Slots that pause, ordered by the end of their pause.
     pauses: BinaryHeap<Reverse<(Instant, u32)>>,
@@ -77,7 +77,7 @@ impl<'p> Closed<'p> {
         self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place
     }
 
-    /// Returns the next slot that may start, and the time since which it can start.
+    /// Returns the next slot that may start, and the time at which it became ready.
     pub fn next(&mut self, now: Instant) -> Option<(u32, Instant)> {
         while let Some((slot, since)) = self.waiting.pop_front() {
             if self.wants(slot, now) {

@@ -17,8 +17,7 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Number of measured operations that this thread may still start, and number of operations that it must still
-    /// offer.
+    /// Remaining numbers of measured operations of this thread: to be started, and to be offered.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,

@@ -9,7 +9,7 @@ use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
 
-/// Size of S3's chunks, which equals the size of the pieces in which a body is sent.
+/// Size of S3's chunks. It equals the size of the pieces of a body.
 const CHUNK: NonZeroU64 = NonZeroU64::new(PIECE_BYTES as u64).expect("a piece has bytes");
 
 /// The parameters of a signature.

@@ -83,8 +83,8 @@ pub(in crate::run_loop) fn judge_head(head: &Head, expected: &Expected, checks: 
     Read
 }
 
-/// Returns whether a response has the requested `Content-Range`. If the response declares a length, the length must be
-/// that of the range.
+/// Returns whether a response has the requested `Content-Range`. If the response declares a length, it must equal the
+/// length of the range.
 fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     let expected = expected_range(wanted, head);
     let has_its_length = head.declared_length.is_none_or(|length| length == expected.len());

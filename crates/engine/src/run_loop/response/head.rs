@@ -153,8 +153,8 @@ fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl F
     }
 }
 
-/// Returns the consumer of a good response's body. `encoded` means that its bytes are not those of the object, because
-/// the user requested an encoding.
+/// Returns the consumer of a good response's body. `encoded` means that the user requested an encoding, so the bytes
+/// differ from the object's bytes.
 ///
 /// # Errors
 /// Fails if the body cannot be compared with anything.

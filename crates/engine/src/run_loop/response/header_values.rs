@@ -79,7 +79,7 @@ fn announced_algorithm(value: &[u8]) -> Option<Algorithm> {
     value.split(|byte| *byte == b',').find_map(|name| Algorithm::of_field(name.trim_ascii()))
 }
 
-/// Returns whether the requests of a plan are those of S3.
+/// Returns whether the requests of a plan are S3 requests.
 pub(in crate::run_loop) fn speaks_s3(plan: &Plan) -> bool {
     matches!(plan.auth, Auth::S3 { .. } | Auth::S3Anonymous)
 }

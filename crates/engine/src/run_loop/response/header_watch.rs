@@ -24,7 +24,7 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     /// Place for the ETag, if it is needed.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
-    /// Required ETag, which is the name of the object, and whether the ETag may be that of an encoded body.
+    /// Required ETag, which is the name of the object, and whether an ETag of an encoded body is also accepted.
     named: Option<(&'a str, bool)>,
     /// One bit for each required field. It is set if the response has the field. The last bit is for the name.
     pub matched: u128,

@@ -23,7 +23,7 @@ const DELAYED: f64 = 3.0;
 const COLD_SHARE: f64 = 0.2;
 /// Factor by which an operation must exceed the longest usual time to count as slow from a cold start.
 const COLD_FACTOR: f64 = 1.5;
-/// Minimum difference between the log-density of a usual time and that of an outlier.
+/// Minimum difference between the log-densities of a usual time and of an outlier.
 const USUAL: f64 = 1.0;
 /// Share of quick operations above which there cannot be a single queue.
 const QUICK_SHARE: f64 = 0.04;
@@ -145,8 +145,8 @@ fn met_something_else(ops: &[(&EdgeOp, &Density)]) -> bool {
     long as f64 > COLD_SHARE * ops.len() as f64
 }
 
-/// Sorts the first operations in the order in which a queue would serve them, which is the order in which they were
-/// sent. The order of operations sent at the same time is unknown, so these are sorted by their end.
+/// Sorts the first operations in the order of sending, because a queue would serve them in this order. The order of
+/// operations sent at the same time is unknown, so these are sorted by their end.
 fn in_order_of_service(ops: &mut [(&EdgeOp, &Density)]) {
     ops.sort_by_key(|(op, _)| (op.sent, op.end));
     let mut rest = ops;

@@ -1,9 +1,9 @@
 //! Judges objectives by counting the operations on either side of the bound.
 //!
 //! A bound on operations limits the share of them that may exceed it. For example, "p99 <= 10 ms" means that at most 1
-//! % of the operations take longer. Two counts are made: of all operations, and of those that the client did not
-//! disturb. An objective is met if all operations together meet it, and missed if the undisturbed ones miss it.
-//! Otherwise the run cannot decide the objective (docs/measurement.md).
+//! % of the operations take longer. One count includes all operations, and the other one excludes operations that the
+//! client disturbed. An objective is met if all operations together meet it, and missed if the undisturbed ones miss
+//! it. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
