@@ -57,8 +57,8 @@ impl AffectedOperations {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds an operation that ended. `added` is the maximum time, in nanoseconds, that stalls may have added to it,
-    /// without its lateness.
+    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to it, in nanoseconds. It
+    /// does not include lateness.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);

@@ -88,8 +88,8 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns how much time the client added to quantile `q`, in nanoseconds. This time consists of two parts: until
-    /// the kernel had the request, and from the arrival of the response until the client read it.
+    /// Returns how much time the client added to quantile `q`, in nanoseconds. It consists of two waits: the request
+    /// waited until the kernel had it, and the response waited until the client read it.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),

@@ -21,7 +21,7 @@ const DELAYED: f64 = 3.0;
 /// If there are more, a cold start or a pause of the target slowed them. They then do not show whether operations
 /// queued.
 const COLD_SHARE: f64 = 0.2;
-/// Factor by which an operation must exceed the longest usual time to count as slow from a cold start.
+/// Minimum duration of an operation at an edge that points to a cold start, as a multiple of the longest usual time.
 const COLD_FACTOR: f64 = 1.5;
 /// Minimum difference between the log-densities of a usual time and of an outlier.
 const USUAL: f64 = 1.0;

@@ -79,7 +79,7 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success dropped by more than the margin, although the drop may be due to chance.
+    /// Returns whether success dropped by more than the margin, and chance cannot be ruled out as the reason.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost

@@ -18,7 +18,8 @@ use std::collections::BinaryHeap;
 /// Maximum difference between a right percentile and the true value, as a share of the true value. A larger difference
 /// is allowed if it is below [`TOLERANCE_SECONDS`].
 const TOLERANCE_SHARE: f64 = 0.10;
-/// Maximum difference in seconds. Loopback and two schedulers can add this delay to each operation.
+/// Maximum difference between a right percentile and the true value, in seconds. Loopback and two schedulers can add
+/// this delay to each operation.
 const TOLERANCE_SECONDS: f64 = 200e-6;
 
 /// A line of the target's log, in nanoseconds of the target's clock.
