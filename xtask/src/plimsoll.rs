@@ -23,7 +23,7 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// Returns the path of the program. Builds the program, unless the user gave a path.
+    /// Returns the path of the program. Builds the program, unless the user specified a path.
     pub fn path(&self) -> Result<PathBuf> {
         match &self.plimsoll {
             Some(path) => path.canonicalize().cannot(format_args!("find {}", path.display())),

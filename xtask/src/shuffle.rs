@@ -5,7 +5,7 @@
 pub struct Shuffler(u64);
 
 impl Shuffler {
-    /// Creates a generator. The same seed gives the same orders.
+    /// Creates a generator. The same seed always produces the same orders.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -138,7 +138,7 @@ fn refusals_have_a_limit() {
 
 #[test]
 fn an_hour_without_a_network_loses_nothing() {
-    /// The network is gone from the tenth second on, for an hour.
+    /// The network fails at the tenth second, for an hour.
     fn is_gone(now: Instant) -> bool {
         (Instant::ZERO + ms(10_000)..Instant::ZERO + ms(3_610_000)).contains(&now)
     }

@@ -512,7 +512,7 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     // millisecond of the stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");
-    // The wait for a connection must count as well.
+    // The wait for a connection must also count.
     near(&summary.all.response, 1.0, ms(501), ms(2));
     near(&summary.all.response, 0.9, ms(201), ms(5));
     near(&summary.all.lateness, 1.0, ms(0), ms(1));

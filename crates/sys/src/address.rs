@@ -80,13 +80,13 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     let family = unsafe { raw.cast::<libc::sa_family_t>().read_unaligned() };
     match libc::c_int::from(family) {
         libc::AF_INET => {
-            // SAFETY: the family says that this is a `sockaddr_in`.
+            // SAFETY: the family field shows that this is a `sockaddr_in`.
             let v4 = unsafe { raw.cast::<libc::sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
             Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that this is a `sockaddr_in6`.
+            // SAFETY: the family field shows that this is a `sockaddr_in6`.
             let v6 = unsafe { raw.cast::<libc::sockaddr_in6>().read_unaligned() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);

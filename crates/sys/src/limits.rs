@@ -40,7 +40,7 @@ pub fn available_cores() -> usize {
     // SAFETY: `set` is valid for writing and has the given size. 0 means the calling thread.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if result != 0 {
-        // The machine has more cores than the set can hold. The standard library handles this case.
+        // The machine has more cores than the set can represent. The standard library handles this case.
         return std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     }
     // SAFETY: the call only counts bits in `set`.

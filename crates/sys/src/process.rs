@@ -187,7 +187,7 @@ mod tests {
         io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).unwrap();
         process.kill_group().unwrap();
         let place = format!("/proc/{}/stat", line.trim());
-        // The process is gone, or is a zombie that its new parent has not reaped yet.
+        // The process no longer exists, or is a zombie that its new parent has not reaped yet.
         let gone =
             || std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "));
         let begun = std::time::Instant::now();

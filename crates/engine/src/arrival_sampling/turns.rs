@@ -2,9 +2,9 @@
 //!
 //! For each segment, the kernel reads a clock. This costs about 2 % of the CPU time of a client that only sends small
 //! requests. If there are many reads, time is therefore divided into turns, and the kernel takes timestamps in only one
-//! turn out of eight, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, no
-//! matter when they are read. After this thread stood still, the kernel takes timestamps all the time for a while. A
-//! client that stopped once tends to stop again, and only few reads show this.
+//! turn out of eight, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if
+//! they are read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client
+//! that stopped once tends to stop again, and only few reads show this.
 
 use measure::Instant;
 use measure::values::random;

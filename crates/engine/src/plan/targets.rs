@@ -271,7 +271,8 @@ impl Targets {
     }
 
     /// Returns the number of a target in its dataset, or its index in a list. This number identifies the object in all
-    /// runs with the same dataset or list, whatever part of the objects a run uses. Returns `None` for other objects.
+    /// runs with the same dataset or list, even if a run uses only a part of the objects. Returns `None` for other
+    /// objects.
     #[must_use]
     pub fn object_number(&self, subject: Subject) -> Option<u64> {
         let Subject::Target(index) = subject else { return None };

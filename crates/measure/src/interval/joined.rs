@@ -127,8 +127,8 @@ mod tests {
 
     const MODEL: Model = Model::Closed { concurrency: 4 };
 
-    /// Returns the intervals of a run with a warm-up of 12.5 s. Its seconds begin between the full seconds of its
-    /// clock.
+    /// Returns the intervals of a run with a warm-up of 12.5 s. The seconds of its window therefore do not begin at
+    /// full seconds of its clock.
     fn run() -> Vec<Interval> {
         let at = |half: u64| Instant::from_nanos(half * 500_000_000);
         let mut spans: Vec<(Stage, u64, u64)> =

@@ -1,6 +1,6 @@
 //! Growth of response times over a run, by the time at which operations were due.
 //!
-//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. A target
+//! A target that keeps up responds to the last operations as fast as to the first ones, even if it is slow. A target
 //! that falls behind responds to each operation later than to the one before. For example, if 1,600/s are offered and
 //! 800/s are sustained, response times grow by one second per second of the schedule.
 //!

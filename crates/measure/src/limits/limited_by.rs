@@ -112,7 +112,7 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
 /// Returns whether body data waited in the network between client and target, or was lost there.
 fn fills_link(summary: &Summary) -> bool {
     let stats = &summary.stats;
-    // Traffic is counted from the start of the run, so attempts outside the measured window are counted as well.
+    // Traffic is counted from the start of the run, so attempts outside the measured window must also be counted.
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts).max(1);
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }
@@ -138,7 +138,7 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
-    // Unless the client uploads, it cannot delay operations for longer than their responses wait unread.
+    // A client that does not upload delays operations only by the time for which their responses wait unread.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX

@@ -111,7 +111,7 @@ fn the_measured_impact_of_the_client_takes_precedence() {
     assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
 }
 
-/// Records 100 operations per second, where a stall delays `of_100` of them.
+/// Records 100 operations per second, `of_100` of them delayed by a stall.
 fn affected(of_100: u64) -> impl Fn(&mut Interval) {
     move |interval: &mut Interval| {
         let kind = interval.stats.kind_mut(OpKind::Get);
@@ -393,7 +393,7 @@ fn time_taken_by_a_quota_is_not_blamed_on_others() {
     assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
 }
 
-/// Client and server wait for the same cores. Responses do not wait unread, because the server is late as well.
+/// Client and server wait for the same cores. Responses do not wait unread, because the server is also late.
 #[test]
 fn a_client_that_waits_for_cores_most_of_the_time_shares_its_host() {
     let crowded = ClientLoad { busy: 0.2, run_delay: 0.7, unread: 0.1, ..ClientLoad::default() };

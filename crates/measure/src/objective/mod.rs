@@ -72,7 +72,7 @@ impl fmt::Display for ObjectiveError {
 impl std::error::Error for ObjectiveError {}
 
 impl Objective {
-    /// Objective of every run unless the user gives others.
+    /// Objective of every run, unless the user sets others.
     pub const DEFAULT: Self = Self { metric: Metric::Success, kind: None, bound: 0.99 };
 
     /// Returns an objective on the share of operations that succeed, in 0..=1.

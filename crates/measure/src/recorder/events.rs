@@ -54,7 +54,7 @@ impl Recorder {
         self.evidence.scheduled(&mut self.current.evidence, &self.timeline, intended, count);
     }
 
-    /// Notes the start of an operation at `now`.
+    /// Records the start of an operation at `now`.
     #[inline]
     pub fn started(&mut self, now: Instant, intended: Instant) {
         self.gauge(now);

@@ -104,7 +104,7 @@ pub enum Found {
     Gone {
         /// Highest level that had passed before.
         passed: Option<u64>,
-        /// Level after which the target was gone.
+        /// Level after which the target no longer served.
         failed: u64,
     },
     /// The user interrupted the search.

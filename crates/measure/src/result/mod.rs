@@ -202,8 +202,7 @@ fn exit(ending: &Ending, word: ResultWord) -> ExitStatus {
     }
 }
 
-/// Returns a reason if content was wrong anywhere, including in the warm-up. Wrong content means FAIL, whatever else
-/// happened.
+/// Returns a reason if content was wrong anywhere, including in the warm-up. Wrong content always means FAIL.
 fn wrong_content(facts: &RunFacts) -> Vec<Reason> {
     let stats = &facts.summary.stats;
     let tallies = [&stats.measured, &stats.outside];
@@ -254,7 +253,8 @@ fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reas
     with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Returns whether any operation must succeed. None has to if every objective on success is `success >= 0%`.
+/// Returns whether any operation must succeed. No operation has to succeed if every objective on success is `success >=
+/// 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)

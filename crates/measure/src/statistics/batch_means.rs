@@ -35,8 +35,8 @@ pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     half.is_finite().then_some(Estimate { value, low: value - half, high: value + half })
 }
 
-/// Returns the sums of batches of consecutive residuals. Batches are as small as possible with little correlation.
-/// Residuals that do not fill a batch are left out.
+/// Returns the sums of batches of consecutive residuals. Batches are just large enough for their correlation to be
+/// small. Residuals that do not fill a batch are left out.
 fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
     let mut last = None;
     let mut size = 1;

@@ -19,7 +19,8 @@ pub const BLOCKS_MIN: usize = 20;
 const RESAMPLES: usize = 2000;
 
 /// Returns quantile `q` of all values in `windows`, with its interval. `None` if the windows form fewer than
-/// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. The same seed gives the same interval.
+/// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. With the same seed, the interval is always
+/// the same.
 ///
 /// The length of the blocks is computed from the data. The quantile depends on how many values exceed it in each
 /// window. These numbers form a series, and the dependence within this series determines the length. The ends of the

@@ -33,7 +33,8 @@ const GROWING_MIN: f64 = 0.005;
 const STILL_GROWING: f64 = 0.6;
 /// Probability, in one direction, that the result of a single look is right.
 const CONFIDENCE: f64 = 0.975;
-/// Number of operations by which the growth can vary with the exact times of the looks.
+/// Tolerance for the growth, as a number of operations. The growth varies by about this number with the exact times of
+/// the looks.
 const ROUNDING: f64 = 2.0;
 /// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);

@@ -1,6 +1,6 @@
 //! Rank tests for two sets of runs. They assume nothing about the distribution of a metric.
 //!
-//! A run is one observation, however many operations it has. Some variation occurs only between runs: in caches, in the
+//! A run is one observation, even if it has many operations. Some variation occurs only between runs: in caches, in the
 //! placement of processes, or because of other users of the machine.
 
 use super::{ALPHA, median, normal};

@@ -224,8 +224,8 @@ mod tests {
         }
     }
 
-    /// Checks after how many slices clear cases are decided. "Beyond" needs 6 s in which all operations are slow.
-    /// "Within" needs a time in which a target at its bound would have had 4 s of slow operations.
+    /// Checks the number of slices after which clear cases are decided. "Beyond" needs 6 s in which all operations are
+    /// slow. "Within" needs a time in which a target at its bound would have had 4 s of slow operations.
     #[test]
     fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {
         let mut random = Random::new(44);

@@ -93,7 +93,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// If a target refuses operations, it is responsible for these failures, however long the client stalled.
+    /// If a target refuses operations, it is responsible for these failures, even if the client stalled for long.
     #[test]
     fn stalls_explain_timeouts_and_from_one_second_on_lost_connections() {
         use AttemptClass::{Http5xx, Indeterminate, Reset, TimeoutHead};

@@ -161,7 +161,7 @@ fn printed(report: &Value) -> Vec<Printed> {
     each.filter(|printed| printed.q < 1.0).collect()
 }
 
-/// Returns a percentile, if it has a value. An end of its interval that the report does not contain is unknown.
+/// Returns a percentile, if it has a value. If the report does not contain an end of its interval, this end is unknown.
 fn percentile(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
     let q = quantile.get("q")?.as_f64()?;

@@ -58,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
         // listing.
         if visited.len() > usize::from(most) {
             // If a URL is visited twice, this need not be a loop, because the server may respond differently. A loop is
-            // reported only if the limit is exceeded as well.
+            // reported only if the limit is also exceeded.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
         }

@@ -27,7 +27,7 @@ const LATE_SHARE: f64 = 0.05;
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// Minimum number of operations of a kind for the use of their median.
+/// Minimum number of operations of a kind. With fewer operations, their median is not used.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.

@@ -129,7 +129,7 @@ impl MultipartUpload {
         Some((UploadPart { of, index, offset, length }, query.into()))
     }
 
-    /// Returns whether another part has to be sent.
+    /// Returns whether another part must be sent.
     pub(super) fn has_more(&self) -> bool {
         self.failed.is_none() && self.next < self.count()
     }

@@ -1,4 +1,4 @@
-//! The open model: operations start when the schedule says that they are due, if slots are free.
+//! The open model: operations start at the times in the schedule, if slots are free.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;

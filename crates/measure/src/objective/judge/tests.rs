@@ -50,8 +50,7 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
             let objective: Objective = text.parse().unwrap();
             let (beyond, all) = objective.beyond(&summary.stats);
             let tolerated = objective.tolerated().unwrap() * all as f64;
-            // The rank of the slowest 10 % is rounded up, so an operation exactly at the tolerated share already
-            // counts.
+            // The rank of the slowest 10 % is rounded up. An operation exactly at the tolerated share therefore counts.
             let missed = match objective.metric {
                 Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
                 _ => beyond as f64 > tolerated + ROUNDING,

@@ -5,7 +5,7 @@ use super::Difference;
 
 impl Difference {
     /// Returns the relative difference between two single runs whose metrics are known with confidence intervals. It
-    /// says nothing about further runs. `None` if an interval contains 0 or infinity, unless the interval is only this
+    /// does not apply to further runs. `None` if an interval contains 0 or infinity, unless the interval is only this
     /// value.
     ///
     /// The interval of the difference is computed from variances that are recovered from the two intervals (G. Y. Zou

@@ -170,7 +170,7 @@ impl Distribution {
     /// `failed` operations, which count as +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
-        // Sums of saved counts must not overflow, whatever a damaged record contains.
+        // Sums of saved counts must not overflow, even if a record is damaged.
         let ended = self.moments.count.saturating_add(unfinished);
         let all = ended.saturating_add(failed);
         if all == 0 {
