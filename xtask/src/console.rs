@@ -1,4 +1,5 @@
-//! Standard output and standard error. If the reader of the output has gone away, it is neither a failure nor a panic.
+//! Standard output and standard error. If the reader of the output has closed it, this is neither a failure nor a
+//! panic.
 
 use std::io::{self, Write};
 

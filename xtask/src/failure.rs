@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::io;
 
-/// Reason for which a task ended early.
+/// Reason why a task ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The user interrupted the task.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// Text that says what failed, why, and how to fix it.
+    /// Message with the failure, the reason, and the fix.
     #[error("{0}")]
     Message(String),
 }
@@ -22,7 +22,7 @@ pub fn failure(message: impl Display) -> Failure {
     Failure::Message(message.to_string())
 }
 
-/// Context for errors of the system.
+/// Adds context to errors of the system.
 pub trait Context<T> {
     /// Adds "cannot …" in front of the error.
     fn cannot(self, action: impl Display) -> Result<T>;

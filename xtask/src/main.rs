@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Catches Ctrl-C, so that an interrupted task cleans up. Raises the limit on open files, which is inherited by clients
-/// with a thousand connections.
+/// Catches Ctrl-C, so that an interrupted task cleans up. Raises the limit on open files, because child processes
+/// inherit it and some clients have a thousand connections.
 fn prepare() -> Result<()> {
     sys::signals::catch_interrupts().cannot("catch Ctrl-C")?;
     sys::limits::raise_descriptor_limit().cannot("raise the limit on open files")?;

@@ -1,5 +1,5 @@
-//! The median of a few values, and its confidence interval from order statistics. The only assumption is that the
-//! values are independent draws from one distribution (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed.
+//! The median of a few values, and its confidence interval from order statistics. The values must be independent draws
+//! from one distribution. No other assumption is made (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed.
 //! 2003, §7.1).
 
 /// Minimum number of values for an interval (docs/measurement.md).
@@ -41,8 +41,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
 }
 
 /// Returns the largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median
-/// with sufficient confidence. The number B of values below the median has the distribution binomial(count, ½), so the
-/// condition is 1 − 2·P(B < k) ≥ 0.95. `None` if there are fewer than 6 values.
+/// with sufficient confidence. The number B of values below the median is binomially distributed with parameters
+/// `count` and ½. The condition is therefore 1 − 2·P(B < k) ≥ 0.95. `None` if there are fewer than 6 values.
 fn interval_rank(count: usize) -> Option<usize> {
     let mut probability = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
@@ -69,7 +69,8 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Returns the probability that at most `most` of `count` values lie below the true median. It counts all cases.
+    /// Returns the probability that at most `most` of `count` values lie below the true median. It is computed by
+    /// counting all cases.
     fn below_at_most(count: u32, most: u32) -> f64 {
         let cases = (0..1_u32 << count).filter(|below| below.count_ones() <= most).count();
         cases as f64 / 2_f64.powi(count as i32)
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn ranks_agree_with_published_tables() {
-        // These ranks are in any table of the 95 % interval of the sign test.
+        // These ranks are in every table of the 95 % interval of the sign test.
         for (count, rank) in [(5, None), (6, Some(1)), (12, Some(3)), (15, Some(4)), (20, Some(6)), (25, Some(8))] {
             assert_eq!(interval_rank(count), rank, "{count} values");
         }

@@ -1,7 +1,7 @@
 //! The server of the benchmarks: nginx with one worker process on its own core, and with its files in memory.
 //!
-//! The goals were set with this configuration. nginx counts the requests, so a benchmark need not rely on the counts of
-//! clients.
+//! The goals were set with this configuration. nginx counts the requests, so a benchmark does not depend on the counts
+//! of clients.
 
 use crate::failure::{Context, Result, failure};
 use crate::process::{Running, SERVER_CORE, children_cpu, start};
@@ -15,13 +15,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Paths of nginx, which is not in the PATH of ordinary users.
+/// Paths of nginx. Some of them are not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 /// A directory that is in memory.
 const MEMORY: &str = "/dev/shm";
-/// Seed of the bytes of [`Served::Object`]. It is the default of the program.
+/// Seed of the bytes of [`Served::Object`]. This is the default seed of the program.
 const DATASET: Seed = Seed(1);
-/// Time limit for a start, an end or a response.
+/// Time limit for starting, for ending and for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
@@ -39,7 +39,7 @@ pub enum Served {
 }
 
 impl Served {
-    /// Returns its path below the root of the server.
+    /// Returns the path of the file below the root of the server.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kibibyte => "1k",
@@ -59,7 +59,7 @@ impl Served {
 }
 
 /// A running server. Its directory is in memory, and is also the working directory of the clients. On drop, the server
-/// is ended and the directory removed.
+/// ends and the directory is removed.
 pub struct Nginx {
     running: Running,
     directory: TempDir,
@@ -68,7 +68,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts a server with these files, which may be listed more than once.
+    /// Starts a server with these files. A file may be listed more than once.
     pub fn start(files: &[Served]) -> Result<Self> {
         Self::start_with(files, "")
     }
@@ -78,7 +78,7 @@ impl Nginx {
         Self::start_with(files, " http2")
     }
 
-    /// Starts a server whose TLS listener has these additional options.
+    /// Starts a server with additional options for its TLS listener.
     fn start_with(files: &[Served], tls_options: &str) -> Result<Self> {
         let program = program()?;
         let directory = tempfile::Builder::new().prefix("plimsoll-bench-").tempdir_in(MEMORY);
@@ -93,7 +93,8 @@ impl Nginx {
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // `NGINX` lists listening sockets that nginx inherits. So no port must be guessed, and none can be lost.
+        // `NGINX` lists listening sockets that nginx inherits. The port is thus reserved, and no other program can get
+        // it.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER_CORE)?;
@@ -131,7 +132,7 @@ impl Nginx {
         self.directory.path()
     }
 
-    /// Returns the number of requests so far. It includes the request that reads the number.
+    /// Returns the number of requests so far, including the request that reads the number.
     pub fn requests(&self) -> Result<u64> {
         let page = self.status_page().cannot("ask nginx for its counters")?;
         // The third line has the numbers of connections accepted, connections handled, and requests.
@@ -165,13 +166,13 @@ impl Drop for Nginx {
 
 fn listen() -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
-    // nginx does not change a socket that it inherits. With a blocking one, it would block in `accept`.
+    // nginx does not change a socket that it inherits. On a blocking socket, it would block in `accept`.
     listener.set_nonblocking(true).cannot("make a socket nonblocking")?;
     let address = listener.local_addr().cannot("read the port of a socket")?;
     Ok((listener, address))
 }
 
-/// Writes a self-signed certificate and its key. All clients skip its verification.
+/// Writes a self-signed certificate and its key. No client verifies the certificate.
 fn write_certificate(directory: &Path) -> Result<()> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
     let made = made.map_err(|error| failure(format_args!("cannot make a certificate: {error}")))?;
@@ -190,7 +191,7 @@ pub fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
 }
 
-/// Writes the files with random bytes. If they were sparse, all their pages would be one page in the processor's cache.
+/// Writes the files with random bytes. The pages of sparse files would all be one page in the processor's cache.
 fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     let mut block = vec![0; MIB];
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time limit beyond the duration of a run, for the drain and for writing the report.
+/// Time limit beyond the duration of a run. It covers the drain and the writing of the report.
 pub const EXTRA: Duration = Duration::from_secs(60);
 
 /// The program to measure.
@@ -23,7 +23,7 @@ pub struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// Returns the path of the program. Builds the program, unless the user gave a path.
+    /// Returns the path of the program. Builds the program, unless the user specified a path.
     pub fn path(&self) -> Result<PathBuf> {
         match &self.plimsoll {
             Some(path) => path.canonicalize().cannot(format_args!("find {}", path.display())),
@@ -32,7 +32,7 @@ impl ProgramArgs {
     }
 }
 
-/// Builds the program in the target directory of this program, and returns its path.
+/// Builds the program in the same target directory as this program, and returns its path.
 fn build() -> Result<PathBuf> {
     let own = std::env::current_exe().cannot("find the path of this program")?;
     let profile = own.parent().ok_or_else(|| failure("cannot find the directory of this program"))?;

@@ -12,7 +12,7 @@ pub const SERVER_CORE: Affinity = Affinity::Core(0);
 /// Core of the client.
 pub const CLIENT_CORE: Affinity = Affinity::Core(1);
 
-/// Interval at which a task that waits checks for Ctrl-C.
+/// Interval at which a waiting task checks for Ctrl-C.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Cores on which a process may run.
@@ -30,12 +30,12 @@ pub struct Running {
     started: Instant,
 }
 
-/// Cost of a process, and how it ended.
+/// Cost of a process, and the way in which it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Time from start to end.
     pub wall: Duration,
-    /// CPU time in user and kernel mode, as the kernel counts it at the end.
+    /// CPU time in user and kernel mode, as measured by the kernel.
     pub cpu: Duration,
     /// Largest resident memory.
     pub peak: PeakMemory,
@@ -43,17 +43,17 @@ pub struct Run {
     pub end: ProcessEnd,
 }
 
-/// Largest resident memory of a process. The kernel's number includes the peak that the parent had when it started the
+/// Peak resident memory of a process. The kernel's number includes the peak that the parent had when it started the
 /// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeakMemory {
     /// The exact number of bytes.
     Bytes(u64),
-    /// An upper bound in bytes. It is the peak of this program itself, which hides that of the process.
+    /// An upper bound in bytes. It is the peak of this program itself, which hides the peak of the process.
     AtMost(u64),
 }
 
-/// End of a process.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
     /// It ended with this exit code.
@@ -67,7 +67,8 @@ pub enum ProcessEnd {
 /// Starts a program.
 pub fn start(command: &mut Command, place: Affinity) -> Result<Running> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A process inherits the cores of the thread that starts it, so start it from a new thread.
+    // A process inherits the cores of the thread that starts it. A new thread is therefore used, whose cores can be
+    // changed.
     let spawned = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             if let Affinity::Core(core) = place {
@@ -169,7 +170,7 @@ impl fmt::Display for ProcessEnd {
 pub struct Resident {
     /// Resident memory (`VmRSS`).
     pub all: u64,
-    /// The part that the process allocated (`RssAnon`). It leaves out pages of the program file, which the kernel may
+    /// The part that the process allocated (`RssAnon`). It excludes pages of the program file, which the kernel may
     /// drop.
     pub anonymous: u64,
 }

@@ -1,11 +1,11 @@
 //! Random orders from a seed. Each round runs the clients in a new order, so that no client always runs after the same
-//! other one.
+//! other client.
 
 /// Generator of random orders and numbers (SplitMix64).
 pub struct Shuffler(u64);
 
 impl Shuffler {
-    /// Creates a generator. The same seed gives the same orders.
+    /// Creates a generator. The same seed always produces the same orders.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -31,7 +31,7 @@ pub struct Content {
     cipher: Aes128Enc,
 }
 
-/// The content of one object. It is endless: the caller knows the size of the object.
+/// The content of one object. It is endless; the caller knows the size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
     cipher: &'c Aes128Enc,
@@ -69,7 +69,7 @@ impl Content {
         self.seed
     }
 
-    /// Returns the content of the object with this key. Costs one SHA-256 of the key.
+    /// Returns the content of the object with this key. This computes one SHA-256, over the key.
     #[must_use]
     pub fn object(&self, key: &str) -> ObjectContent<'_> {
         ObjectContent { cipher: &self.cipher, start: first_half(&Sha256::digest(key.as_bytes())) }
@@ -89,7 +89,7 @@ impl fmt::Debug for ObjectContent<'_> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Fills `out` with the bytes of the object from `offset` on.
+    /// Fills `out` with the bytes of the object, starting at `offset`.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
         let mut counter = self.start.wrapping_add(u128::from(offset) / BLOCK as u128);
         let (head, body) = out.split_at_mut(bytes_to_next_block(offset).min(out.len()));

@@ -9,7 +9,7 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of objects whose sizes are added up one by one to reach a total. This takes about ten seconds.
+/// Maximum number of objects whose sizes are added up individually to reach a total. This takes about ten seconds.
 const ADDED_UP_MAX: u64 = 1_000_000_000;
 
 /// The description of a dataset. It defines the dataset completely.
@@ -46,7 +46,7 @@ pub struct Object {
     pub size: ByteSize,
 }
 
-/// What to do with the last object of a dataset that has a given total size.
+/// The handling of the last object of a dataset with a given total size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remainder {
     /// The last object is truncated, so the total is exact.
@@ -65,7 +65,7 @@ impl Dataset {
     /// Creates a dataset with as many objects as needed for `total` bytes.
     ///
     /// # Errors
-    /// Fails if all objects are empty, or if there would be too many to add up (10⁹ of varying sizes).
+    /// Fails if all objects are empty. Also fails if sizes vary and more than 10⁹ objects would have to be added up.
     pub fn of_total(
         total: ByteSize,
         remainder: Remainder,
@@ -97,8 +97,7 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Returns the number and the total size of the objects in complete cycles of known sizes, for as many cycles as stay
-    /// below `total`.
+    /// Returns the number and the total size of the objects in all complete cycles of known sizes below `total`.
     fn whole_cycles(&self, total: ByteSize) -> (u64, u64) {
         let Some(cycle) = self.description.sizes.cycle() else { return (0, 0) };
         // This cannot overflow: there are at most 1024 sizes of at most 2⁵³ bytes.
@@ -107,7 +106,7 @@ impl Dataset {
         (cycles * cycle.len() as u64, cycles * bytes)
     }
 
-    /// Returns the description, from which [`Self::new`] creates the same dataset.
+    /// Returns the description. [`Self::new`] creates the same dataset from it.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
@@ -119,7 +118,7 @@ impl Dataset {
         self.description.count
     }
 
-    /// Returns object `index`, counted from 0. `None` if there are not so many.
+    /// Returns object `index`, starting at 0. `None` if the dataset has fewer objects.
     #[must_use]
     pub fn object(&self, index: u64) -> Option<Object> {
         let mut key = String::new();
@@ -127,8 +126,8 @@ impl Dataset {
         Some(Object { key, size })
     }
 
-    /// Returns the size of object `index`, and replaces the content of `key` by its key. Unlike [`Self::object`], it
-    /// reuses the string.
+    /// Returns the size of object `index`, and writes the object's key into `key`. Unlike [`Self::object`], this reuses
+    /// the string.
     pub fn read(&self, index: u64, key: &mut String) -> Option<ByteSize> {
         let size = self.size(index)?;
         key.clear();
@@ -162,8 +161,8 @@ impl Dataset {
         (0..self.count()).map_while(|index| self.object(index))
     }
 
-    /// Returns the total size of all objects. For random sizes, it adds up all objects, which takes about a second per 10
-    /// to 100 million of them.
+    /// Returns the total size of all objects. If sizes are random, this adds up all objects, which takes about a second
+    /// per 10 to 100 million objects.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         let (added, sum) = match self.description.sizes.cycle() {

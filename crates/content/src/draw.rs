@@ -1,4 +1,4 @@
-//! Random numbers as pure functions of seed and object index. Each takes one block of AES-128.
+//! Random numbers as pure functions of seed and object index. Each object needs one block of AES-128.
 //!
 //! The cipher is already needed for the content. It is fast enough for hundreds of millions of objects, and its output
 //! has none of the patterns that a hash of a few multiplications may have.
@@ -6,7 +6,7 @@
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;
 
-/// Identifies the formula. If the formula changes, the label must change too.
+/// Identifies the formula of the random numbers. If the formula changes, the label must change too.
 const DATASET_LABEL: &[u8] = b"plimsoll dataset 1";
 
 /// The random numbers of one dataset.
@@ -36,9 +36,9 @@ impl Draws {
     }
 }
 
-/// Scales `bits` to 0..`bound`. Also returns the remainder, which is a new uniform number. The method is that of D.
-/// Lemire, "Fast random integer generation in an interval", 2019, without the rejection step; its bias is below `bound` /
-/// 2⁶⁴.
+/// Scales `bits` to 0..`bound`. Also returns the remainder, which is a new uniform number. This is the method of D.
+/// Lemire, "Fast random integer generation in an interval", 2019, without the rejection step. Its bias is below `bound`
+/// / 2⁶⁴.
 pub(crate) fn scale(bits: u64, bound: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(bound);
     ((product >> 64) as u64, product as u64)

@@ -1,4 +1,4 @@
-//! The error of invalid descriptions of objects.
+//! The error for invalid descriptions of objects.
 
 /// An invalid description. The message is one line with the mistake and the valid form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,7 +15,7 @@ pub struct Verifier<'c> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Returns a verifier of received bytes from `offset` on.
+    /// Returns a verifier of received bytes, starting at `offset`.
     #[must_use]
     pub fn verifier(self, offset: u64) -> Verifier<'c> {
         Verifier::new(self, offset)
@@ -27,7 +27,7 @@ impl<'c> ObjectContent<'c> {
 pub struct Mismatch {
     /// The offset of the first different byte in the object.
     pub offset: u64,
-    /// The bytes of the object from that offset on.
+    /// The bytes of the object, starting at `offset`.
     pub expected: Excerpt,
     /// The received bytes at the same place, as many as in `expected`.
     pub got: Excerpt,

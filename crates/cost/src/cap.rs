@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Money, MoneyError, NoRate, Rates};
 
-/// The most that a run may spend. No upload starts once it is reached; what a system renews on its own still costs money.
+/// The maximum spending of a run. Once it is reached, no upload starts. Contracts that the system renews by itself
+/// still cost money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cap(Money);
 
-/// Whether a cap is reached.
+/// The state of spending relative to a cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// It is not: this much is left, in the cap's currency.
+    /// Below the cap. The amount is what remains, in the cap's currency.
     Within(Money),
-    /// It is: this much was spent above it, in the cap's currency.
+    /// At or above the cap. The amount is the excess, in the cap's currency.
     Reached(Money),
 }
 
-/// The error of a text that is no cap.
+/// An error from parsing a [`Cap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapError {
-    /// Not an amount of money.
+    /// The text is not an amount of money.
     #[error(transparent)]
     Money(#[from] MoneyError),
-    /// Nothing could be uploaded.
+    /// The cap is 0, so nothing could be uploaded.
     #[error("a cap must be above 0, such as 20USD or 5000SC")]
     Zero,
 }
@@ -39,10 +40,10 @@ impl Cap {
         &self.0
     }
 
-    /// Decides whether `spent` reaches the cap.
+    /// Returns whether `spent` reaches the cap.
     ///
     /// # Errors
-    /// They are in different currencies, and no rate is stated.
+    /// Returns an error if the currencies differ and there is no rate between them.
     pub fn decide(&self, spent: &Money, rates: &Rates) -> Result<Spending, NoRate> {
         let left = &self.0.amount - &rates.convert(spent, self.0.currency)?.amount;
         let currency = self.0.currency;
@@ -65,7 +66,7 @@ impl FromStr for Cap {
 }
 
 impl fmt::Display for Cap {
-    /// Formats the exact cap so that it parses again.
+    /// Formats the cap exactly, so that it can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.0.amount, self.0.currency)
     }

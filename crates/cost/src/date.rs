@@ -1,4 +1,4 @@
-//! Days of the calendar, for prices that hold on one.
+//! Calendar days, used as the dates of prices.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct Date {
     day: u8,
 }
 
-/// The error of a text that is no date.
+/// An error from parsing a [`Date`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a date, such as 2018-03-14")]
 pub struct DateError;
@@ -22,7 +22,7 @@ pub struct DateError;
 impl FromStr for Date {
     type Err = DateError;
 
-    /// Parses a date of ISO 8601 with all its digits.
+    /// Parses an ISO 8601 date with all its digits.
     fn from_str(text: &str) -> Result<Self, DateError> {
         let mut parts = text.splitn(3, '-');
         let mut part = |width: usize| {

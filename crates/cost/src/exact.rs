@@ -1,4 +1,4 @@
-//! Exact numbers. Nothing is rounded until it is printed.
+//! Exact numbers, which are rounded only for printing.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,22 +10,23 @@ use num_rational::BigRational;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most digits of a number that a person writes: before and after the decimal point together.
+/// The maximum number of digits of a parsed number, before and after the decimal point together.
 const DECIMAL_DIGITS_MAX: usize = 60;
-/// Most digits of each side of a stored fraction. Formulas multiply a handful of numbers.
+/// The maximum number of digits of the numerator and of the denominator of a stored fraction. Formulas multiply only a
+/// few numbers, so this is enough.
 const FRACTION_DIGITS_MAX: usize = 2_000;
 
-/// A rational number, so that quotients are exact as well.
+/// A rational number, so quotients are exact too.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exact(BigRational);
 
-/// The error of a text that is no exact number.
+/// An error from parsing an [`Exact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// Not a decimal number.
+    /// The text is not a decimal number.
     #[error("expected a decimal number, such as 0.023")]
     NotANumber,
-    /// More digits than any price or amount has.
+    /// The number has more digits than any price or amount has.
     #[error("a number has at most {DECIMAL_DIGITS_MAX} digits")]
     TooLong,
 }
@@ -61,7 +62,7 @@ impl Exact {
         (!other.is_zero()).then(|| Self(&self.0 / &other.0))
     }
 
-    /// Returns the smallest whole number that is not below this one.
+    /// Returns the smallest integer that is not less than this number.
     #[must_use]
     pub fn ceil(&self) -> Self {
         Self(self.0.ceil())
@@ -73,7 +74,7 @@ impl Exact {
         Self(&self.0 / BigRational::from_integer(BigInt::from(10).pow(exponent)))
     }
 
-    /// Formats the number with so many decimals, rounded to the nearest, halves away from zero.
+    /// Formats the number with `decimals` decimals, rounded to the nearest; ties round away from zero.
     #[must_use]
     pub fn to_decimal(&self, decimals: u32) -> String {
         let denominator = self.0.denom().magnitude();
@@ -83,14 +84,14 @@ impl Exact {
         let decimals = decimals as usize;
         let digits = format!("{:0>width$}", rounded.to_string(), width = decimals + 1);
         let (whole, fraction) = digits.split_at(digits.len() - decimals);
-        // What rounds to 0 has no sign.
+        // A number that rounds to 0 has no sign.
         let sign = if self.is_negative() && digits.bytes().any(|digit| digit != b'0') { "-" } else { "" };
         let point = if fraction.is_empty() { "" } else { "." };
         format!("{sign}{whole}{point}{fraction}")
     }
 
-    /// Formats the number with `decimals`, but with as many more as a small number needs to show `digits` significant
-    /// digits: 0.0042 does not become 0.00.
+    /// Formats the number with `decimals` decimals. A small number gets more decimals, until it shows `digits`
+    /// significant digits. So 0.0042 does not become 0.00.
     #[must_use]
     pub fn to_decimal_or_digits(&self, decimals: u32, digits: u32) -> String {
         if self.is_zero() || self.abs() >= Self::from(1_u64).shifted_right(decimals) {
@@ -104,10 +105,10 @@ impl Exact {
         self.to_decimal(zeros + digits)
     }
 
-    /// Parses a decimal number without sign; `_` may group digits.
+    /// Parses a decimal number without a sign; `_` may separate groups of digits.
     ///
     /// # Errors
-    /// The text is no such number, or too long.
+    /// Returns an error if the text is not such a number or is too long.
     pub fn parse_unsigned(text: &str) -> Result<Self, NumberError> {
         Self::parse_digits(text, DECIMAL_DIGITS_MAX)
     }
@@ -128,7 +129,7 @@ impl Exact {
     }
 }
 
-/// Parses the digits of a number whose whole part is not empty.
+/// Parses the digits before and after the decimal point. At least one digit must come before it.
 fn unsigned(whole: &str, digits: &str) -> Option<BigInt> {
     let good = !whole.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     good.then(|| digits.parse().ok()).flatten()
@@ -147,7 +148,8 @@ impl FromStr for Exact {
 }
 
 impl fmt::Display for Exact {
-    /// Formats the exact value: a decimal number where there is one, otherwise a fraction such as `1/3`.
+    /// Formats the exact value as a decimal number if it has a limited number of decimals, otherwise as a fraction such
+    /// as `1/3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.decimal_places() {
             Some(places) => f.write_str(&self.to_decimal(places)),
@@ -157,7 +159,7 @@ impl fmt::Display for Exact {
 }
 
 impl Exact {
-    /// Returns how many decimals the exact value has; `None` if they never end, or if there are very many.
+    /// Returns the number of decimals of the exact value; `None` if it is unlimited or very large.
     fn decimal_places(&self) -> Option<u32> {
         let mut power = BigInt::from(1);
         for places in 0..=DECIMAL_DIGITS_MAX as u32 {
@@ -169,7 +171,7 @@ impl Exact {
         None
     }
 
-    /// Parses what `Display` writes.
+    /// Parses the output of `Display`.
     fn parse_stored(text: &str) -> Option<Self> {
         let number = |text: &str| Self::parse_digits(text, FRACTION_DIGITS_MAX).ok();
         let magnitude = text.strip_prefix('-').unwrap_or(text);

@@ -1,10 +1,10 @@
-//! Formulas of the Sia study, which hold for any system that stores files.
+//! Formulas of the Sia study, which apply to any system that stores files.
 
 use crate::exact::Exact;
 use crate::money::{Money, NoRate, OtherCurrency, Rate};
 use crate::units::{DataUnit, Hours, Months};
 
-/// Returns file bytes as a share of absolute bytes; `None` if those are 0.
+/// Returns the ratio of file bytes to absolute bytes; `None` if `absolute_bytes` is 0.
 #[must_use]
 pub fn storage_efficiency(file_bytes: u64, absolute_bytes: u64) -> Option<Exact> {
     Exact::from(file_bytes).checked_div(&Exact::from(absolute_bytes))
@@ -17,27 +17,28 @@ pub fn bandwidth_bits_per_second(bytes: u64, time: &Hours) -> Option<Exact> {
     bits.checked_div(&(&time.0 * &Exact::from(3600_u64)))
 }
 
-/// Returns how many times over a file is stored if any `needed` of its pieces restore it; `None` if that is 0.
+/// Returns the redundancy of a file: `stored` pieces divided by the number of pieces `needed` to restore it. `None` if
+/// `needed` is 0.
 #[must_use]
 pub fn redundancy(stored: u64, needed: u64) -> Option<Exact> {
     Exact::from(stored).checked_div(&Exact::from(needed))
 }
 
-/// What left a wallet for storage during a run, and what of it was for something else.
+/// Money that left a wallet during a run, and the parts of it that the formula subtracts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlay {
-    /// What left the wallet: its balance at the start, without that at the end.
+    /// Money that left the wallet: its balance at the start minus its balance at the end.
     pub left_wallet: Money,
-    /// What remains in contracts and is expected back.
+    /// Money that remains in contracts and is expected back.
     pub remaining: Money,
-    /// What was spent on uploads.
+    /// Money spent on uploads.
     pub upload: Money,
 }
 
-/// The error of an outlay that cannot be priced.
+/// An error from pricing an [`Outlay`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutlayError {
-    /// The amounts are in two currencies.
+    /// The amounts are in different currencies.
     #[error(transparent)]
     Currencies(#[from] OtherCurrency),
     /// The rate is for other currencies.
@@ -46,16 +47,18 @@ pub enum OutlayError {
 }
 
 impl Outlay {
-    /// Returns the cost of a TB (10^12 bytes) per month by the study's formula, converted by `rate` if there is one. `None` for
-    /// no files or no months.
+    /// Returns the cost per TB (10^12 bytes) and month by the study's formula, converted by `rate` if there is one.
+    /// `None` without files or months.
     ///
-    /// `((initial wallet − final remaining renter funds − final upload spending) × price / file TB) / months per contract`
+    /// `((initial wallet − final remaining renter funds − final upload spending) × price / file TB) / months per
+    /// contract`
     ///
-    /// Fees and money that disappeared count as cost, uploads do not. The study's text says *initial wallet*. Its best case
-    /// ended with money in the wallet, and its numbers leave that out, as here.
+    /// Fees and money that disappeared count as cost; uploads do not. The study's formula starts from the *initial
+    /// wallet*. In the study's best case, however, money was left in the wallet at the end, and the published numbers
+    /// exclude it. This function does the same.
     ///
     /// # Errors
-    /// The amounts are in two currencies, or the rate is for others.
+    /// Returns an error if the amounts are in different currencies, or if `rate` is for other currencies.
     pub fn per_tb_month(
         &self,
         rate: Option<&Rate>,
@@ -96,7 +99,7 @@ mod tests {
         assert_eq!(mbit(4_779_487_970_000, &hours("231.7"), 1), "45.8");
         assert_eq!(mbit(40_552 * CHUNK_BYTES, &hours("336.0"), 1), "11.2");
         assert_eq!(mbit(48_358, &hours("596.8"), 8), "0.00000018");
-        // The least progress that the test accepted: 3 Mbit/s for an hour.
+        // The slowest progress that the test accepted: 3 Mbit/s for an hour.
         assert_eq!(mbit(1_350_000_000, &hours("1"), 0), "3");
         // The example of the posts: 500 MB in 40 s, as 12 chunks of 42 MB on three hosts each.
         let time = Hours::from(Duration::from_secs(40));
@@ -107,7 +110,7 @@ mod tests {
     #[test]
     fn efficiencies_of_the_study() {
         let percent = |share: Exact| &share * &Exact::from(100_u64);
-        // The best possible efficiency of a file of 1 byte. The post forgets the factor 3 and prints 0.0000024 %.
+        // The best possible efficiency of a file of 1 byte. The post omits the factor 3 and prints 0.0000024 %.
         let bound = percent(storage_efficiency(1, CHUNK_BYTES * 3).unwrap());
         assert_eq!(bound.to_decimal(8), "0.00000079");
         let forgotten = percent(storage_efficiency(1, CHUNK_BYTES).unwrap());
@@ -133,7 +136,7 @@ mod tests {
         let copies = DataUnit::Tebibyte.count(&Exact::from(205 * (50_u64 << 30)));
         assert_eq!(copies.to_decimal(0), "10");
         assert_eq!(262_144_000_u64.div_ceil(52_428_800), 5);
-        // 50 Mbit/s for 24 hours, which the author proposed as the least: "~500 GiB per day".
+        // The author proposed a minimum of 50 Mbit/s for 24 hours: "~500 GiB per day".
         let day = &Exact::from(50_000_000_u64 / 8) * &Exact::from(86_400_u64);
         assert_eq!(DataUnit::Gibibyte.count(&day).to_decimal(0), "503");
     }

@@ -1,11 +1,11 @@
-//! Ledgers: what a system reports of its own spending, and three rules that such reports must satisfy.
+//! Ledgers: a system's own reports of its spending, and three rules that these reports must satisfy.
 //!
-//! 1. What was put into contracts is what was spent from them, plus what remains in them.
-//! 2. Wallet and contracts together hold the same before and after: forming a contract moves money, and spending happens
-//!    within contracts.
-//! 3. What was spent or put into contracts never becomes less.
+//! 1. The money put into contracts equals the money spent from them plus the money that remains in them.
+//! 2. The sum of wallet and contracts does not change. Forming a contract only moves money, and spending happens within
+//!    contracts.
+//! 3. Money spent or put into contracts never decreases.
 //!
-//! The study's author saw each of them broken. A gap is shown with its sign, never corrected.
+//! The study's author found that siad broke all three. A gap is shown with its sign, never corrected.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +15,34 @@ use crate::bill::{Bill, Component};
 use crate::exact::Exact;
 use crate::money::{Currency, Money, OtherCurrency};
 
-/// The name of what was put into contracts, in reports of sums that became less.
+/// The name of the money put into contracts, in reports of sums that decreased.
 const CONTRACTS_NAME: &str = "total_contract_spending";
 
-/// What a system reports at one time. All amounts are in one currency.
+/// A system's report of its money at one time. All amounts are in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// The currency.
     pub currency: Currency,
-    /// What the wallet holds, payments on their way included.
+    /// The balance of the wallet, including payments in transit.
     pub wallet: Exact,
-    /// What was put into contracts; `None` if the system does not report it.
+    /// Money put into contracts; `None` if the system does not report it.
     pub contracts: Option<Exact>,
-    /// What remains in contracts. Negative if they are overdrawn.
+    /// Money that remains in contracts. Negative if they are overdrawn.
     pub remaining: Exact,
-    /// What was spent so far, by the system's own names.
+    /// Money spent so far, by the system's own names.
     pub spent: BTreeMap<String, Spent>,
 }
 
-/// A sum that can only grow.
+/// A sum that can only increase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// What it was spent on.
+    /// The component on which the money was spent.
     pub component: Component,
     /// The amount.
     pub amount: Exact,
 }
 
-/// A sum that became less.
+/// A sum that decreased.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decrease {
     /// The system's own name of the sum.
@@ -54,33 +54,34 @@ pub struct Decrease {
 }
 
 impl Ledger {
-    /// Returns rule 1's gap: what was put into contracts beyond what was spent from them and what remains. `None` if the
-    /// system does not report what was put into contracts.
+    /// Returns the gap of rule 1: money put into contracts, minus the money spent from them and the money that remains.
+    /// `None` if the system does not report the money put into contracts.
     #[must_use]
     pub fn contract_gap(&self) -> Option<Money> {
         let gap = self.contracts.as_ref()? - &self.explained();
         Some(Money::new(gap, self.currency))
     }
 
-    /// Returns what wallet and contracts hold together.
+    /// Returns the sum of wallet and contracts.
     #[must_use]
     pub fn wealth(&self) -> Money {
         let contracts = self.contracts.clone().unwrap_or_else(|| self.explained());
         Money::new(&self.wallet + &contracts, self.currency)
     }
 
-    /// Returns rule 2's gap from `self` to a later ledger: negative for money that disappeared.
+    /// Returns the gap of rule 2 from `self` to a later ledger. It is negative if money disappeared.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn wealth_gap(&self, later: &Self) -> Result<Money, OtherCurrency> {
         later.wealth().minus(&self.wealth())
     }
 
-    /// Returns what breaks rule 3: the sums that became less until a later ledger. A sum that is missing there does not count.
+    /// Returns the violations of rule 3: the sums that decreased from `self` to a later ledger. Sums that the later
+    /// ledger lacks are ignored.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn decreases(&self, later: &Self) -> Result<Vec<Decrease>, OtherCurrency> {
         self.same_currency(later)?;
         let contracts = self.contracts.as_ref().zip(later.contracts.as_ref());
@@ -95,10 +96,10 @@ impl Ledger {
             .collect())
     }
 
-    /// Returns what was spent from `self` to a later ledger, by component.
+    /// Returns the spending from `self` to a later ledger, by component.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn spent_until(&self, later: &Self, name: &str) -> Result<Bill, OtherCurrency> {
         self.same_currency(later)?;
         let mut sums: BTreeMap<Component, Exact> = BTreeMap::new();
@@ -124,7 +125,7 @@ impl Ledger {
     }
 }
 
-/// A sum of a report of Sia, with the name of its column in tables of samples.
+/// Returns a sum from a Sia report. Its name is the name of its column in tables of samples.
 fn spent(name: &str, component: Component, hastings: sia::Hastings) -> (String, Spent) {
     (name.to_owned(), Spent { component, amount: Money::from(hastings).amount })
 }
@@ -135,7 +136,7 @@ impl Ledger {
     pub fn of_siad(sample: &sia::siad::Sample) -> Option<Self> {
         let (wallet, contracts) = (sample.wallet?, sample.contracts?);
         let hastings = |amount| Money::from(amount).amount;
-        // The wallet's balance still has what unconfirmed payments take, change included.
+        // The confirmed balance still includes the money of unconfirmed payments, and their change.
         let wallet = &(&hastings(wallet.confirmed) + &hastings(wallet.incoming)) - &hastings(wallet.outgoing);
         let spent = [
             spent("contract_fee_spending", Component::Fees, contracts.fees),
@@ -154,13 +155,14 @@ impl Ledger {
 
     /// Returns the ledger of a sample of renterd; `None` if the sample lacks contracts or wallet.
     ///
-    /// renterd does not report what was put into contracts, so rule 1 cannot be checked. It pays for storage with uploads,
-    /// and for downloads from accounts, which also pay for other calls.
+    /// renterd does not report the money put into contracts, so rule 1 cannot be checked. It pays for storage with
+    /// uploads. It pays for downloads and other calls from accounts.
     #[must_use]
     pub fn of_renterd(sample: &sia::renterd::Sample) -> Option<Self> {
         let (wallet, contracts) = (sample.wallet?, sample.contracts?);
         let hastings = |amount| Money::from(amount).amount;
-        // Spendable excludes what unconfirmed payments take, and unconfirmed is their change.
+        // The spendable balance excludes the inputs of unconfirmed payments. The change of these payments is in
+        // `unconfirmed`.
         let wallet = &(&hastings(wallet.spendable) + &hastings(wallet.unconfirmed)) + &hastings(wallet.immature);
         let spending = contracts.spending;
         let spent = [

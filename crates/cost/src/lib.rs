@@ -1,11 +1,12 @@
-//! What storage costs: exact money, price sheets, bills before and after a run, and the result table of the Sia study.
+//! Costs of storage: exact money, price sheets, bills before and after a run, and the result table of the Sia study.
 //!
-//! * [`money`]: amounts that never mix currencies without a stated rate, and rates with their dates;
-//! * [`PriceSheet`]: what a provider charges, from a YAML file;
-//! * [`Usage`] and [`bill`]: what a run uses and what that costs, estimates against results, providers next to each other;
-//! * [`ledger`]: what a system reports of its own spending, and the rules that such reports must satisfy;
+//! * [`money`]: amounts that are never converted without a stated rate, and rates with their dates;
+//! * [`PriceSheet`]: the prices of a provider, from a YAML file;
+//! * [`Usage`] and [`bill`]: the usage and cost of a run, estimates compared with results, and comparisons of
+//!   providers;
+//! * [`ledger`]: a system's reports of its own spending, and the rules that such reports must satisfy;
 //! * [`Cap`]: a limit on spending;
-//! * [`formulas`] and [`study_table`]: the numbers that the Sia study published, for any run.
+//! * [`formulas`] and [`study_table`]: the results that the Sia study published, computed for any run.
 //!
 //! All numbers are exact fractions ([`Exact`]) until they are printed. The crate opens no file and reads no clock.
 

@@ -1,4 +1,4 @@
-//! Amounts of data and of time, as prices count them.
+//! Units of data and time in prices.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::exact::Exact;
 
-/// Hours of a month: a twelfth of 365 days.
+/// Hours per month: a twelfth of 365 days.
 const MONTH_HOURS: u64 = 730;
 
-/// A unit of data to which a price refers.
+/// The unit of data in a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DataUnit {
     /// 10^9 bytes.
@@ -44,10 +44,10 @@ impl DataUnit {
         }
     }
 
-    /// Returns how many units so many bytes are.
+    /// Converts bytes to this unit.
     #[must_use]
     pub fn count(self, bytes: &Exact) -> Exact {
-        // A unit is not 0 bytes.
+        // No unit has 0 bytes.
         bytes.checked_div(&Exact::from(self.bytes())).unwrap_or_else(Exact::zero)
     }
 }
@@ -75,7 +75,7 @@ impl From<Duration> for Hours {
 #[serde(transparent)]
 pub struct Months(pub Exact);
 
-/// The error of a text that is no number of months.
+/// An error from parsing [`Months`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time, such as 3 months, 12 weeks, 30 days or 36 hours")]
 pub struct MonthsError;
@@ -87,13 +87,14 @@ impl From<&Hours> for Months {
 }
 
 impl Months {
-    /// Returns no time.
+    /// Returns a time of 0.
     #[must_use]
     pub fn zero() -> Self {
         Self(Exact::zero())
     }
 
-    /// Returns the time rounded up to whole terms, one at least, and their number. A term of no length changes nothing.
+    /// Returns the time rounded up to whole terms, and the number of terms, which is at least one. A term of length 0
+    /// leaves the time unchanged.
     #[must_use]
     pub fn in_terms(&self, term: &Self) -> (Self, Exact) {
         let one = Exact::from(1_u64);
@@ -146,7 +147,7 @@ mod tests {
     fn a_month_is_a_twelfth_of_365_days() {
         assert_eq!(months("365 days"), months("12 months"));
         assert_eq!(months("730h"), months("1 month"));
-        // The study took the 12 weeks of a contract for 2.77 months.
+        // The study converted the 12 weeks of a contract to 2.77 months.
         assert_eq!(months("12 weeks").to_string(), "2.76 months");
         for text in ["", "3", "months", "3 years", "3m", "-1 days", "1 month 2 days"] {
             assert_eq!(text.parse::<Months>(), Err(MonthsError), "{text}");

@@ -1,17 +1,17 @@
-//! What a run uses of a storage system, and what people pay for.
+//! The billable usage of a storage system by a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Months;
 
-/// What is stored, sent and asked for. Of a plan for an estimate, or of a finished run.
+/// Stored and transferred bytes, and requests. They come from a plan, for an estimate, or from a finished run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The sizes of the stored files.
+    /// The sum of the sizes of the stored files.
     pub file_bytes: u64,
-    /// All bytes that the system stores for them; `None` before a run, and if the system does not report them.
+    /// All bytes that the system stores for the files. `None` before a run, or if the system does not report them.
     pub absolute_bytes: Option<u64>,
-    /// Bytes of bodies that were sent, those of retries included.
+    /// Bytes of bodies that were sent, including retries.
     pub uploaded_bytes: u64,
     /// Bytes of bodies that were received.
     pub downloaded_bytes: u64,
@@ -19,16 +19,16 @@ pub struct Usage {
     pub requests: Requests,
     /// Contracts that were formed or renewed; `None` before a run, and for systems without contracts.
     pub contracts: Option<u64>,
-    /// How long the files are stored.
+    /// Storage time of the files.
     pub stored: Months,
 }
 
 /// Requests of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// Uploads, parts of uploads, and what begins and completes them.
+    /// Uploads, parts of multipart uploads, and the requests that begin and complete multipart uploads.
     pub put: u64,
-    /// Downloads and questions about one object.
+    /// Downloads, and requests for the metadata of one object.
     pub get: u64,
     /// Lists.
     pub list: u64,
@@ -37,7 +37,7 @@ pub struct Requests {
 }
 
 impl Usage {
-    /// Returns the usage of a plan: every byte and every request once, and nothing read.
+    /// Returns the usage of a plan that sends every byte and every request once and reads nothing back.
     #[must_use]
     pub fn of_plan(file_bytes: u64, puts: u64, stored: Months) -> Self {
         Self {

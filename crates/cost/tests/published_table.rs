@@ -1,8 +1,7 @@
-//! The published result table of the Sia study (April 2018), recomputed from what its reports say.
+//! The published result table of the Sia study (April 2018), recomputed from the inputs in its reports.
 //!
-//! Most inputs were published rounded. So each cell is computed three times: from the inputs as printed, and from the lowest
-//! and the highest values that print as these inputs. A cell either follows from its inputs as printed, or from values that
-//! print like them, or lacks an input that was not published, or contradicts its inputs.
+//! Most inputs were rounded for print. So the test computes each cell from the inputs as printed, and from the lowest
+//! and the highest values that print the same. [`Relation`] lists the possible results.
 
 use std::iter;
 
@@ -13,31 +12,31 @@ use cost::{Currency, Exact, Hours, Money, Rate};
 const CHUNK_BYTES: u64 = 41_942_760;
 const TIB: u64 = 1 << 40;
 
-/// How a published cell relates to the published inputs.
+/// The relation of a published cell to the published inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// It follows from the inputs as they are printed.
+    /// The cell follows from the inputs as printed.
     Follows,
-    /// It follows from values that print like the inputs, and not from the printed ones.
+    /// The cell follows only from other values that print the same as the inputs.
     WithinRounding,
     /// An input was not published.
     NotPublished(&'static str),
-    /// No values that print like the inputs give it.
+    /// The cell does not follow from any values that print the same as the inputs.
     Contradicted,
 }
 use Relation::{Contradicted, Follows, NotPublished, WithinRounding};
 
-/// A test of the study, with its inputs as they were published.
+/// A test of the study, with its published inputs.
 struct Published {
-    /// File bytes, and half of the unit in which they are rounded.
+    /// File bytes, and half of the unit to which they are rounded.
     file_bytes: (u64, u64),
     /// In TiB with one decimal.
     absolute_tib: &'static str,
     files: u64,
     contracts: u64,
-    /// What left the wallet, in SC.
+    /// Money that left the wallet, in SC.
     left_wallet: &'static str,
-    /// What remains in contracts, in SC. The reports state it as a difference of up to two amounts.
+    /// Money that remains in contracts, in SC. The reports state it as a difference of up to two amounts.
     remaining: [&'static str; 2],
     /// In SC.
     upload: Option<&'static str>,
@@ -72,7 +71,7 @@ const REAL: Published = Published {
     hours: "231.7",
 };
 
-/// 40,552 files of a chunk each (report 3). Money is from the last report's tables.
+/// 40,552 files of one chunk each (report 3). Money is from the last report's tables.
 const BEST: Published = Published {
     file_bytes: (40_552 * CHUNK_BYTES, 0),
     absolute_tib: "7.2",
@@ -85,14 +84,14 @@ const BEST: Published = Published {
     hours: "336.0",
 };
 
-/// A published cell, as numbers in the unit of its row, and how it relates to the inputs.
+/// A published cell: its numbers in the units of the row, and its relation to the inputs.
 type PublishedCell = (&'static [&'static str], Relation);
 
-/// The published table: for each row the three cells of the worst, the real and the best case.
+/// The published table. Each row has three cells: the worst, the real and the best case.
 #[rustfmt::skip]
 const TABLE: [(Row, [PublishedCell; 3]); 11] = [
     (Row::FileBytes, [(&["47.2"], Follows), (&["4.3"], Follows), (&["1.5"], Follows)]),
-    // These three are inputs themselves.
+    // These three cells are inputs.
     (Row::AbsoluteBytes, [(&["9.8"], Follows), (&["15.4"], Follows), (&["7.2"], Follows)]),
     (Row::StorageEfficiency, [(&["0.0000004470"], WithinRounding), (&["28.3"], WithinRounding), (&["21.5"], Follows)]),
     (Row::Files, [(&["48358"], Follows), (&["2626"], Follows), (&["40552"], Follows)]),
@@ -114,12 +113,12 @@ fn exact(text: &str) -> Exact {
     text.parse().unwrap()
 }
 
-/// Decimals with which a number is printed.
+/// Returns the number of decimals in a printed number.
 fn decimals(text: &str) -> u32 {
     text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as u32)
 }
 
-/// A printed number, or the lowest (-1) or highest (1) number that prints like it.
+/// Returns a printed number (0), or the lowest (-1) or highest (1) number that prints the same.
 fn rounded(text: &str, direction: i8) -> Exact {
     let half = Exact::from(5_u64).shifted_right(decimals(text) + 1);
     match direction {
@@ -134,11 +133,13 @@ fn siacoins(amount: Exact) -> Money {
 }
 
 impl Published {
-    /// The inputs with each rounded one moved in its direction: file bytes, absolute bytes, wallet, contracts, price, hours.
+    /// Returns the inputs. Each rounded input is moved in its direction (-1, 0 or 1): file bytes, absolute bytes,
+    /// wallet, contracts, price, hours.
     fn inputs(&self, [files, absolute, wallet, contracts, price, hours]: [i8; 6]) -> StudyInputs {
         let (file_bytes, half) = self.file_bytes;
         let [total, spent] = self.remaining;
-        // A difference is lowest for the lowest total and the highest subtrahend. "0" stands for no subtrahend.
+        // A difference is lowest for the lowest total and the highest subtrahend. "0" means that there is no
+        // subtrahend.
         let spent = if spent == "0" { Exact::zero() } else { rounded(spent, -contracts) };
         let date = "2018-03-11".parse().unwrap();
         let rate = Rate::new(Currency::SIACOIN, Currency::US_DOLLAR, rounded(self.price, price), date).unwrap();
@@ -165,14 +166,14 @@ impl Published {
         }
     }
 
-    /// The inputs as printed first, then all combinations of their lowest and highest values.
+    /// Returns the inputs as printed, and then all combinations of their lowest and highest values.
     fn corners(&self) -> impl Iterator<Item = StudyInputs> {
         let corners = (0..64_u8).map(|bits| [0, 1, 2, 3, 4, 5].map(|bit| if (bits >> bit) & 1 == 0 { -1 } else { 1 }));
         iter::once([0; 6]).chain(corners).map(|directions| self.inputs(directions))
     }
 }
 
-/// The numbers of a cell in the units of the published table.
+/// Returns the numbers of a cell in the units of the published table.
 fn numbers(row: Row, cell: Cell) -> Result<Vec<Exact>, Missing> {
     let quantities = match cell {
         Cell::Known(quantities) => quantities,
@@ -196,7 +197,7 @@ fn numbers(row: Row, cell: Cell) -> Result<Vec<Exact>, Missing> {
     Ok(quantities.into_iter().flat_map(number).collect())
 }
 
-/// How a published cell relates to the inputs.
+/// Returns the relation of a published cell to the inputs.
 fn relation(published: &Published, row: Row, cell: &[&str]) -> Relation {
     let mut values = Vec::new();
     for inputs in published.corners() {
@@ -246,7 +247,7 @@ fn all_33_cells_are_accounted_for() {
     assert_eq!(count(|relation| *relation == Contradicted), 1);
 }
 
-/// The table was computed from unrounded absolute bytes: one number explains three cells of each column.
+/// The study computed the table from unrounded absolute bytes: one number explains three cells of each column.
 #[test]
 fn one_number_of_absolute_bytes_explains_size_efficiency_and_bandwidth() {
     let rows = [Row::AbsoluteBytes, Row::StorageEfficiency, Row::AbsoluteBandwidth];
@@ -260,7 +261,7 @@ fn one_number_of_absolute_bytes_explains_size_efficiency_and_bandwidth() {
     }
 }
 
-/// Who divides the printed cells gets other numbers than the study, which are no contradictions.
+/// Dividing the printed cells gives other numbers than the study. These differences are rounding, not contradictions.
 #[test]
 fn printed_cells_alone_give_other_efficiencies() {
     let percent =
@@ -270,7 +271,7 @@ fn printed_cells_alone_give_other_efficiencies() {
     assert_eq!(REAL.inputs([0; 6]).cell(Row::StorageEfficiency).to_string(), "28.2 %");
 }
 
-/// The upload spending that the two cells would need. The worst case prints two digits, so it allows a wide range.
+/// The upload spending that the two cells require. The worst case prints only two digits, so its range is wide.
 #[test]
 fn unpublished_inputs_have_a_range() {
     let cost = |published: &Published, upload: &str| {
@@ -285,7 +286,7 @@ fn unpublished_inputs_have_a_range() {
     assert_eq!((tens("229"), tens("327")), ("36".to_owned(), "34".to_owned()));
 }
 
-/// The worst case's spending: its wallet and its contracts say 1.4 SC more than the table.
+/// Spending in the worst case. The published wallet and contracts give 1.4 SC more than the table.
 #[test]
 fn the_contradicted_cell() {
     let spent = WORST.inputs([0; 6]).cell(Row::Spent).to_string();

@@ -1,9 +1,10 @@
 //! Samples of the time for which received bytes waited before this client read them.
 //!
-//! The kernel's arrival timestamps are times of the wall clock, which can be stepped, but the run uses a monotonic clock. So
-//! the difference between the two clocks is kept, and a sample is discarded if the difference has changed since the bytes
-//! arrived. A read that also gets the timestamp costs two more system calls. So where there are many reads, only a part of them
-//! is sampled, and the kernel takes timestamps only at some times (see [`turns`]).
+//! The kernel's arrival timestamps are wall-clock times, and the wall clock can be stepped. The run uses a monotonic
+//! clock. The sampler therefore keeps the difference between the two clocks. It discards a sample if this difference
+//! has changed since the bytes arrived. A read that also returns the timestamp costs two additional system calls. If
+//! there are many reads, only a part of them is therefore sampled, and the kernel timestamps data only part of the time
+//! (see [`turns`]).
 
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::time::Duration;
@@ -11,26 +12,28 @@ use turns::Turns;
 
 mod turns;
 
-/// The highest number of reads per second at which every read is sampled. At higher rates, only a part of them is.
+/// Maximum number of reads per second at which every read is sampled. At higher rates, only a part of the reads is
+/// sampled.
 const FULL_RATE: f64 = 2000.0;
-/// At any rate, at least one read of this many is sampled.
+/// Maximum number of reads for one sample, at any rate.
 const EVERY_MAX: u32 = 64;
-/// Number of checks whether to sample, after which the sampled part is computed again.
+/// Number of sampling decisions after which the sampled part is computed again.
 const BLOCK: u32 = 32;
-/// The clocks may drift apart by this duration, plus the time between two checks divided by [`DRIFT_PART`]. This allows for a
-/// clock that is adjusted slowly, and for the time that passes between reading the two clocks.
+/// Maximum drift between the two clocks from one check to the next. The time between the checks divided by
+/// [`DRIFT_PART`] is added. This allows for slow adjustments of a clock, and for the time between reading the two
+/// clocks.
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
-/// Chooses the reads of one thread to sample, and keeps the sample of the last read.
+/// Sampler of the reads of one thread. It chooses the reads to sample, and keeps the sample of the last read.
 #[derive(Debug)]
 pub(crate) struct ArrivalSampling {
     turns: Turns,
-    /// One of this many reads is sampled.
+    /// Number of reads for one sample.
     every: u32,
-    /// Number of reads until the client next decides whether to sample a read.
+    /// Number of reads until the next sampling decision.
     countdown: u32,
-    /// Number of checks until `every` is computed again.
+    /// Number of sampling decisions until `every` is computed again.
     left: u32,
     block_began: Instant,
     sample: Option<ReadSample>,
@@ -52,7 +55,7 @@ impl ArrivalSampling {
         }
     }
 
-    /// Returns whether to sample the next read. Forgets the sample of the last one.
+    /// Returns whether to sample the next read. Removes the sample of the last read.
     #[inline]
     pub fn is_due(&mut self, clock: &MonotonicClock) -> bool {
         self.sample = None;
@@ -74,7 +77,8 @@ impl ArrivalSampling {
         may_have_timestamp
     }
 
-    /// Notes a sampled read. `arrived` is the wall time at which the newest of its bytes arrived, if the kernel knows it.
+    /// Adds a sampled read. `arrived` is the wall time at which the newest of its bytes arrived, if the kernel knows
+    /// it.
     pub fn add(&mut self, arrived: Option<Duration>, clock: &MonotonicClock) {
         let now = clock.now();
         let waited = self.clocks.waited(now, sys::clock::realtime(), arrived);
@@ -96,18 +100,18 @@ impl ArrivalSampling {
     }
 }
 
-/// The relation of the wall clock to the clock of the run.
+/// Relation between the wall clock and the clock of the run.
 #[derive(Debug)]
 struct Clocks {
     /// Time of the last check.
     checked: Instant,
-    /// Wall time at the run's zero, as of the last check, in nanoseconds.
+    /// Wall time at the zero of the run's clock, computed at the last check, in nanoseconds.
     zero: i128,
-    /// The wall clock was not stepped after this instant.
+    /// Instant after which the wall clock was not stepped.
     steady_since: Instant,
 }
 
-/// Returns the wall time at the run's zero, in nanoseconds.
+/// Returns the wall time at the zero of the run's clock, in nanoseconds.
 fn zero(now: Instant, wall: Duration) -> i128 {
     i128::from(wall.as_secs()) * 1_000_000_000 + i128::from(wall.subsec_nanos()) - i128::from(now.as_nanos())
 }
@@ -117,8 +121,8 @@ impl Clocks {
         Self { checked: now, zero: zero(now, wall), steady_since: now }
     }
 
-    /// Returns how long the bytes of a read waited, given that they arrived at wall time `arrived`. Returns `None` when the
-    /// wall clock may have been stepped meanwhile.
+    /// Returns how long the bytes of a read waited, given that they arrived at wall time `arrived`. Returns `None` if
+    /// the wall clock may have been stepped in the meantime.
     fn waited(&mut self, now: Instant, wall: Duration, arrived: Option<Duration>) -> Option<Duration> {
         let zero = zero(now, wall);
         let allowed = DRIFT + now.since(self.checked) / DRIFT_PART;

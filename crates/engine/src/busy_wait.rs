@@ -1,48 +1,53 @@
-//! Busy waiting until an operation is due, where no other thread wants the core.
+//! Busy waiting until an operation is due, if no other thread needs the core.
 //!
-//! A thread that sleeps wakes up late. On a virtual machine it is late by tens of microseconds, because the host uses idle
-//! cores for other machines. An open run waits before every operation, so it busy-waits for the last part of each wait instead.
-//! This must not slow down other processes, because the target may be on this host. If others want the core, this thread itself
-//! has to wait for it. So the thread checks how long it waited for its core. If that is long, it sleeps instead.
+//! A thread that sleeps wakes up late. On a virtual machine, the delay is tens of microseconds, because the host uses
+//! idle cores for other machines. An open run waits before every operation. For the last part of each wait, it
+//! therefore keeps the thread busy instead of sleeping. This must not slow down other processes, because the target may
+//! be on this host. If other threads need the core, this thread also has to wait for it. The thread therefore checks
+//! how long it waited for its core. If it waited for long, it sleeps instead.
 
 use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;
 use measure::Instant;
 use std::time::Duration;
 
-/// Length of the last part of a wait, in which the thread stays awake. It is longer than waking up takes on most machines.
+/// Length of the last part of a wait, in which the thread stays awake. On most machines, waking up takes less than
+/// this.
 const AWAKE: Duration = Duration::from_micros(100);
-/// Interval between checks whether others want this core.
+/// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// If the thread waited for its core for more than this share of the time, others want the core. The waits that this
-/// program's own gathering thread causes are below this share.
+/// Minimum share of the time for which this thread waits for its core, if other threads need the core. The gathering
+/// thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
-/// Length of the first pause without busy waiting, after others wanted the core. The length doubles each time.
+/// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
+/// up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// Maximum length of a pause without busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// Decides when one thread busy-waits, and counts the time.
+/// State of busy waiting of one thread. It decides when the thread waits busily, and counts the time.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
-    /// The thread may busy-wait from this instant on; `NEVER` when it must not or need not.
+    /// Instant from which the thread may wait busily; `NEVER` if it must not or need not do so.
     from: Instant,
     pause: Duration,
     checked: Instant,
-    /// Total time for which the thread had waited for a core, as of the last check.
+    /// Total time for which the thread had waited for a core by the last check.
     delay_nanos: u64,
     /// Time spent busy waiting, in nanoseconds.
     pub spun_nanos: u64,
 }
 
 impl BusyWait {
-    /// Returns the state for a thread. Only threads with a schedule busy-wait, and only without a CPU quota.
+    /// Returns the state for a thread. Only threads with a schedule wait busily, and only without a CPU quota.
     pub fn new(scheduled: bool, now: Instant, delay: &mut RunDelay) -> Self {
         let from = if scheduled && CpuQuota::of_this_process().cores().is_none() { now } else { Instant::NEVER };
         let delay_nanos = if from == Instant::NEVER { 0 } else { delay.nanos() };
         Self { from, pause: PAUSE_MIN, checked: now, delay_nanos, spun_nanos: 0 }
     }
 
-    /// Returns the instant at which to begin busy waiting, for a wait until `until`. `None` means to sleep for the whole wait.
+    /// Returns the instant at which busy waiting begins, for a wait until `until`. `None` means that the thread sleeps
+    /// during the whole wait.
     pub fn awake_from(&mut self, now: Instant, until: Instant, delay: &mut RunDelay) -> Option<Instant> {
         if self.from == Instant::NEVER {
             return None;

@@ -1,9 +1,9 @@
 //! The CPU quota of this process's control group, and the time for which the quota stopped the group.
 //!
-//! Version 1 of control groups has the quota and the period in two files, and counts in nanoseconds. Version 2 has both in one
-//! file, and counts in microseconds. A process is limited by its group and by all groups above that. In a container, the groups
-//! above are often hidden, and the path of the process's group starts at a root that is not visible. The visible root is then
-//! the process's own group.
+//! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, both
+//! are in one file, and times are in microseconds. A process is limited by its own group and by all groups above it. In
+//! a container, the groups above are often hidden, and the path of the process's group starts at an invisible root. The
+//! visible root is then the process's own group.
 
 use crate::proc_file::ProcFile;
 use std::fs;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Mount point of the control groups.
 const ROOT: &str = "/sys/fs/cgroup";
-/// Directories below [`ROOT`] where the CPU controller of version 1 can be mounted. [`VERSION_2`] has those of version
-/// 2.
+/// Directories below [`ROOT`] where the CPU controller of version 1 can be mounted.
 const VERSION_1: [&str; 2] = ["cpu", "cpu,cpuacct"];
+/// The same for version 2.
 const VERSION_2: [&str; 2] = ["", "unified"];
 
 /// A group with a quota.
@@ -22,11 +22,11 @@ struct Limited {
     /// The quota, in cores.
     cores: f64,
     stat: ProcFile,
-    /// Name of the counter of the time for which the group was stopped, and the counter's unit in nanoseconds.
+    /// Name of the counter of the time for which the group was stopped, and the unit of the counter in nanoseconds.
     counter: (&'static str, u64),
 }
 
-/// Reads the quota of a group, if it has one.
+/// Function that reads the quota of a group, if the group has one.
 type Read = fn(&Path) -> Option<Limited>;
 
 /// The quotas of a process.
@@ -70,7 +70,7 @@ impl CpuQuota {
         self.limited.iter().map(|group| group.cores).min_by(f64::total_cmp)
     }
 
-    /// Returns the time in nanoseconds for which the groups were stopped, summed over cores.
+    /// Returns the time in nanoseconds for which the groups were stopped, summed over all cores.
     pub fn throttled_nanos(&mut self) -> u64 {
         let read = |group: &mut Limited| {
             let (name, unit) = group.counter;
@@ -157,8 +157,8 @@ mod tests {
         assert_eq!((quota.cores(), quota.throttled_nanos()), (Some(0.25), 77));
     }
 
-    /// A control group for the calling thread alone. When it is dropped, the thread returns to its old group and the group is
-    /// removed.
+    /// Control group that contains only the calling thread. On drop, the thread returns to its old group and this group
+    /// is removed.
     struct OwnGroup {
         group: PathBuf,
         back: PathBuf,
@@ -198,8 +198,8 @@ mod tests {
                 std::hint::spin_loop();
             }
             let (throttled, waited) = (quota.throttled_nanos() - before, delay.nanos() - waited);
-            // The quota allows a fifth of the time, so the thread is stopped for most of it. The last period may not be over
-            // yet.
+            // The quota is a fifth of the time, so the thread is stopped for most of the time. The last period may
+            // still be in progress.
             assert!(throttled > 200_000_000, "{throttled} ns of 700 ms");
             assert!(
                 waited > throttled / 2,

@@ -1,8 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
-//! Besides the operation budget, threads share only a few atomics, which each loop reads once per step. A stop is set to an
-//! instant slightly in the future, so that every thread reads it in time and the window ends at the same instant for all of
-//! them.
+//! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. The
+//! instant of a stop is slightly in the future. Every thread thus reads it in time, and the window ends at the same
+//! instant for all threads.
 
 use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};
@@ -10,30 +10,31 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// The longest time that a thread waits before it reads the commands again.
+/// Maximum time for which a thread waits before it reads the commands again.
 pub const TURN_MAX: Duration = Duration::from_millis(50);
-/// Time from the command to stop until the window ends.
+/// Time from the stop command until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// A run ends when this many attempts have failed to get a connection and none has got one (docs/measurement.md).
+/// Number of attempts without a connection that ends the run, as long as no attempt has got a connection
+/// (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// After this time without any connection, fewer failed attempts end the run, because slots wait longer and longer before they
-/// try again.
+/// Time without any connection after which fewer failed attempts end the run. Slots wait longer and longer before they
+/// try again, so there are few attempts.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// The number of failed attempts that ends the run after that time.
+/// Number of failed attempts that ends the run after [`UNREACHED_FOR`].
 const UNREACHED_MIN: u64 = 10;
 
-/// The reason why a run stopped before its stop rule applied.
+/// Reason why a run stopped before its stop rule applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// The user interrupted.
+    /// The user interrupted the run.
     Interrupted,
     /// The requested number of bytes has arrived.
     BytesReached,
     /// No attempt has reached the target.
     Unreachable,
-    /// The results could no longer be written.
+    /// The results could no longer be saved.
     ResultsFull,
-    /// A controller has decided.
+    /// A controller decided that no more data is needed.
     Decided,
     /// A thread of the run has failed.
     ThreadLost,
@@ -44,7 +45,7 @@ pub enum StopReason {
 pub struct Control {
     stop_at: AtomicU64,
     reason: AtomicU8,
-    /// `true` if the run ends at once, without drain.
+    /// `true` if the run ends at once, without a drain.
     abandon: AtomicBool,
     /// `true` once an attempt got a connection.
     reached: AtomicBool,
@@ -53,7 +54,7 @@ pub struct Control {
     unreached_since: AtomicU64,
     first_failure: Mutex<Option<AttemptOutcome>>,
     bytes_left: AtomicU64,
-    /// Operations of the window start only if their number is below this one.
+    /// Bound for the numbers of operations. An operation of the window starts only if its number is below this bound.
     start_below: AtomicU64,
     first_length: OnceLock<u64>,
     stalls: Stalls,
@@ -66,7 +67,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Returns the control of a run. The run stops after `bytes` body bytes, if given.
+    /// Returns the control of a run. If `bytes` is given, the run stops after that many body bytes.
     #[must_use]
     pub fn new(bytes: Option<u64>) -> Self {
         Self {
@@ -90,8 +91,8 @@ impl Control {
         &self.stalls
     }
 
-    /// Ends the window shortly after `now` and lets operations in flight drain. If the run was stopped before, the first reason
-    /// is kept.
+    /// Ends the window shortly after `now` and lets operations in flight drain. If the run was stopped before, the
+    /// first reason is kept.
     pub fn stop(&self, now: Instant, reason: StopReason) {
         self.end_at(now + NOTICE, reason);
     }
@@ -122,12 +123,13 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Returns the body length of the run's first complete response. If there was none before, that is `own`.
+    /// Returns the body length of the run's first complete response. If there was none yet, this thread's own response
+    /// is the first, and the result is `own`.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }
 
-    /// Returns when the window has to end, if a command says so.
+    /// Returns the instant at which a command ends the window; `NEVER` without such a command.
     #[must_use]
     pub fn stop_at(&self) -> Instant {
         Instant::from_nanos(self.stop_at.load(Ordering::Acquire))
@@ -153,9 +155,10 @@ impl Control {
         }
     }
 
-    /// Lets the operations of a closed run's window start only if their number is below `bound`. By default, there is no bound.
-    /// A fill sets it before the run, and raises it when it has recorded that it intends to write more objects. It must not be
-    /// lowered while operations start.
+    /// Sets the bound for the numbers of operations in the window of a closed run. Operations start only if their
+    /// number is below `bound`. By default, there is no bound. A fill sets the bound before the run. It raises the
+    /// bound after it has recorded that it intends to write more objects. The bound must not be lowered while
+    /// operations start.
     pub fn let_start_below(&self, bound: u64) {
         self.start_below.store(bound, Ordering::Release);
     }
@@ -167,7 +170,7 @@ impl Control {
         self.start_below.load(Ordering::Acquire)
     }
 
-    /// Notes that an attempt got a connection to the target.
+    /// Records that an attempt got a connection to the target.
     pub(crate) fn note_reached(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
@@ -178,8 +181,8 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Notes that an attempt got no connection. If no attempt has ever got one, stops the run after a number of failed attempts
-    /// or after a while.
+    /// Records that an attempt got no connection. Stops the run if no attempt has ever got a connection, and there were
+    /// enough failed attempts, or enough time has passed.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());
@@ -206,7 +209,7 @@ impl Control {
         self.bytes_left.load(Ordering::Relaxed) == 0
     }
 
-    /// Counts body bytes. Ends the window at `end` when the requested number has arrived.
+    /// Counts body bytes. When the requested number has arrived, ends the window at `end`.
     pub(crate) fn note_bytes(&self, end: Instant, bytes: u64) {
         let before =
             self.bytes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));
@@ -225,7 +228,8 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// Returns when a run stops if its attempts end at these times in milliseconds and none of them gets a connection.
+    /// Returns the time at which a run stops if its attempts end at these times, in milliseconds. `reached` means that
+    /// the first attempt got a connection.
     fn stops_at(attempts: impl IntoIterator<Item = u64>, reached: bool) -> Option<u64> {
         let control = Control::default();
         if reached {

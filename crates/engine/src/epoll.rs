@@ -1,8 +1,8 @@
 //! The network of the operating system: edge-triggered epoll over non-blocking sockets.
 //!
-//! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a socket
-//! again after it was read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is no
-//! faster for this pattern.
+//! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a
+//! socket again after a read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is
+//! no faster for this pattern.
 
 use crate::arrival_sampling::ArrivalSampling;
 use crate::busy_wait::BusyWait;
@@ -19,21 +19,21 @@ use std::time::Duration;
 use sys::poll::{Events, Poller, Timer};
 use sys::socket::{Connected, Socket};
 
-/// Events taken from the kernel at once.
+/// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// If a wait took no longer than this, its events were already there.
+/// Maximum length of a wait whose events were already there when it began.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Waits longer than this share one timer, which is rarely set. A precise timer for each wait would cost more than the wait
-/// itself.
+/// Minimum length of the waits that share one timer. This timer is rarely set. A precise timer for each wait would cost
+/// more than the wait itself.
 const COARSE: Duration = Duration::from_millis(2);
-/// The token of that timer. Connections never reach it.
+/// Token of that timer. Tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
-/// Timer slack of the threads: timers fire when they are due, without the kernel's usual delay.
+/// Timer slack of the threads. With this value, timers fire when they are due, without the kernel's usual delay.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
-/// With a short scheduler slice, a thread gets a core soon after it wakes up.
+/// Scheduler slice of the threads. With a short slice, a thread gets a core soon after it wakes up.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// One thread's sockets and timers.
+/// Sockets and timers of one thread.
 pub struct EpollNetwork {
     clock: MonotonicClock,
     poller: Poller,
@@ -50,10 +50,11 @@ pub struct EpollNetwork {
 }
 
 impl EpollNetwork {
-    /// Returns the network of the calling thread. Connections are opened from `local_addresses` in turn, if there are any.
+    /// Returns the network of the calling thread. If there are `local_addresses`, connections are opened from each of
+    /// them in turn.
     ///
     /// # Errors
-    /// When the kernel gives no epoll descriptor.
+    /// Fails if the kernel does not create an epoll descriptor.
     pub fn new(
         clock: MonotonicClock,
         local_addresses: Arc<[IpAddr]>,
@@ -62,11 +63,11 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // A failure is ignored. It only means that this thread wakes up later where others want its core.
+            // A failure is ignored. It only means that this thread wakes up later if other threads need its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        // The timer is edge-triggered, because after it has expired, it stays readable until it is set again, and short waits
+        // The timer is edge-triggered. After it has expired, it stays readable until it is set again, and short waits
         // do not set it.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
@@ -85,8 +86,9 @@ impl EpollNetwork {
         })
     }
 
-    /// Waits until a socket is ready, or about until `until`. It may return early, so the caller checks the time and waits
-    /// again. Returns the longest time, in nanoseconds, for which the thread was awake without checking for events.
+    /// Waits until a socket is ready, or about until `until`. It may return early, so the caller checks the time and
+    /// waits again. Returns the longest time, in nanoseconds, for which the thread was awake without checking for
+    /// events.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
         let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
@@ -106,7 +108,7 @@ impl EpollNetwork {
         }
     }
 
-    /// Returns a timeout with which a wait ends at `until` or earlier. After an early end, the loop waits again.
+    /// Returns a timeout for a wait that ends at `until` or earlier. After an early end, the loop waits again.
     fn timeout(&mut self, now: Instant, until: Instant) -> io::Result<Option<Duration>> {
         let span = until.since(now);
         if span < COARSE {
@@ -140,8 +142,8 @@ fn number(token: Token) -> u64 {
     u64::from(token.generation) << 32 | u64::from(token.index)
 }
 
-/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read returns less
-/// than its buffer can hold, because bytes that remain would not be reported again.
+/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read returns
+/// less than its buffer can store, because bytes that remain would not be reported again.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;

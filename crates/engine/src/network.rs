@@ -1,8 +1,9 @@
-//! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and names.
+//! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and
+//! names.
 //!
-//! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`] on
-//! simulated time. The loop is generic over it, so tests run the same code as measurements. Both report errors as
-//! `std::io::Error`, so that these are classified in one place.
+//! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`]
+//! on simulated time. The loop is generic over the interface, so tests run the same code as measurements. Both
+//! implementations report errors as `std::io::Error`, so that errors are classified in one place.
 
 use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub enum Address {
     /// A TCP address.
     Tcp(SocketAddr),
-    /// A unix socket.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -29,17 +30,18 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The identity of a connection: its place in the loop's table, and a generation that distinguishes it from the earlier
-/// connections in the same place.
+/// Identity of a connection. It consists of its place in the loop's table and a generation. The generation
+/// distinguishes it from earlier connections in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
     pub index: u32,
-    /// Number of connections that had the place before.
+    /// Number of earlier connections in the same place.
     pub generation: u32,
 }
 
-/// An event of a socket. It is reported only once, so the loop then reads until a read returns less than its buffer can hold.
+/// An event of a socket. It is reported only once. The loop must therefore read until a read returns less than its
+/// buffer can store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The connection.
@@ -48,21 +50,21 @@ pub struct Ready {
     pub readable: bool,
     /// `true` if bytes can be sent, or if the connection is established or has failed.
     pub writable: bool,
-    /// `true` if the end of the stream or an error has arrived. Bytes before it may still have to be read. It is not reported
+    /// `true` if the end of the stream or an error has arrived. Bytes before it may still be unread. It is not reported
     /// again.
     pub closing: bool,
 }
 
-/// The state of a connection that was just opened.
+/// State of a connection that was just opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// The connection is established.
     Done,
-    /// The connection will become writable when it is established or has failed.
+    /// The connection is being established. It becomes writable when it is established or has failed.
     Pending,
 }
 
-/// The reason why a name has no addresses.
+/// Reason why a name has no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// There is no such name.
@@ -71,12 +73,12 @@ pub enum NameError {
     NoAnswer,
 }
 
-/// The result of a look-up.
+/// Result of a lookup.
 #[derive(Clone, Debug)]
 pub enum Resolution {
     /// The addresses, at least one.
     Found(Arc<[SocketAddr]>),
-    /// The look-up is still in progress. The caller asks again later.
+    /// The lookup is still in progress. The caller must call again later.
     Pending,
     /// The name has no addresses.
     Failed(NameError),
@@ -89,13 +91,13 @@ pub struct Waited {
     pub began: Instant,
     /// The instant after the wait.
     pub now: Instant,
-    /// The longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
+    /// Longest time, in nanoseconds, for which the thread was awake during the wait without checking for events.
     pub kept_nanos: u64,
-    /// `true` if events were there without waiting.
+    /// `true` if the thread did not have to wait, because events were already there.
     pub at_once: bool,
 }
 
-/// The use of the processor by a thread since its start.
+/// Use of the processor by a thread since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadUse {
     /// CPU time in nanoseconds, without busy waiting.
@@ -104,7 +106,7 @@ pub struct ThreadUse {
     pub delay_nanos: u64,
 }
 
-/// A clock, sockets and names.
+/// A clock, sockets and name lookups.
 pub trait Network {
     /// A non-blocking stream socket.
     type Socket;
@@ -112,61 +114,63 @@ pub trait Network {
     /// Returns the current instant.
     fn now(&self) -> Instant;
 
-    /// Starts to open a connection. From now on, [`Self::wait`] reports its events.
+    /// Starts to open a connection. After this call, [`Self::wait`] reports its events.
     ///
     /// # Errors
-    /// The error of the operating system.
+    /// Fails with the error of the operating system.
     fn connect(&mut self, token: Token, to: &Address) -> io::Result<(Self::Socket, Connecting)>;
 
     /// Checks whether a pending connection that became writable is established.
     ///
     /// # Errors
-    /// The reason why it could not be established.
+    /// Fails with the reason why the connection could not be established.
     fn connected(&mut self, socket: &mut Self::Socket) -> io::Result<()>;
 
-    /// Sends as many bytes as the socket takes, and returns their number.
+    /// Sends as many bytes as the socket accepts, and returns their number.
     ///
     /// # Errors
-    /// `WouldBlock` when the socket takes nothing now. Any other error means that the connection is broken.
+    /// Fails with `WouldBlock` if the socket accepts nothing now. Any other error means that the connection is broken.
     fn send(&mut self, socket: &mut Self::Socket, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Reads the bytes that have arrived, up to the length of `room`. Returns their number; 0 at the end of the stream.
+    /// Reads the bytes that have arrived, up to the length of `room`. Returns their number, which is 0 at the end of
+    /// the stream.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has arrived. Any other error means that the connection is broken.
+    /// Fails with `WouldBlock` if nothing has arrived. Any other error means that the connection is broken.
     fn recv(&mut self, socket: &mut Self::Socket, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns for how long the newest byte of the last read had waited to be read, if that read was sampled.
+    /// Returns how long the newest byte of the last read had waited to be read, if that read was sampled.
     fn sample(&self) -> Option<ReadSample> {
         None
     }
 
-    /// Discards the bytes that have arrived, up to `max` bytes. Returns their number; 0 at the end of the stream.
+    /// Discards the bytes that have arrived, up to `max` bytes. Returns their number, which is 0 at the end of the
+    /// stream.
     ///
     /// # Errors
-    /// As [`Network::recv`].
+    /// Fails like [`Network::recv`].
     fn discard(&mut self, socket: &mut Self::Socket, max: usize) -> io::Result<usize>;
 
-    /// Asks the kernel not to report the socket as readable before `bytes` bytes have arrived.
+    /// Sets the minimum number of bytes at which the kernel reports the socket as readable.
     fn set_low_water(&mut self, socket: &Self::Socket, bytes: usize);
 
     /// Looks up the addresses of a name.
     fn resolve(&mut self, host: &str, port: u16) -> Resolution;
 
-    /// Waits until a socket is ready, or until the instant `until`. Fills `ready`.
+    /// Waits until a socket is ready, or until the instant `until`. Writes the events to `ready`.
     ///
     /// # Errors
-    /// The error of the poller.
+    /// Fails with the error of the poller.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
 
-    /// Notes that a connection is closed. Dropping the socket closes it.
+    /// Handles a connection that is closed. Dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
-    /// Returns the kernel's measurements of a connection's network path, if it has any.
+    /// Returns the kernel's measurements of a connection's network path, if there are any.
     fn path(&mut self, _socket: &Self::Socket) -> Option<PathSample> {
         None
     }
 
-    /// Returns the use of the processor by this thread so far.
+    /// Returns how much of the processor this thread has used so far.
     fn thread_use(&mut self) -> ThreadUse;
 }

@@ -1,8 +1,8 @@
-//! The sizes of objects, which must be known before a run that requests random ranges.
+//! The sizes of objects. They must be known before a run that requests random ranges.
 //!
-//! A size is never assumed. It is taken from the response to HEAD. If that has no size, the first byte of the object is
-//! requested, and the size is taken from the `Content-Range` of the response. The requests of both kinds are made by
-//! runs of the usual run loop, over the list of objects.
+//! A size is never assumed. It is read from the response to HEAD. If this response contains no size, the first byte of
+//! the object is requested, and the size is read from the `Content-Range` of the response. The requests of both kinds
+//! are made by runs of the usual run loop over the list of objects.
 
 use crate::control::Control;
 use crate::plan::{Checks, Plan, RangeChoice, RangeStatus, RequestPlan, Subject};
@@ -17,13 +17,13 @@ use wire::range::ByteRange;
 /// Number of requests in flight while sizes are requested.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
-/// The reason why the sizes could not be found.
+/// Reason why the sizes could not be found.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
     /// The requests could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Neither HEAD nor `Content-Range` return an object's size.
+    /// The response to HEAD contains no size, and neither does the `Content-Range` of a range request.
     #[error("cannot find the size of {url}: neither HEAD nor a range of one byte returned it ({outcome})", outcome = describe(*status, outcome))]
     Unknown {
         /// The object.
@@ -33,7 +33,7 @@ pub enum DiscoverError {
         /// Outcome of the last request.
         outcome: AttemptOutcome,
     },
-    /// The user interrupted.
+    /// The user interrupted the requests.
     #[error("interrupted while object sizes were requested")]
     Interrupted,
 }
@@ -45,7 +45,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome) -> String {
     }
 }
 
-/// Collects the sizes in responses.
+/// Collector of the sizes in responses.
 struct Sizes<'a> {
     found: Vec<Option<u64>>,
     last: Option<(Option<u16>, AttemptOutcome)>,
@@ -76,11 +76,11 @@ impl Observer for Sizes<'_> {
     }
 }
 
-/// Finds and sets the sizes of a plan's objects that are not known yet. `tick` is called about every 50 ms with the number of
+/// Finds and sets the unknown sizes of a plan's objects. `tick` is called about every 50 ms with the number of
 /// responses so far.
 ///
 /// # Errors
-/// When the size of an object cannot be found.
+/// Fails if the size of an object cannot be found.
 pub fn discover_sizes(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), DiscoverError> {
     let first_byte = ByteRange::new(0, 0);
     let headers = plan.mix.requests().first().map(|request| request.headers.clone()).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! The owners of objects in a cluster that redirects.
 //!
-//! The first byte of each object is requested from one server, the entry. If the entry sends it, the entry is the object's
-//! owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that no owner loads
-//! an object that nobody reads. The requests are made by a run of the usual run loop, like those of [`crate::object_sizes`].
+//! The first byte of each object is requested from one server, the entry. If the entry sends the byte, it is the
+//! object's owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that
+//! no owner has to load an object that nobody reads. The requests are made by a run of the usual run loop, as in
+//! [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
 use crate::object_sizes::once_each;
@@ -18,13 +19,13 @@ use wire::url::Url;
 /// The owner of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Not known, because the run ended before this object was requested.
+    /// The owner is not known, because the run ended before this object was requested.
     Unknown,
     /// The entry itself.
     Entry,
-    /// Another server. This is the index of the object's URL there, in [`Owners::redirected`].
+    /// Another server. The number is the index of the object's URL at that server, in [`Owners::redirected`].
     Redirected(u32),
-    /// None was found: the response was neither the object nor a redirect.
+    /// No owner was found, because the response was neither the object nor a redirect.
     Lost {
         /// Status of the response.
         status: Option<u16>,
@@ -38,9 +39,9 @@ pub enum Owner {
 pub struct Owners {
     /// The owner of each object, in the order of the list.
     pub owners: Vec<Owner>,
-    /// The URLs of the objects at the servers that the entry redirects to.
+    /// URLs of the objects at the servers to which the entry redirects.
     pub redirected: Targets,
-    /// The reason, if the run ended early.
+    /// Reason for the early end of the run; `None` if it did not end early.
     pub reason: Option<StopReason>,
 }
 
@@ -54,7 +55,7 @@ struct OwnerSearch<'a> {
 /// Finds the owner of every object of a plan. `tick` is called about every 50 ms with the number of responses so far.
 ///
 /// # Errors
-/// When no request could be sent at all.
+/// Fails if no request could be sent at all.
 pub fn find_owners(
     plan: &Plan,
     concurrency: NonZeroU64,
@@ -95,8 +96,8 @@ impl Observer for OwnerSearch<'_> {
 impl OwnerSearch<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // These are not failures here: an empty object has no first byte, and a server that ignores ranges still has the
-            // object.
+            // These causes are not failures here. An empty object has no first byte, and a server that ignores ranges
+            // still has the object.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),

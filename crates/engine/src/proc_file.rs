@@ -1,7 +1,7 @@
 //! A file of `/proc` that is read repeatedly.
 //!
-//! Opening the file costs more than reading it, so it stays open. Each read starts at the beginning of the file, and returns
-//! its current content.
+//! Opening the file costs more than reading it, so it stays open. Each read starts at the beginning of the file, and
+//! returns its current content.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -10,7 +10,8 @@ use std::path::Path;
 
 /// Initial size of the buffer in bytes. It is doubled as needed.
 const ROOM_BYTES: usize = 4 << 10;
-/// The most bytes that are read. These files do not become so long, and their interesting part is at the beginning.
+/// Maximum number of bytes that are read. The files of `/proc` are shorter, and their interesting part is at the
+/// beginning.
 const BYTES_MAX: usize = 4 << 20;
 
 /// An open file, and a buffer for its content.
@@ -26,8 +27,8 @@ impl ProcFile {
         Self { file: File::open(path).ok(), bytes: Vec::new() }
     }
 
-    /// Returns the current content of the file, at most its first 4 MiB. The result is empty if the file cannot be read or is
-    /// not text.
+    /// Returns the current content of the file, up to 4 MiB. The result is empty if the file cannot be read or is not
+    /// text.
     pub fn read(&mut self) -> &str {
         let Some(file) = &self.file else { return "" };
         let mut len = 0;
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_file_of_the_kernel_is_made_anew() {
-        // The test writes the name of a thread, so it uses a thread of its own.
+        // The test changes the name of a thread, so it uses a separate thread.
         let thread = std::thread::spawn(|| {
             const NAME: &str = "/proc/thread-self/comm";
             std::fs::write(NAME, "one").unwrap();

@@ -1,26 +1,27 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! There is no generator with state. So the choice for operation n does not depend on the thread that makes it, nor on the
-//! time, and two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three numbers.
+//! There is no generator with state. The choice for operation n therefore does not depend on the thread that makes it,
+//! or on the time. Two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three
+//! numbers.
 
 use measure::values::random::mix;
 
-/// The use of a random number. Streams are independent of each other.
+/// Use of a random number. Streams are independent of each other.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
-    /// The object that an operation requests.
+    /// Object that an operation requests.
     Object,
-    /// The start of the range that an operation requests.
+    /// Start of the range that an operation requests.
     Offset,
-    /// The request of the mix that an operation makes.
+    /// Request of the mix that an operation makes.
     Request,
-    /// The origin that an operation uses.
+    /// Origin that an operation uses.
     Origin,
     /// Gaps between the arrivals of one thread.
     Arrivals(u32),
-    /// The pause before a retry, for one part of a multipart upload, or for other requests (part 0).
+    /// Pause before a retry. Part 0 means a request that does not upload a part.
     Pause {
-        /// Number of the part.
+        /// Number of the part of a multipart upload.
         part: u32,
     },
 }

@@ -1,7 +1,8 @@
-//! Name look-ups in the background, so that no thread of the run loop waits for a resolver.
+//! Name lookups in the background, so that no thread of the run loop waits for a resolver.
 //!
-//! A background thread calls the system's resolver. The threads of the run read the cache when they open a connection, at most once a
-//! second for each host. Names are looked up again after `FRESH`, because the addresses of a long-lived service change.
+//! A background thread calls the system's resolver. The threads of the run read its cache when they open a connection,
+//! at most once a second for each host. Names are looked up again after `FRESH`, because the addresses of a long-lived
+//! service change.
 
 use crate::network::{NameError, Resolution};
 use std::collections::HashMap;
@@ -13,7 +14,8 @@ use sys::resolve::ResolveError;
 
 /// Time after which a result is looked up again.
 const FRESH: Duration = Duration::from_secs(30);
-/// The most names that are kept. There must be a limit, because redirects can lead to any number of names.
+/// Maximum number of names that are kept. The number must be limited, because redirects can contain any number of
+/// names.
 const NAMES_MAX: usize = 4096;
 
 type Name = (String, u16);
@@ -40,7 +42,7 @@ impl Resolver {
         Arc::new(Self { cache, questions: Mutex::new(questions) })
     }
 
-    /// Returns the known result for a name. Requests a look-up in the background if there is no result or it is old.
+    /// Returns the known result for a name. If there is no result or it is old, requests a lookup in the background.
     pub fn look_up(&self, host: &str, port: u16) -> Resolution {
         if let Some(address) = literal(host) {
             return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));

@@ -1,8 +1,8 @@
 //! A run: threads that generate load, and one thread that gathers their measurements.
 //!
-//! Each load thread owns its loop and sends finished intervals to the calling thread. The calling thread merges the intervals
-//! of the same second, adds observations of the host, and passes them to the [`Observer`] in order. It also calls the observer
-//! at regular times, because the observer can give commands.
+//! Each load thread has its own loop and sends finished intervals to the calling thread. The calling thread merges the
+//! intervals of the same second, adds observations of the host, and passes the result to the [`Observer`] in order. It
+//! also calls the observer at regular times, because the observer can control the run.
 
 use crate::control::{Control, TURN_MAX};
 use crate::epoll::EpollNetwork;
@@ -21,45 +21,46 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wire::sigv4::Timestamp;
 
-/// The most messages that may wait for the gathering thread. When operations are logged faster than they can be written, the
-/// load threads wait for a free place, and the report says that the client was busy.
+/// Maximum number of messages that wait for the gathering thread. If operations are logged faster than they can be
+/// written, the load threads wait until there is space. The report then shows that the client was busy.
 const MESSAGES_MAX: usize = 256;
 
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because this core may be the only one it has. The gathering thread calls this between
-/// the steps of storing an interval. Each step usually takes a fraction of a millisecond, so operations are late by no more
-/// than that. The log of operations is written without such pauses, because there is always more to write.
+/// Pauses so that a load thread can run, because they may share the only core. The gathering thread calls this between
+/// the steps of storing an interval. A step usually takes a fraction of a millisecond, so operations are late by at
+/// most this time. The log of operations is written without such pauses, because there is always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
 
-/// The receiver of a run's results, which may give commands.
+/// Receiver of a run's results. It may control the run.
 pub trait Observer {
-    /// Called when a slice is over, for plans with slices. The slice combines all threads. It is also part of an interval,
-    /// which is passed on later.
+    /// Called at the end of a slice, for plans with slices. The slice combines all threads. It is also part of an
+    /// interval that is passed on later.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
-    /// Called when an interval is over. The interval combines all threads.
+    /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Called with operations that have ended: all of them if the plan logs operations, otherwise only those that found damaged
-    /// objects.
+    /// Called with operations that have ended. These are all operations if the plan logs them. Otherwise, they are the
+    /// operations that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
-    /// Called with multipart uploads that the server has created, for plans with retries. A later run can go on with them, see
-    /// [`crate::plan::ResumedUpload`]. This is called before [`Self::ops`] is called with the operation that completes the upload.
+    /// Called with multipart uploads that the server has created, for plans with retries. A later run can continue
+    /// these uploads (see [`crate::plan::ResumedUpload`]). This is called before [`Self::ops`] is called with the
+    /// operation that completes the upload.
     fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
 }
 
-/// The end of a run.
+/// End of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
     /// Time from the start of the run to its end.
     pub at: Instant,
     /// Properties of the server, taken from the first good response.
     pub first_response: Option<FirstResponse>,
-    /// Objects and uploads that the run leaves at the server.
+    /// Objects and uploads that remain at the server after the run.
     pub left: Left,
 }
 
@@ -68,16 +69,16 @@ pub struct Ending {
 #[error("{why}")]
 pub struct RunError {
     why: Why,
-    /// Objects and uploads that the run leaves at the server, without the uploads in progress of a thread that failed.
+    /// Objects and uploads that remain at the server. The uploads in progress of a thread that failed are not included.
     pub left: Left,
-    /// `true` if `left` covers all threads. A thread that ended because of a defect is not covered.
+    /// `true` if `left` includes all threads. A thread that ended because of a defect is not included.
     pub left_is_all: bool,
 }
 
-/// The reason why a run failed.
+/// Reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 enum Why {
-    /// The kernel gave no epoll descriptor, or polling failed.
+    /// The kernel did not create an epoll descriptor, or polling failed.
     #[error("waiting for sockets failed: {0}")]
     Poller(io::Error),
     /// A thread ended because of a defect of this program.
@@ -91,13 +92,13 @@ enum Message {
     Done { thread: usize, first_response: Option<FirstResponse>, left: Box<Left> },
 }
 
-/// The first good response of a thread, the objects and uploads that it leaves, and its error.
+/// Result of a thread: its first good response, the objects and uploads that remain at the server, and its error.
 type ThreadResult = (Option<FirstResponse>, Left, io::Result<()>);
 
 /// Carries out a plan.
 ///
 /// # Errors
-/// When the kernel refuses resources that every run needs. Failures of the target are results, not errors.
+/// Fails if the kernel denies resources that every run needs. Failures of the target are results, not errors.
 pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
     let threads = plan.threads_used();
     let budget = budget(&plan.stop, &plan.load, threads);
@@ -116,7 +117,7 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
 /// Carries out a plan and returns a summary of its window.
 ///
 /// # Errors
-/// As [`run`].
+/// Fails like [`run`].
 pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     struct Fold(Model, Summary);
     impl Observer for Fold {
@@ -135,7 +136,7 @@ pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
-/// Does `work` in `threads` threads, and gathers their measurements. When a thread fails, the others end at once.
+/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the others end at once.
 fn carry_out(
     threads: u32,
     control: &Control,
@@ -145,8 +146,8 @@ fn carry_out(
     work: &(impl Fn(Share, &SyncSender<Message>) -> ThreadResult + Sync),
 ) -> Result<Ending, RunError> {
     let (sender, messages) = sync_channel(MESSAGES_MAX);
-    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. So no
-    // thread waits forever for its messages to be taken.
+    // If the gathering itself panics, the values moved into this closure are dropped before the threads are joined. No
+    // thread then waits forever for its messages to be received.
     std::thread::scope(move |scope| {
         let spawn = |thread| {
             let sender = sender.clone();
@@ -169,7 +170,7 @@ fn carry_out(
         let (first_response, left) =
             sys::scheduling::behind_others(|| gatherer.gather(&messages, clock, control, observer));
         lost.0 = None;
-        // All threads are joined first, even if there is an error to return.
+        // All threads are joined before an error is returned.
         let ends: Vec<_> = handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         let left_is_all = ends.iter().all(Result::is_ok);
         let failed = ends.into_iter().find_map(|end| match end {
@@ -183,7 +184,7 @@ fn carry_out(
     })
 }
 
-/// Ends the run if this is dropped while it has a value, which means that a thread failed.
+/// Guard that ends the run if it is dropped while it contains a value, which means that a thread failed.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -215,8 +216,8 @@ fn make_load(
     (run_loop.first_response().cloned(), run_loop.left(), ended)
 }
 
-/// Reports that a thread is done when this is dropped, so that the gathering does not wait for the intervals of a thread that
-/// failed.
+/// Guard that reports the end of a thread when it is dropped. The gathering thread then no longer waits for intervals
+/// of a thread that failed.
 struct SendDone<'s> {
     thread: usize,
     first_response: Option<FirstResponse>,
@@ -231,7 +232,7 @@ impl Drop for SendDone<'_> {
     }
 }
 
-/// Merges the threads' intervals of the same second.
+/// Merger of the threads' intervals of the same second.
 struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,
@@ -272,7 +273,8 @@ impl Gatherer {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    // A thread that failed has not closed its intervals. The measurements of the others still count.
+                    // A thread that failed has not closed its intervals. The measurements of the other threads still
+                    // count.
                     self.done.fill(true);
                     self.hand_out(clock, control, observer);
                     if let Some(mut rest) = self.whole.rest() {
@@ -287,7 +289,7 @@ impl Gatherer {
         }
     }
 
-    /// Passes the intervals that all threads have sent to the observer.
+    /// Passes the intervals that are complete in all threads to the observer.
     fn hand_out(&mut self, clock: &MonotonicClock, control: &Control, observer: &mut dyn Observer) {
         while let Some(slice) = self.next() {
             if self.sliced {
@@ -324,7 +326,7 @@ impl Gatherer {
 /// Looks up the addresses of every origin of a plan before the run, so that a wrong name is reported at once.
 ///
 /// # Errors
-/// Returns the first host that has no addresses, and the reason.
+/// Fails with the first host that has no addresses, and the reason.
 pub fn resolve_all(plan: &mut Plan) -> Result<(), (String, NameError)> {
     for origin in plan.targets.origins() {
         let Some((host, port)) = crate::run_loop::connects_to(plan, origin) else { continue };
@@ -365,7 +367,8 @@ mod tests {
         Left { uploads, fresh_below, ..Left::default() }
     }
 
-    /// Carries out a run of two threads. The first does `first`; the second continues until it is stopped, but not forever.
+    /// Carries out a run of two threads. The first thread runs `first`. The second continues until it is stopped, but
+    /// not forever.
     fn with_first(first: impl Fn() -> ThreadResult + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let abandoned = std::sync::atomic::AtomicBool::new(false);

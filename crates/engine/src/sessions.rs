@@ -1,7 +1,7 @@
 //! Opening sessions before a run: one session for all slots, or one for each slot.
 //!
-//! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Servers limit logins.
-//! Logins that were refused because of a limit are repeated at a rate that usual limits allow.
+//! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Many servers limit
+//! logins. If a login is refused because of a limit, it is repeated at a lower rate, which usual limits allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -17,16 +17,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::url::Url;
 
-/// The most logins in flight.
+/// Maximum number of logins in flight.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 /// Logins per second once the server has refused some.
 const RATE: f64 = 10.0;
-/// The most characters of a server's message that are shown.
+/// Maximum number of characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// The logins fail after this many rounds in a row without a new session.
+/// Maximum number of rounds in a row without a new session. After that, the logins fail.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
-/// The reason why sessions could not be opened.
+/// Reason why sessions could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The requests could not be made.
@@ -35,7 +35,7 @@ pub enum SessionError {
     /// The URL is not valid.
     #[error("cannot open a session at {0}: it is not a URL")]
     NoUrl(String),
-    /// The server refused.
+    /// The server refused the login.
     #[error("cannot open a session at {url}: {why}", why = describe(*status, outcome, reason.as_deref()))]
     Refused {
         /// URL of the login.
@@ -44,13 +44,13 @@ pub enum SessionError {
         status: Option<u16>,
         /// Outcome of the request.
         outcome: AttemptOutcome,
-        /// The first 200 characters of the server's message, without secret values. Untrusted text.
+        /// First 200 characters of the server's message, without secret values. This text is not trusted.
         reason: Option<String>,
     },
     /// The response was good, but contained no session.
     #[error("{0} responded without a session: check that it is the expected system")]
     NoToken(String),
-    /// The server limits logins, and accepted no more of them.
+    /// The server limits logins, and refused further ones.
     #[error("{url} accepted only {opened} of {wanted} logins: wait, or use fewer sessions")]
     Limited {
         /// URL of the login.
@@ -60,7 +60,7 @@ pub enum SessionError {
         /// Sessions that were wanted.
         wanted: u64,
     },
-    /// The user interrupted.
+    /// The user interrupted the logins.
     #[error("interrupted while sessions were opened")]
     Interrupted,
 }
@@ -76,7 +76,7 @@ fn describe(status: Option<u16>, outcome: &AttemptOutcome, reason: Option<&str>)
 /// Status, outcome and message of a login that failed.
 type FailedLogin = (Option<u16>, AttemptOutcome, Option<Box<[u8]>>);
 
-/// Collects the sessions in responses.
+/// Collector of the sessions in responses.
 struct Logins<'a> {
     read: fn(&[u8]) -> Option<String>,
     lines: Vec<Box<str>>,
@@ -103,11 +103,11 @@ impl Observer for Logins<'_> {
     }
 }
 
-/// Opens the sessions of a plan, unless they are open already. `tick` is called about every 50 ms with the number of sessions
-/// opened so far.
+/// Opens the sessions of a plan, unless they are already open. `tick` is called about every 50 ms with the number of
+/// sessions opened so far.
 ///
 /// # Errors
-/// When a session cannot be opened.
+/// Fails if a session cannot be opened.
 pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instant)) -> Result<(), SessionError> {
     let Auth::Session(sessions) = &plan.auth else { return Ok(()) };
     if !sessions.lines.is_empty() {
@@ -149,17 +149,17 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
     Ok(())
 }
 
-/// Returns the message of a refusal, cut to a limited length and without secrets.
+/// Returns the message of a refusal. Its length is limited, and secrets are removed.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
-    // Shorter values are not secrets, and hiding them would remove much of every message.
+    // Shorter values are not secrets. Hiding them would remove much of every message.
     for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
         reason = reason.replace(value.as_ref(), "***");
     }
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Returns the URL of the first server at which sessions are opened, and targets that contain only this URL.
+/// Sessions are opened at the first server. Returns its URL, and targets that contain only this URL.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();
@@ -170,7 +170,8 @@ fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError>
     }
 }
 
-/// Returns the plan of a round of logins. The first round is as fast as the server allows; later rounds have a fixed rate.
+/// Returns the plan of a round of logins. The first round is as fast as the server allows. Later rounds have a fixed
+/// rate.
 fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: NonZeroU64, number: u32) -> Plan {
     let in_flight = missing.min(CONCURRENCY);
     let load = match Profile::constant(RATE) {

@@ -1,4 +1,5 @@
-//! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run loop.
+//! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run
+//! loop.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -27,11 +28,11 @@ impl Observer for Last {
     fn tick(&mut self, _: &Control, _: Instant) {}
 }
 
-/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, with the body of its
-/// response. Returns `None` when the run ended before the operation did.
+/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, with the body of
+/// its response. Returns `None` if the run ended before the operation.
 ///
 /// # Errors
-/// When no request could be sent at all.
+/// Fails if no request could be sent at all.
 pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, RunError> {
     let request = RequestPlan { response_body: ResponseBody::Kept, ..request };
     let mut last = Last::default();
@@ -39,18 +40,18 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
     Ok(last.0)
 }
 
-/// The results of the requests for all objects, as numbers of objects.
+/// Results of the requests for all objects, as numbers of objects.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
     /// Objects whose request succeeded.
     pub good: u64,
-    /// Objects that do not exist (404). The response to a batch does not report these.
+    /// Objects that do not exist (404). The response to a batch does not report such objects.
     pub missing: u64,
     /// Objects whose request failed for another reason.
     pub failed: u64,
     /// The last request that failed.
     pub example: Option<OpEntry>,
-    /// `true` if the user interrupted.
+    /// `true` if the user interrupted the requests.
     pub interrupted: bool,
 }
 
@@ -68,7 +69,7 @@ impl Ended {
         }
     }
 
-    /// Notes a request to delete a batch of `objects` objects.
+    /// Adds the result of a request that deletes a batch of `objects` objects.
     fn note_batch(&mut self, op: &OpEntry, objects: u64) {
         let message = || DeleteResult::parse(op.message.as_deref()?).ok();
         let (missing, failed) = match op.outcome {
@@ -123,11 +124,11 @@ impl Observer for Counting<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, or for each batch of them. `tick` is called about every 50 ms with the number of
-/// objects that have a result.
+/// Sends `request` once for each object of the plan, or for each batch of objects. `tick` is called about every 50 ms
+/// with the number of objects that have a result.
 ///
 /// # Errors
-/// When no request could be sent at all.
+/// Fails if no request could be sent at all.
 pub fn each(
     plan: &Plan,
     request: RequestPlan,
@@ -148,7 +149,7 @@ pub fn each(
     Ok(Ended { interrupted, ..counting.ended })
 }
 
-/// The result of the request for one object.
+/// Result of the request for one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestOutcome {
     /// Outcome of the request's last attempt.
@@ -159,14 +160,14 @@ pub struct RequestOutcome {
     pub object_bytes: Option<u64>,
 }
 
-/// The results of the requests for all objects of a plan, one by one.
+/// Results of the requests for all objects of a plan, one by one.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
     /// The results, by index of the target; `None` for a request that did not end.
     pub outcomes: Vec<Option<RequestOutcome>>,
     /// The last request that failed.
     pub example: Option<OpEntry>,
-    /// `true` if the user interrupted.
+    /// `true` if the user interrupted the requests.
     pub interrupted: bool,
 }
 
@@ -197,11 +198,11 @@ impl Observer for Trying<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each request. This is meant for few
-/// objects, because the results are kept in memory.
+/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each request. Use it for
+/// few objects, because the results are kept in memory.
 ///
 /// # Errors
-/// When no request could be sent at all.
+/// Fails if no request could be sent at all.
 pub fn try_each(
     plan: &Plan,
     request: RequestPlan,
@@ -218,8 +219,9 @@ pub fn try_each(
     Ok(Tried { interrupted, ..trying.tried })
 }
 
-/// Returns a plan that aborts multipart uploads, each given by the index of its origin, the encoded path of its object, and its
-/// ID. To use it, pass it to [`each`] with a DELETE request. A 404 means that the upload does not exist any more.
+/// Returns a plan that aborts multipart uploads. Each upload consists of the index of its origin, the encoded path of
+/// its object, and its ID. To use the plan, pass it to [`each`] with a DELETE request. A 404 means that the upload no
+/// longer exists.
 #[must_use]
 pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, String, &'u str)>) -> Plan {
     let path = |(origin, path, id): (usize, String, &str)| {

@@ -1,26 +1,27 @@
 //! The client stalls of a run. All its threads share this state.
 //!
-//! A client stall is a time in which a thread of this client acts later than it should. When it is over, the thread catches up
-//! with a burst of requests. The burst queues at the target and also delays the operations of the other threads. So a stall
-//! affects operations from its start until the number in flight is back at its level from before the stall
-//! (docs/measurement.md). This is why stalls are shared: they are a few atomics, read when an operation ends and once per step
-//! of a loop.
+//! A client stall is a time in which a thread of this client acts later than it should. After the stall, the thread
+//! catches up with a burst of requests. The burst queues at the target and also delays the operations of the other
+//! threads. A stall therefore affects operations from its start until the number in flight has returned to its level
+//! before the stall (docs/measurement.md). Because all threads are affected, they share the stalls. These are a few
+//! atomics, which are read when an operation ends and once per step of a loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Recovery takes at most this many times the length of the stall. It takes that long if the load is 99 % of the target's
-/// capacity. If more operations are in flight after that, the reason is the target, not the stall.
+/// Maximum duration of the recovery, as a multiple of the length of the stall. The recovery takes that long if the load
+/// is 99 % of the target's capacity. If more operations are in flight after that, the target is the cause, not the
+/// stall.
 const RECOVERY_MAX: u64 = 100;
-/// The number in flight counts as back at its level when it is at most the level times this factor.
+/// Factor above the level up to which the number in flight counts as having returned to its level.
 const LEVEL_SLACK: f64 = 1.05;
-/// The value of `since` when no stall is open.
+/// Value of `since` if no stall is open.
 const NONE: u64 = u64::MAX;
-/// Number of counters of operations in flight. Threads beyond this number share them.
+/// Number of counters of operations in flight. If there are more threads, several threads share a counter.
 const GAUGES: usize = 64;
 
-/// The number of one thread's operations in flight, on a cache line of its own.
+/// Number of operations in flight of one thread. It has its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Gauge(AtomicU64);
@@ -28,19 +29,19 @@ struct Gauge(AtomicU64);
 /// The client stalls of one run.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    /// Start of the open stall, or of the first of several stalls that overlap; [`NONE`] without a stall.
+    /// Start of the open stall, or of the first of several overlapping stalls; [`NONE`] without a stall.
     since: AtomicU64,
     /// End of the last recovery.
     recovered: AtomicU64,
-    /// The end of the latest stall: until this instant, a thread was late.
+    /// End of the latest stall, which is the instant until which a thread was late.
     late_until: AtomicU64,
     /// Length of the longest stall so far.
     longest: AtomicU64,
-    /// Length of all stalls so far, where overlapping stalls count once.
+    /// Length of all stalls so far. Overlapping stalls count once.
     total: AtomicU64,
-    /// Length of the stalls since the open stall began, where overlapping stalls count once.
+    /// Length of the stalls since the open stall began. Overlapping stalls count once.
     stood_still: AtomicU64,
-    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite when it is not known.
+    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if it is not known.
     level: AtomicU64,
     in_flight: Box<[Gauge]>,
 }
@@ -61,8 +62,8 @@ impl Default for Stalls {
 }
 
 impl Stalls {
-    /// Notes that a thread acted at `now` although it should have acted at `from`. `level` is the mean number of operations in
-    /// flight before. It is `None` at the start of a run, when there is no level to return to yet.
+    /// Records that a thread acted at `now` although it should have acted at `from`. `level` is the mean number of
+    /// operations in flight before the stall. It is `None` at the start of a run, when no level is known yet.
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -75,7 +76,7 @@ impl Stalls {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
-        // Threads that stall at the same time store about the same value, so it does not matter which value is kept.
+        // Threads that stall at the same time store about the same value. It does not matter whose value is kept.
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 
@@ -91,17 +92,18 @@ impl Stalls {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the time in nanoseconds that stalls may have added to an operation after its start, if a stall affected it. The
-    /// operation was due at `intended` and ends now. `total` is the length of all stalls up to its start. Later stalls delayed
-    /// its processing, and it may have waited at the target behind operations that were delayed by the longest stall.
+    /// Returns the time, in nanoseconds, that stalls may have added to an operation after its start; `None` if no stall
+    /// affected it. The operation was due at `intended` and ends now. `total` is the length of all stalls up to its
+    /// start. Later stalls delayed its processing. In addition, it may have waited at the target behind operations that
+    /// the longest stall delayed.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
         touched.then(|| self.longest.load(Ordering::Relaxed).saturating_add(self.total().saturating_sub(total)))
     }
 
-    /// Ends the open stall if client and target have recovered from it. `average` is the mean number of operations in flight
-    /// since `from`. `none` states that no operation is in flight now.
+    /// Ends the open stall if client and target have recovered from it. `average` is the mean number of operations in
+    /// flight since `from`. `none` means that no operation is in flight now.
     pub fn look(&self, from: Instant, now: Instant, average: Option<f64>, none: bool) {
         let since = self.since.load(Ordering::Acquire);
         let late_until = self.late_until.load(Ordering::Relaxed);
@@ -114,12 +116,13 @@ impl Stalls {
         let over = now.as_nanos() - late_until > stood_still.saturating_mul(RECOVERY_MAX);
         if none || back || over {
             self.recovered.fetch_max(now.as_nanos(), Ordering::Relaxed);
-            // The exchange fails if another thread has noted an earlier start in the meantime. Then the stall stays open.
+            // The exchange fails if another thread has recorded an earlier start in the meantime. The stall then stays
+            // open.
             let _ = self.since.compare_exchange(since, NONE, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// Publishes the number of a thread's operations in flight.
+    /// Publishes the number of operations in flight of a thread.
     #[inline]
     pub fn publish(&self, thread: u32, before: u64, in_flight: u64) {
         let gauge = &self.in_flight[thread as usize % GAUGES].0;
@@ -132,7 +135,7 @@ impl Stalls {
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Forgets all stalls. This is for simulated threads, which run one after the other, each from instant zero.
+    /// Removes all stalls. Simulated threads need this, because they run one after the other, each from instant zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {
@@ -142,12 +145,12 @@ impl Stalls {
     }
 }
 
-/// Measures the mean number of operations in flight, both over the last stretch of time and before a stall.
+/// Measures the mean number of operations in flight, over the last stretch of time and before a stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.
     from: Instant,
-    /// Integral of the number in flight since `from`, in operations times nanoseconds.
+    /// Integral of the number of operations in flight since `from`, in operations times nanoseconds.
     area: f64,
     looked: Instant,
     in_flight: u64,
@@ -156,11 +159,13 @@ pub(crate) struct LevelGauge {
     unsettled: u32,
 }
 
-/// The level before a stall is a mean over about this many nanoseconds.
+/// Approximate length of the time over which the level before a stall is averaged, in nanoseconds.
 const MEMORY_NANOS: f64 = 1e8;
-/// A stretch is as long as this many arrivals take, but within the limits below.
+/// Number of arrivals in a stretch. The length of a stretch also has limits, which are given below.
 const STRETCH_ARRIVALS: f64 = 16.0;
+/// Minimum length of a stretch.
 const STRETCH_MIN: Duration = Duration::from_micros(200);
+/// Maximum length of a stretch.
 const STRETCH_MAX: Duration = Duration::from_millis(20);
 
 /// Returns the length of a stretch at a given number of arrivals per second.
@@ -171,11 +176,11 @@ pub(crate) fn stretch(rate: f64) -> Duration {
 
 impl LevelGauge {
     pub fn new(now: Instant) -> Self {
-        // The first stretch is skipped: a run starts with nothing in flight, which is not its usual level.
+        // The first stretch is skipped. A run starts with nothing in flight, which is not its usual level.
         Self { from: now, area: 0.0, looked: now, in_flight: 0, level: None, unsettled: 1 }
     }
 
-    /// Returns the level so far, if it is known.
+    /// Returns the current level, if it is known.
     pub fn level(&self) -> Option<f64> {
         self.level
     }
@@ -186,7 +191,7 @@ impl LevelGauge {
         now.since(self.looked) * STRETCH_ARRIVALS as u32 >= stretch
     }
 
-    /// Notes the number of operations in flight at `now`. If a stretch has ended, returns its start and its mean.
+    /// Records the number of operations in flight at `now`. If a stretch has ended, returns its start and its mean.
     pub fn see(&mut self, now: Instant, in_flight: u64, stretch: Duration) -> Option<(Instant, f64)> {
         self.area += self.in_flight as f64 * now.nanos_since(self.looked) as f64;
         (self.looked, self.in_flight) = (now, in_flight);
@@ -199,7 +204,7 @@ impl LevelGauge {
         Some(ended)
     }
 
-    /// Updates the level with the mean and length of a stretch that had no stall.
+    /// Updates the level with the mean and the length of a stretch without a stall.
     pub fn learn(&mut self, mean: f64, length: Duration) {
         if self.unsettled > 0 {
             self.unsettled -= 1;
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn a_short_stall_does_not_mark_a_target_that_never_recovers() {
         let stalls = Stalls::default();
-        // Three operations are late because of one stall.
+        // A single stall makes three operations late.
         for (from, now) in [(100, 102), (101, 102), (101, 103)] {
             stalls.note(at(from), at(now), Some(10.0));
         }

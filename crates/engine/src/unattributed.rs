@@ -1,18 +1,19 @@
-//! Received bytes that are not known to be content or overhead yet, because their record or frame is not complete.
+//! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
-/// Counts received bytes once it is known whether they are content or overhead. Until then they are kept back, at most as many
-/// as the size of a record or frame.
+/// Counter of received bytes. It counts bytes once it is known whether they are content or overhead. Until then, it
+/// keeps them back.
 ///
-/// Invariant: after each [`Self::attribute`], no more than `unknown_max` bytes are kept back.
+/// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back. This is the size of a record
+/// or frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unattributed {
     bytes: u64,
-    /// The most bytes that can be unknown: the size of the largest record or frame.
+    /// Maximum number of unknown bytes, which is the size of the largest record or frame.
     unknown_max: u64,
 }
 
 impl Unattributed {
-    /// Returns a counter without bytes.
+    /// Returns an empty counter.
     pub(crate) fn new(unknown_max: u64) -> Self {
         Self { bytes: 0, unknown_max }
     }
@@ -23,8 +24,8 @@ impl Unattributed {
         self.bytes += bytes;
     }
 
-    /// Returns how many received bytes to count, now that `body` more of them are known to be content. It is never less than
-    /// `body`.
+    /// Returns how many received bytes to count, given that `body` more bytes are known to be content. The result is at
+    /// least `body`.
     #[inline]
     pub(crate) fn attribute(&mut self, body: u64) -> u64 {
         let counted = self.bytes.saturating_sub(self.unknown_max).max(body);
@@ -32,7 +33,7 @@ impl Unattributed {
         counted
     }
 
-    /// Takes all bytes that were kept back.
+    /// Returns the number of all bytes that were kept back, and resets it to zero.
     #[inline]
     pub(crate) fn take_all(&mut self) -> u64 {
         std::mem::take(&mut self.bytes)

@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// The way in which a server reacts to a request.
+/// Reaction of a server to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: u64, parts: u64 },
@@ -45,7 +45,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 0_u64..300), 1..12)
 }
 
-/// A server that reacts to each request with the next of these deeds, after a delay in milliseconds.
+/// A server that reacts to each request with the next of these reactions, after a delay in milliseconds.
 struct Unruly {
     deeds: Vec<(Deed, u64)>,
     requests: usize,
@@ -187,8 +187,8 @@ proptest! {
         prop_assert_eq!(logged.len() as u64, ended.iter().sum::<u64>(), "every operation must be logged once");
         let received: u64 = logged.iter().map(|op| op.received_bytes).sum();
         prop_assert_eq!(received, stats.traffic.body + stats.traffic.overhead, "every byte must belong to one operation");
-        // Intervals cover the time without gaps. This is checked only for a single thread. Simulated threads run one
-        // after the other, so with several threads, some would notice a stop too late.
+        // The intervals must cover the time without gaps. This is checked only for a single thread. Simulated threads
+        // run one after the other. With several threads, some would therefore detect a stop too late.
         for pair in intervals.windows(2).filter(|_| threads == 1) {
             prop_assert_eq!(pair[0].end, pair[1].start);
         }

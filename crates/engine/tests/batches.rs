@@ -1,4 +1,4 @@
-//! Tests of requests that delete several objects, with a simulated bucket that records each message.
+//! Tests of requests that delete several objects. A simulated bucket records each message.
 
 mod support;
 
@@ -17,7 +17,7 @@ use support::*;
 use wire::checksum::{Algorithm, Checksum};
 use wire::s3::DeleteRequest;
 
-/// The requests that a bucket has received, and their effect.
+/// Requests that a bucket has received, and their effect.
 #[derive(Default)]
 struct Seen {
     /// Existing keys, in the order in which they were written.
@@ -27,7 +27,7 @@ struct Seen {
     batches: Vec<Vec<String>>,
 }
 
-/// A bucket that sends the given responses to the first messages, and good ones after that.
+/// A bucket that sends the given responses to the first messages, and good responses after that.
 struct Bucket {
     seen: Rc<RefCell<Seen>>,
     answers: VecDeque<Reply>,
@@ -161,7 +161,7 @@ fn the_oldest_objects_are_deleted_first_and_missing_ones_are_written() {
         "one slot must write and delete objects in the same order"
     );
     assert_eq!(good(&ops, OpKind::Put) + good(&ops, OpKind::Delete), 500);
-    // Only deletions are requested. Half of them find no object to delete, and write one instead.
+    // Only deletions are requested. Half of the operations find no object to delete, and write one instead.
     let (_, ops, seen) = carried_out(&mixed(0, 1, 1000, 10), &[]);
     assert_eq!((good(&ops, OpKind::Put), good(&ops, OpKind::Delete)), (5, 5));
     assert_eq!(seen.batches.iter().map(Vec::len).collect::<Vec<_>>(), [1; 5]);

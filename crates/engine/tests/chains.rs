@@ -1,5 +1,5 @@
-//! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host, and must add
-//! up to those of the operation.
+//! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host. Their
+//! sums must equal the values of the operation.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -22,7 +22,8 @@ fn counted(ops: u64) -> StopAfter {
     StopAfter { ops: NonZeroU64::new(ops), ..StopAfter::default() }
 }
 
-/// Returns the chains of a run. Asserts that the counters of the run agree, and that the parts of its chains add up.
+/// Returns the chains of a run. Asserts that the counters of the run agree, and that the sums over the requests of its
+/// chains are right.
 fn chains(summary: &Summary) -> &RedirectChains {
     assert_eq!(audit(summary, true).violations, []);
     let chains = summary.stats.redirect_chains.as_deref().expect("there was a redirect");
@@ -88,8 +89,8 @@ fn three_servers_count_the_same_as_three_rows() {
     }
 }
 
-/// A server that accepts connections after 3 ms, redirects `/object` after 2 ms, and sends `/owned` after 5 ms. It closes each
-/// connection 1 s after a response.
+/// A server that accepts connections after 3 ms, redirects `/object` after 2 ms, and sends `/owned` after 5 ms. It
+/// closes each connection 1 s after a response.
 #[derive(Default)]
 struct Distant;
 
@@ -139,7 +140,8 @@ fn times_are_split_where_requests_are_sent_and_responses_end() {
 
 #[test]
 fn resends_and_failures_belong_to_their_hop() {
-    /// A server at which every fourth request finds its connection closed, and every fifth request for an object gets a 500.
+    /// A server that closes the connection of every fourth request, and responds with a 500 to every fifth request for
+    /// an object.
     #[derive(Default)]
     struct Forgetful {
         requests: u64,

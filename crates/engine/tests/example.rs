@@ -1,4 +1,4 @@
-//! Tests the example against a server that counts its requests.
+//! Test of the example with a server that counts its requests.
 
 #[allow(dead_code, reason = "its main function reads the command line")]
 #[path = "../examples/load.rs"]

@@ -9,10 +9,10 @@ use std::num::NonZeroU64;
 use support::*;
 use wire::gateway::Depth;
 
-/// The CID of a file, as made by `ipfs add --cid-version=1 --chunker=size-180`. The file has two leaves of 180 bytes: 20 times
-/// `plimsoll `, and 20 times `Plimsoll `.
+/// CID of a file, as created by `ipfs add --cid-version=1 --chunker=size-180`. The file has two leaves of 180 bytes: 20
+/// times `plimsoll `, and 20 times `Plimsoll `.
 const ROOT: &str = "bafybeidzrv2kybe6yzkmtc7nhmzojjd3pvckh3vzcacnpoeu7du35wmude";
-/// The CAR of this file from kubo 0.42.0.
+/// CAR of this file from kubo 0.42.0.
 const CAR: &str = "3aa265726f6f747381d82a58250001701220798d74ac049ec654c98bed3b32e4a47b7d44a3eeb91004d7b894f8e9bed994196776657273696f6e018b0101701220798d74ac049ec654c98bed3b32e4a47b7d44a3eeb91004d7b894f8e9bed99419122b0a2401551220b3614d355c368ab3fa477a9ecd9a5f02f1d804f33bf4f2c299a8183f9d5957c3120018b401122b0a240155122057d3d4448a6a41df83936ce6a801f1600b5bfe545cd59cd220704a855c3506a3120018b4010a0b080218e80220b40120b401d80101551220b3614d355c368ab3fa477a9ecd9a5f02f1d804f33bf4f2c299a8183f9d5957c3706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20706c696d736f6c6c20d8010155122057d3d4448a6a41df83936ce6a801f1600b5bfe545cd59cd220704a855c3506a3506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20506c696d736f6c6c20";
 /// Offset of the last block in the CAR.
 const LAST: usize = 418;
@@ -33,13 +33,13 @@ fn chunked(body: &[u8], size: usize) -> Vec<u8> {
     out
 }
 
-/// Makes three operations on a path below the root. Returns the outcome of those that fail, and how many succeed.
+/// Makes three operations on a path below the root. Returns the outcome of a failed one, and how many succeed.
 fn outcome(path: &str, depth: Depth, body: &[u8]) -> (Option<(AttemptClass, Cause)>, u64) {
     let mut plan = at(plan(), &format!("http://sim:80/ipfs/{ROOT}{path}"));
     plan.stop = StopAfter { ops: NonZeroU64::new(3), ..StopAfter::default() };
     plan.mix.requests_mut()[0].response_body = ResponseBody::Gateway(depth);
     let reply = chunked(body, 37);
-    // The response is sent in two pieces, so that a block arrives in parts.
+    // The response is sent in two halves, so that a block arrives in parts.
     let halves = [&reply[..reply.len() / 2], &reply[reply.len() / 2..]].map(<[u8]>::to_vec);
     let server = |now: Instant, _: &str| -> Vec<(Instant, Reply)> {
         halves.iter().enumerate().map(|(at, half)| (now + ms(at as u64 + 1), Reply::Bytes(half.clone()))).collect()

@@ -1,5 +1,5 @@
-//! Tests of HTTP/2. Operations on streams must be measured like those on HTTP/1 connections, each misbehavior of a server must
-//! have its class and cause, and the counters of both sides must agree.
+//! Tests of HTTP/2. Operations on streams must be measured like operations on HTTP/1 connections. Each misbehavior of a
+//! server must have its class and cause, and the counters of both sides must agree.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -83,8 +83,8 @@ fn slots_share_connections_as_streams() {
             (pages + connections * greeting(taking).len()) as u64,
             "every received byte must be counted"
         );
-        // A server announces its limit of streams only after the first request. Until then, enough connections are opened for
-        // all slots.
+        // A server announces its limit on streams only after the first request. Until then, enough connections are
+        // opened for all slots.
         assert_eq!(connections, expected, "{slots} slots, {streams} streams, {taking:?} taken");
         assert!(ops.iter().all(|op| op.status == Some(200) && op.body_bytes == 1000));
         for op in &ops {
@@ -135,7 +135,7 @@ fn refused_requests_are_sent_again_once() {
 
 #[test]
 fn a_goaway_loses_nothing() {
-    // Each connection takes 21 requests, and announces its end while others are in flight.
+    // Each connection accepts 21 requests, and announces its end while other requests are in flight.
     let plan = plan2(1000, 16, 16);
     let (summary, _, connections) = play(&plan, None, |request| {
         let mut replies = page(request, ms(2), 100);
@@ -271,7 +271,7 @@ fn a_checksum_in_a_trailer_is_compared_with_the_content() {
         vec![(request.now + ms(1), Reply::Bytes(frames.concat()))]
     }
     let differs = failed(AttemptClass::Integrity, Cause::HashDiffers, Phase::Body);
-    // The second checksum is that of another body.
+    // The second checksum belongs to another body.
     let cases: [(Script, AttemptOutcome); 2] = [
         (|request| with_checksum(request, b"QtHneA=="), AttemptOutcome::OK),
         (|request| with_checksum(request, b"uxircw=="), differs),
@@ -328,8 +328,8 @@ fn a_connection_that_is_silent_is_not_used_again() {
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
         play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
-    // The server's settings arrive after the first request began, so the timeout of that request does not show that the
-    // connection is dead.
+    // The server's settings arrive after the first request began. If that request times out, this does not show that
+    // the connection is dead.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
 }
@@ -341,7 +341,7 @@ fn connections_that_close_between_requests_are_stale() {
         *think = ms(10);
     }
     let (summary, _, connections) = play(&plan, None, |request| match request.before {
-        // The second request finds a connection that was closed without GOAWAY.
+        // The connection of the second request was closed without GOAWAY.
         1 => vec![(request.now + ms(1), Reply::End)],
         _ => page(request, ms(1), 10),
     });
@@ -410,7 +410,7 @@ fn client_and_server_count_the_same() {
             assert_eq!(ledger.complete.body_bytes, summary.stats.traffic.body, "{path}");
             assert_eq!(ledger.received_bytes, summary.stats.traffic.sent, "{path}");
             assert_eq!(ledger.connections_accepted, summary.stats.connections.opened, "{path}");
-            // A run may have no samples, because the kernel takes a while to switch timestamps on.
+            // A run may have no samples, because the kernel needs some time to switch timestamps on.
             if let Some(share) = summary.client_share() {
                 samples += share.samples;
                 assert!(share.at_least, "the last read may belong to another stream: {share:?}");
@@ -478,7 +478,7 @@ fn a_server_that_chooses_http1_gets_http1() {
     assert_eq!(ledger.connections_accepted, 16);
 }
 
-/// The way in which a server reacts to a request.
+/// Reaction of a server to a request.
 #[derive(Clone, Debug)]
 enum Deed {
     Respond { bytes: usize, parts: usize },
@@ -538,7 +538,7 @@ fn carry_out(deed: &Deed, delay: u64, request: StreamRequest) -> Vec<(Instant, R
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
-    /// The counters agree for any load and any misbehavior of the server.
+    /// The counters must agree for any load and any misbehavior of the server.
     #[test]
     fn the_books_balance(
         deeds in deeds(),

@@ -10,7 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
 use support::*;
 
-/// Number of cases that run at the same time. They wait most of the time.
+/// Number of cases that run at the same time. They spend most of their time waiting.
 const AT_ONCE: usize = 8;
 
 fn body(upload: &Upload) -> BodyPlan {

@@ -15,7 +15,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// The time that a target takes to process a request.
+/// Time that a target takes to process a request.
 #[derive(Clone, Copy)]
 enum Work {
     Constant(Duration),
@@ -36,7 +36,7 @@ impl Work {
 struct Target {
     random: Random,
     work: Work,
-    /// The times at which the workers are free; empty if all requests are processed at once.
+    /// Times at which the workers become free; empty if all requests are processed at once.
     workers: BinaryHeap<Reverse<Instant>>,
     bytes: fn(u64) -> u64,
     count: u64,
@@ -89,13 +89,13 @@ const SEEDS: std::ops::Range<u64> = 1..6;
 fn independent_responses_are_limited_by_concurrency() {
     let (mut few, mut named_of_few) = (0, 0);
     for seed in 1..11 {
-        // A slot gets 43 responses per second.
+        // Each slot gets 43 responses per second.
         let work = Work::Exponential(Duration::from_micros(23_256));
         for slots in [1, 16, 32, 64] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             assert_eq!(named, LimitedBy::Concurrency, "{slots} slots, seed {seed}");
         }
-        // With few slots, there may be no diagnosis, but there must not be a wrong one.
+        // With few slots, a missing diagnosis is allowed, but a wrong one is not.
         for slots in [2, 3, 4, 6, 8] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             let known = matches!(named, LimitedBy::Concurrency | LimitedBy::NotDetermined);
@@ -116,7 +116,7 @@ fn constant_delays_are_limited_by_concurrency() {
     }
 }
 
-/// Client and target share the cores of the host, and transfers through the kernel do not look like a queue.
+/// Client and target share the cores of the host. Transfers through the kernel do not look like a queue.
 #[test]
 fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
     let plan = for_seconds(3.0, closed(16));
@@ -191,7 +191,7 @@ fn two_sizes_behind_one_queue_are_the_target() {
     }
 }
 
-/// The diagnosis does not depend on the length of the run: even a run of 1 s shows a rate and its growth.
+/// The diagnosis does not depend on the length of the run. Even a run of 1 s shows a rate and its growth.
 #[test]
 fn an_open_run_beyond_the_target_is_limited_by_it() {
     for seed in SEEDS {
@@ -266,7 +266,7 @@ fn uploads_that_fill_a_thread_are_limited_by_its_cpu() {
     }
 }
 
-/// A server that responds once a whole body of 1 MiB has arrived.
+/// A server that responds after it has received a whole body of 1 MiB.
 struct Put<F>(F);
 
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
@@ -284,7 +284,7 @@ impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
 
 #[test]
 fn a_dead_endpoint_among_others_is_the_target() {
-    /// A server with several endpoints, one of which is dead: it refuses connections, or never responds.
+    /// A server with several endpoints. One of them is dead: it refuses connections, or never responds.
     struct OneDead(Accept);
     impl SimServer for OneDead {
         fn connect_to(&mut self, _: Instant, address: &Address) -> Accept {

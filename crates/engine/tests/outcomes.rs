@@ -1,4 +1,4 @@
-//! Tests of outcomes and flags that depend only on the bytes that were sent and received, and of the end of runs.
+//! Tests of outcomes and flags that depend only on the bytes that were sent and received, and tests of the end of runs.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
 
 #[test]
 fn the_first_byte_is_that_of_the_final_head_in_however_many_pieces_it_comes() {
-    // Each case has pieces with their times in ms, and the time at which the final head begins.
+    // Each case consists of pieces with their times in ms, and the time at which the final head begins.
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
     let cases: [(&[(u64, String)], u64); 5] = [
@@ -111,7 +111,7 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// A server that responds after 1 ms. If `after` is given, it then closes the connection after that time, without an
+/// A server that responds after 1 ms. If `after` is set, it closes the connection after this further time, without an
 /// announcement in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
@@ -131,7 +131,7 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         assert_eq!((tally.ok, tally.flags.get(Flag::KeptAlive)), (100, kept), "closed after {after:?}");
         assert_eq!(tally.flags.get(Flag::Persistent), 100, "the heads do not announce the end of the connection");
     }
-    // Stale connections were closed as well. The client notices this only when it sends the next request.
+    // Stale connections were closed too. The client detects this only when it sends the next request.
     let stale = || {
         let mut requests = 0;
         move |now: Instant, _: &str| {
@@ -146,7 +146,8 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
 
 #[test]
 fn the_peak_in_flight_is_seen_within_a_second() {
-    // 20 operations start at once each second, and their responses take 10 ms. So nothing is in flight when a second ends.
+    // Each second, 20 operations start at once, and their responses take 10 ms. When a second ends, nothing is in
+    // flight.
     let slots = engine::schedule::Profile::constant(20.0).unwrap();
     let plan = Plan {
         load: LoadModel::Closed { slots, think: ms(990) },
@@ -163,7 +164,8 @@ fn the_peak_in_flight_is_seen_within_a_second() {
 
 #[test]
 fn an_open_run_ends_when_its_bytes_have_arrived() {
-    // 100 operations arrive per second, and their responses of 1 MB take 500 ms. So the tenth response arrives at 590 ms.
+    // 100 operations arrive per second, and their responses of 1 MB take 500 ms. The tenth response therefore arrives
+    // at 590 ms.
     let bytes = NonZeroU64::new(10_000_000);
     let stop = StopAfter { time: Some(Duration::from_secs(10)), bytes, ..StopAfter::default() };
     let plan = Plan { load: open(100.0, 1000), stop, ..plan() };
@@ -205,8 +207,8 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until the first instant. The second one is used to assert that attempts to connect are at
-/// least 1 ms apart.
+/// A listener whose queue is full until the first instant. The second instant is used to assert that attempts to
+/// connect are at least 1 ms apart.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {

@@ -19,7 +19,8 @@ fn reply(status: &str, body: &str) -> Reply {
     Reply::Bytes(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
 }
 
-/// Returns a siad that uploads each file in `length`. It fails every call with 500 if `fails` is true for its number.
+/// Returns a siad that uploads each file in `length`. If `fails` is true for the number of a call, the call fails with
+/// 500.
 fn siad(length: Duration, fails: fn(u64) -> bool) -> impl FnMut(Instant, &str) -> Vec<(Instant, Reply)> {
     let mut begun: BTreeMap<String, Instant> = BTreeMap::new();
     let mut calls = 0;
@@ -78,7 +79,7 @@ fn carry_out(plan: &Plan, length: Duration, fails: fn(u64) -> bool) -> (Summary,
 
 #[test]
 fn an_operation_ends_when_the_server_has_done_its_work() {
-    // After 40 s, the third poll finds the upload done.
+    // After 40 s, the third poll finds that the upload is complete.
     let (summary, ops) = carry_out(&plan(10), Duration::from_secs(40), |_| false);
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.attempts, tally.steps), (10, 40, 30));

@@ -1,5 +1,5 @@
-//! Tests of redirects. Unsafe redirects must be denied unless the user allows them, and credentials must be sent only to their
-//! own hosts.
+//! Tests of redirects. Unsafe redirects must be denied unless the user allows them, and credentials must be sent only
+//! to the hosts that they belong to.
 
 mod support;
 
@@ -16,7 +16,8 @@ use wire::{Header, Url};
 /// The texts of the requests that were sent.
 type Requests = Rc<RefCell<Vec<String>>>;
 
-/// Runs two operations. The response to the first URL of each operation is a 302 to `location`. All other responses are 200.
+/// Runs two operations. The response to the first URL of each operation is a 302 to `location`. All other responses are
+/// 200.
 fn redirected(mut plan: Plan, from: &str, location: &str) -> (Summary, Requests) {
     plan = at(plan, from);
     plan.stop = StopAfter { ops: NonZeroU64::new(2), ..StopAfter::default() };
@@ -105,8 +106,8 @@ fn redirects_to_hosts_that_the_user_named_are_followed() {
 
 #[test]
 fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
-    // 10.0.0.1 redirects to 10.0.0.2. This is allowed, and leaves a connection open. 203.0.113.7 redirects there too, which
-    // must be denied even on the open connection.
+    // 10.0.0.1 redirects to 10.0.0.2. This is allowed, and the connection to 10.0.0.2 stays open. 203.0.113.7 also
+    // redirects to 10.0.0.2, which must be denied even on the open connection.
     let mut plan = at(plan(), "http://10.0.0.1/start");
     let mut targets = plan.targets.as_ref().clone();
     assert!(targets.push(&Url::parse(PUBLIC).unwrap()));

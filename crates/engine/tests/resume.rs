@@ -1,4 +1,5 @@
-//! Tests of what a resumed run needs: numbers of objects, reservations, and multipart uploads that are known and continued.
+//! Tests of the conditions for a resumed run: numbers of objects, reservations, and multipart uploads that are known
+//! and continued.
 
 #[path = "support/bucket.rs"]
 mod bucket;
@@ -24,7 +25,7 @@ struct Outcome {
     state: State,
 }
 
-/// Carries out a plan with a bucket that has this state. `each` gets each interval when it is over.
+/// Carries out a plan with a bucket that has this state. `each` is called with each interval when it ends.
 fn carry_out(plan: &Plan, before: State, mut each: impl FnMut(&Control, &Interval)) -> Outcome {
     let state = Rc::new(RefCell::new(before));
     let control = Control::default();
@@ -102,7 +103,8 @@ fn created_uploads_are_reported_with_the_numbers_of_their_objects() {
     assert_eq!(measured.uploads, [], "measured load reports no uploads");
 }
 
-/// Returns a bucket that has these parts of object `number`, in an upload with the ID `known`, and the upload for the plan.
+/// Returns a bucket and the upload for the plan. The bucket has these parts of object `number`, in an upload with the
+/// ID `known`.
 fn began(number: u64, parts: &[u16]) -> (State, ResumedUploads) {
     let dataset = dataset(4, 95);
     let bytes = bytes_of(&dataset, number);

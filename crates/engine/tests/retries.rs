@@ -28,7 +28,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the pauses between one request and the next.
+    /// Returns the times between each request and the next.
     fn pauses(&self) -> Vec<Duration> {
         self.state.requests.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect()
     }
@@ -138,7 +138,7 @@ fn refusals_have_a_limit() {
 
 #[test]
 fn an_hour_without_a_network_loses_nothing() {
-    /// The network is gone from the tenth second on, for an hour.
+    /// The network fails at the tenth second, for an hour.
     fn is_gone(now: Instant) -> bool {
         (Instant::ZERO + ms(10_000)..Instant::ZERO + ms(3_610_000)).contains(&now)
     }
@@ -170,7 +170,7 @@ fn an_hour_without_a_network_loses_nothing() {
 #[test]
 fn parts_are_retried_alone() {
     let plan = fill(dataset(3, 95), 2, in_parts(10, 3));
-    // The first request for each part with an even number fails, half of them after the body was received.
+    // The first request for each part with an even number fails. In half of these cases, the body was received before.
     let mut seen = std::collections::BTreeSet::new();
     let fault =
         |count, request: &Request| match request.parameter("partNumber").map(|part| part.parse::<u64>().unwrap()) {
@@ -270,7 +270,7 @@ fn operations_that_pause_at_the_end_of_the_run_are_unfinished() {
     let is_cut = |op: &OpEntry| op.outcome.class == AttemptClass::InflightAtEnd && op.end.since(drained) < ms(100);
     assert!(outcome.ops.iter().all(is_cut), "{:?}", outcome.ops);
     assert!((outcome.summary.mean_in_flight().unwrap() - 5.0).abs() < 1e-6, "operations that pause are in flight");
-    // Uploads in parts are not aborted, because a later run can go on with them.
+    // Uploads in parts are not aborted, because a later run can continue them.
     let plan = Plan { mix: in_parts(10, 2), ..plan };
     let fault = |_, request: &Request| match request.parameter("partNumber") {
         Some("4") => Fault::Refused(ErrorCode::SlowDown, None),
@@ -283,7 +283,7 @@ fn operations_that_pause_at_the_end_of_the_run_are_unfinished() {
 
 #[test]
 fn a_retry_goes_to_the_first_server_and_not_to_the_target_of_a_redirect() {
-    // The first of two workers does not respond. The master names the other one after that.
+    // The first of two workers does not respond. After that, the master redirects to the other worker.
     let server = || {
         let mut asked = 0;
         move |now: Instant, request: &str| {
@@ -345,7 +345,7 @@ fn faults() -> impl Strategy<Value = Vec<Fault>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Transient faults of any kind lose no object, and the counters agree.
+    /// Transient faults of any kind must lose no object, and the counters must agree.
     #[test]
     fn transient_faults_lose_nothing(
         faults in faults(),
@@ -363,7 +363,7 @@ proptest! {
             1 => |now| if now.as_nanos() / 1_000_000 % 3 == 0 { Accept::Ignore } else { accepts(now) },
             _ => |now| if now.as_nanos() / 1_000_000 % 2 == 0 { Accept::Refuse } else { accepts(now) },
         };
-        // The last fault of the list is followed by good responses only.
+        // After the last fault of the list, all responses are good.
         let fault = |count: u64, _: &Request| {
             faults.get(usize::try_from(count).unwrap() - 1).cloned().unwrap_or(Fault::None)
         };

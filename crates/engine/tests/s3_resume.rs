@@ -1,4 +1,5 @@
-//! Tests of uploads to the embedded S3 server over real sockets: a run with faults is cut off, and another one goes on with it.
+//! Tests of uploads to the embedded S3 server over real sockets. A run with faults is cut off, and another run
+//! continues it.
 
 #[path = "support/bucket.rs"]
 mod bucket;
@@ -19,16 +20,17 @@ use support::{ms, summary};
 use wire::s3::OpenUploads;
 
 const COUNT: u64 = 8;
-/// Size of each object, bytes: seven parts, so that a cut comes in the middle of one also on a busy machine.
+/// Size of each object in bytes. An object has seven parts. Even on a busy machine, the run is therefore cut off in the
+/// middle of an object.
 const SIZE: u64 = 32 << 20;
 
-/// An observer that keeps everything, and cuts the run off a while after some uploads were created.
+/// Observer that keeps everything, and cuts the run off some time after a number of uploads was created.
 #[derive(Default)]
 struct Watch {
     intervals: Vec<Interval>,
     ops: Vec<OpEntry>,
     uploads: Vec<CreatedUpload>,
-    /// Number of uploads after which the run is cut off.
+    /// Number of created uploads after which the run is cut off.
     cuts_after: Option<usize>,
     since: Option<Instant>,
     left: Left,
@@ -90,8 +92,8 @@ fn texts<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
     xml.split(begin.as_str()).skip(1).filter_map(|rest| Some(rest.split_once(end.as_str())?.0)).collect()
 }
 
-/// Returns the parts of an upload that the server has, or `None` if the server completed it: its response was in flight
-/// when the run was cut off.
+/// Returns the parts of an upload that the server has. Returns `None` if the server completed the upload. This is
+/// possible if the response was in flight when the run was cut off.
 fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> Option<ResumedUpload> {
     let url = plan.targets.url(Subject::Target(upload.object));
     let path = url.split_once("/bucket/").unwrap().1;
@@ -153,7 +155,7 @@ fn a_run_that_was_cut_off_is_completed_by_another_one() {
     };
     let verified = carry_out(&Plan { mix: Mix::one(read), ..first.clone() }, None);
     assert_eq!(verified.ops.iter().filter(|op| op.outcome.class == AttemptClass::Ok).count() as u64, COUNT);
-    // Only uploads whose initiation was in flight when the run was cut off are left.
+    // Only uploads whose initiation was in flight when the run was cut off remain.
     let left = OpenUploads::parse(&ask(&first, "GET", "/bucket?uploads=")).unwrap();
     assert!(left.uploads.len() as u64 <= cut.left.uploads.unknown, "{left:?}");
     assert!(front.stop().requests() > 0);

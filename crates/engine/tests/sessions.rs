@@ -1,4 +1,4 @@
-//! Tests of sessions: the origins that get their tokens, and logins at a server that limits them.
+//! Tests of sessions: the origins to which their tokens are sent, and logins at a server that limits logins.
 
 mod support;
 
@@ -49,8 +49,8 @@ fn slots_keep_to_their_sessions_and_other_hosts_see_none() {
     }
 }
 
-/// Returns a stand-in of Filestash that accepts `login_burst` logins at once and 50 per second after that, and a plan of ten
-/// slots for it.
+/// Returns a stand-in of Filestash, and a plan of ten slots for it. The stand-in accepts `login_burst` logins at once,
+/// and 50 per second after that.
 fn limited(login_burst: u64) -> (Server, Plan) {
     let logins_per_second = NonZeroU64::new(50).unwrap();
     let stand_in =

@@ -12,7 +12,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// The largest error of the histograms.
+/// Maximum error of the histograms.
 const FINE: Duration = Duration::from_micros(50);
 
 #[test]
@@ -34,7 +34,7 @@ fn constant_delay() {
 
 #[test]
 fn bimodal_delay() {
-    // Every tenth response takes 100 ms, the others 5 ms.
+    // Every tenth response takes 100 ms, and the others take 5 ms.
     let plan = Plan { load: open(100.0, 1000), ..plan() };
     let server = || {
         let mut count = 0;
@@ -68,7 +68,7 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
-    // 1,000 of 10,000 operations wait. Their times are uniform between 0 and 1 s.
+    // 1,000 of 10,000 operations wait. Their waits are uniform between 0 and 1 s.
     for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
         near(&summary.all.response, q, ms(truth), ms(2));
     }
@@ -76,8 +76,8 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
 
 #[test]
 fn slots_that_are_full_do_not_hide_the_stall() {
-    // With 64 slots, only 64 requests are in flight in the stall. The other operations wait for a slot, and this wait must
-    // count.
+    // With 64 slots, only 64 requests are in flight during the stall. The other operations wait for a slot, and this
+    // wait must count.
     let plan = Plan { load: open(1000.0, 64), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(stalling));
     let summary = summary(&plan, &intervals);
@@ -93,7 +93,7 @@ fn slots_that_are_full_do_not_hide_the_stall() {
 
 #[test]
 fn operations_that_never_start_are_dropped_and_infinite() {
-    // There are no responses after 5 s. So the 10 slots fill up, and all later arrivals are dropped.
+    // There are no responses after 5 s. The 10 slots therefore fill up, and all later arrivals are dropped.
     let dead = |now: Instant, _: &str| if now < Instant::ZERO + ms(5000) { respond_at(now, 1) } else { Vec::new() };
     let plan = Plan { load: open(100.0, 10), drain: ms(500), ..plan() };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(dead));
@@ -182,7 +182,7 @@ fn stages_offer_the_integral_of_their_rate() {
         let summary = summary(&plan, &intervals);
         assert_eq!(audit(&summary, true).violations, []);
         let offered = summary.stats.measured.scheduled as f64;
-        // 3,000 operations are expected. The limit for Poisson spacing is four standard deviations.
+        // 3,000 operations are expected. The tolerance for Poisson spacing is four standard deviations.
         assert!((offered - 3000.0).abs() <= if spacing == Spacing::Constant { 1.0 } else { 220.0 }, "{offered}");
     }
 }
@@ -196,7 +196,8 @@ fn slots_of_a_ramp_come_one_by_one() {
     assert_eq!(at_ends, [2, 4, 6, 8, 10, 10, 10]);
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
-    // A slot is used as soon as the level needs a part of it. So the mean is that of ∫ ⌈level⌉ dt = 27.5 + 50 slot-seconds.
+    // A slot is used as soon as the level includes a part of it. The mean is therefore computed from ∫ ⌈level⌉ dt =
+    // 27.5 + 50 slot-seconds.
     let mean = summary.mean_in_flight().unwrap();
     assert!((mean - 7.75).abs() < 0.02, "{mean}");
 }
@@ -213,7 +214,7 @@ fn the_warm_up_is_not_measured() {
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
-    // Bytes count at their arrival, and 40 responses of the warm-up arrived in the window.
+    // Bytes count when they arrive, and 40 responses of the warm-up arrived in the window.
     assert_eq!(summary.measured.traffic.body, 104_000);
 }
 
@@ -225,7 +226,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
         stop: StopAfter { time: Some(ms(5000)), ..StopAfter::default() },
         ..plan()
     };
-    // The server sends 1,000 bytes every 10 ms, of a body that would take hours.
+    // Every 10 ms, the server sends 1,000 bytes of a body that would take hours.
     let server = |now: Instant, _: &str| {
         let mut replies = vec![(now, Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n".to_vec()))];
         replies.extend((1..2000).map(|i| (now + ms(10 * i), Reply::Filler(1000))));
@@ -268,7 +269,7 @@ fn a_client_that_cannot_keep_up_is_reported() {
 
 #[test]
 fn a_stale_connection_is_resent_once_and_flagged() {
-    /// A server that closes each connection 5 ms after its response, so that a request that is sent at that time is lost.
+    /// A server that closes each connection 5 ms after its response. A request that is sent at that time is lost.
     struct Stale {
         requests: u64,
     }
@@ -387,8 +388,8 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
 
 #[test]
 fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
-    // The target processes 100 requests per second, but gets 200. After 4 s, half of the requests still wait. They complete in
-    // the drain.
+    // The target processes 100 requests per second, but receives 200. After 4 s, half of the requests still wait. They
+    // complete in the drain.
     let server = || {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {
@@ -507,11 +508,11 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
-    // 2,500 arrivals wait. The tokens in the bucket allow 64 of them to open a connection, and one more in each millisecond of
-    // the stall.
+    // 2,500 arrivals wait. The tokens in the bucket allow 64 connections to be opened at once, and one more in each
+    // millisecond of the stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");
-    // The wait for a connection must count as well.
+    // The wait for a connection must also count.
     near(&summary.all.response, 1.0, ms(501), ms(2));
     near(&summary.all.response, 0.9, ms(201), ms(5));
     near(&summary.all.lateness, 1.0, ms(0), ms(1));

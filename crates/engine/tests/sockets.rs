@@ -1,4 +1,5 @@
-//! Tests of the engine over real sockets with the embedded server, whose ledger counts the same requests independently.
+//! Tests of the engine over real sockets with the embedded server. The ledger of the server counts the same requests
+//! independently.
 
 #[path = "support/cores.rs"]
 mod cores;
@@ -69,13 +70,13 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets must cover the object");
 }
 
-/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show the stall, and whether the
-/// run had all its cores to itself.
+/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show the stall, and
+/// whether the run had all its cores to itself.
 ///
-/// 1,000 of 10,000 operations arrive while the server stands still, at an even rate. An operation that arrives at time t of the
-/// stall waits 1 − t until the stall is over. Then the server responds to the waiting operations one after the other, which
-/// takes a time D in total, so this operation waits t·D more. D is computed from the log of operations: it is the time from the
-/// first to the last end of the operations that were in flight.
+/// 1,000 of 10,000 operations arrive during the stall, at an even rate. An operation that arrives at time t of the
+/// stall waits 1 − t until the stall ends. Then the server responds to the waiting operations one after the other,
+/// which takes a time D in total. The operation thus waits t·D more. D is computed from the log of operations. It is
+/// the time from the first to the last end of the operations that were in flight.
 fn stall_once() -> (Result<(), String>, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
     let server = serve(Faults { stall: Some(stall), ..Faults::default() });
@@ -114,8 +115,8 @@ fn a_stall_of_one_second_shows_whole() {
         judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // It is not always noticed when other processes take a core for a short time. But if every try fails, and at least one of
-    // them seems to have had its cores, then the engine is wrong.
+    // If other processes use a core for a short time, this is not always detected. But if every try fails, and at least
+    // one of them seems to have had its cores, the engine is wrong.
     match judged {
         Some(wrong) => panic!("{wrong}"),
         None => eprintln!("not judged: no run had its cores"),

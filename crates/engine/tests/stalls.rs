@@ -1,5 +1,5 @@
-//! Tests of clients that stall, with servers whose delays are known, on simulated time. The reported ranges of percentiles must
-//! contain the percentiles that a client without stalls measures.
+//! Tests of clients that stall, with servers whose delays are known, on simulated time. The reported ranges of
+//! percentiles must contain the percentiles that a client without stalls measures.
 
 mod support;
 
@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
 
-/// The time that a server takes to process a request.
+/// Time that a server takes to process a request.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Constant,
@@ -35,7 +35,7 @@ impl Queue {
         Self { work, mean, free, random: 0x9E37_79B9_7F4A_7C15 }
     }
 
-    /// Returns a random number from xorshift64*, so that each request takes the same time in all runs.
+    /// Returns a random number from xorshift64*. Each request thus takes the same time in all runs.
     fn draw(&mut self) -> f64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -57,8 +57,8 @@ impl SimServer for Queue {
     }
 }
 
-/// Returns start and end of each stall of the client. There is about one stall in each period of `every`, and each takes
-/// `length`.
+/// Returns the start and the end of each stall of the client. There is about one stall in each period of `every`, and
+/// its length is `length`.
 fn stalls(every: Duration, length: Duration, until: Duration) -> Vec<(Instant, Instant)> {
     let place = |n: u32| every.mul_f64(f64::from(n) + 0.3 + 0.4 * f64::from(n * 7919 % 101) / 101.0);
     let starts = (0..).map(place).take_while(|at| *at < until);
@@ -81,10 +81,10 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Lateness below this is not a stall.
+/// Minimum lateness of a stall, in nanoseconds.
 const LATE_MIN: f64 = 100e3;
 
-/// Returns whether the range contains the true value. `noise` is the relative error with which that value is known.
+/// Returns whether the range contains the true value. `noise` is the relative error of the true value.
 fn holds(range: QuantileRange, truth: u64, noise: f64) -> bool {
     let truth = truth as f64;
     range.low as f64 <= truth * (1.0 + noise) + LATE_MIN && range.high as f64 >= truth * (1.0 - noise)
@@ -152,8 +152,8 @@ fn a_range_contains_the_percentile_without_stalls() {
 
 #[test]
 fn a_catch_up_burst_at_the_target_belongs_to_the_client() {
-    // The load is 95 % of the server's capacity. The client stalls for 50 ms of each second, and the queue drains in the rest
-    // of the second.
+    // The load is 95 % of the server's capacity. The client stalls for 50 ms of each second, and the queue drains in
+    // the rest of the second.
     let plan = Plan { load: open(950.0, 10_000), ..plan() };
     let server = || Queue::new(Work::Constant, ms(1), 1);
     let found = measured(&plan, server, &stalls(ms(1000), ms(50), Duration::from_secs(10)));
@@ -178,8 +178,8 @@ fn handing_over_a_request_is_time_inside_the_client() {
     }
 }
 
-/// The target stalls for a second, so 190 of 200 operations wait for one of ten slots. When the first responses arrive, the
-/// client is late by a millisecond.
+/// The target stalls for a second, so 190 of 200 operations wait for one of ten slots. When the first responses arrive,
+/// the client is late by a millisecond.
 #[test]
 fn the_target_causes_waits_for_a_slot_except_for_client_stalls() {
     let still = (Instant::ZERO + ms(2000), Instant::ZERO + ms(3000));
@@ -250,7 +250,7 @@ fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
     let found = measured(&plan, || Queue::new(Work::Constant, ms(1), 4), &still);
     let tally = &found.stats.measured;
     assert_eq!((tally.dropped, tally.missed_by_client), (20, 20));
-    // The target keeps all slots busy, so operations that wait for a slot wait for the target.
+    // The target keeps all slots busy. Operations that wait for a slot therefore wait for the target.
     let plan = Plan { load: open(1000.0, 10), ..plan };
     let found = measured(&plan, || Queue::new(Work::Constant, ms(10), 1), &[]);
     let tally = &found.stats.measured;
@@ -260,16 +260,16 @@ fn operations_that_were_due_and_not_started_are_missed_by_the_client() {
 #[test]
 fn responses_that_wait_unread_show_as_the_clients_share() {
     let server = || Queue::new(Work::Constant, ms(10), 64);
-    // The client alternates between 30 ms of reading and a stall of 70 ms. Responses take 10 ms. A response that arrives in a
-    // stall waits until the stall ends.
+    // The client alternates between 30 ms of reading and a stall of 70 ms. Responses take 10 ms. A response that
+    // arrives during a stall waits until the stall ends.
     let still: Vec<_> =
         (0..100).map(|n| (Instant::ZERO + ms(100 * n + 30), Instant::ZERO + ms(100 * n + 100))).collect();
     for slots in [1, 16] {
         let plan = Plan { load: closed(slots), stop: seconds(10), ..plan() };
         let found = measured(&plan, server, &still);
         let share = found.client_share().unwrap();
-        // In each period of 100 ms there are three responses that are read after 10 ms. The third of these starts at 20 ms and
-        // is read at 30 ms. The next one starts then, and waits for 60 ms.
+        // In each period of 100 ms, three responses are read after 10 ms. The third of these starts at 20 ms and is
+        // read at 30 ms. The next one starts then, and waits for 60 ms.
         let service = found.all.service.moments().sum as f64;
         let truth = 1.0 - found.all.ok as f64 * 10e6 / service;
         assert!((share.share - truth).abs() < 0.01 && truth > 0.5, "{share:?}, truth {truth}");

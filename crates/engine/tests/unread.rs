@@ -1,4 +1,5 @@
-//! Tests of the client's share of service time, over real sockets. It must show how long a client stops reading.
+//! Tests of the client's share of service time, over real sockets. The share must show for how long a client does not
+//! read.
 
 mod support;
 
@@ -18,7 +19,7 @@ use std::time::Duration;
 use support::*;
 use wire::sigv4::Timestamp;
 
-/// The real network, whose thread stalls before each wait.
+/// The real network with a thread that stalls before each wait.
 struct Sleepy {
     net: EpollNetwork,
     nap: Duration,
@@ -112,7 +113,7 @@ fn a_client_that_stops_reading_shows_its_share() {
 fn a_body_longer_than_a_segment_gives_a_lower_bound() {
     let server = Server::start(&Config::default()).unwrap();
     let url = format!("http://{}/blackhole/1MiB", server.addresses()[0]);
-    // The run is long enough for samples, although the kernel takes a while to switch timestamps on.
+    // The run is long enough for samples, although the kernel needs some time to switch timestamps on.
     let stop = StopAfter { time: Some(ms(500)), ..StopAfter::default() };
     let plan = at(Plan { load: closed(1), stop, ..plan() }, &url);
     let share = summary_of(&plan, Duration::ZERO).client_share().unwrap();

@@ -1,4 +1,5 @@
-//! Tests of uploads that end before they are sent completely. They run on simulated time, where the order of events is known.
+//! Tests of uploads that end before they are sent completely. They run on simulated time, where the order of events is
+//! known.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -15,8 +16,8 @@ use support::*;
 
 const BODY: usize = 8 << 20;
 
-/// Runs one upload to a server that sends `100 Continue` after 1 ms. After 2 ms, when about ten pieces have been sent, it does
-/// `then`. The client notices this when it sends, because it is not reading at that time.
+/// Runs one upload to a server that sends `100 Continue` after 1 ms. After 2 ms, about ten pieces have been sent, and
+/// the server reacts with `then`. The client detects this when it sends, because it is not reading at that time.
 fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let mut plan = Plan { log_ops: true, ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };

@@ -1,67 +1,68 @@
-//! Objects in doubt: promised in the journal, not acknowledged. What the target reports decides how each goes on.
+//! Objects in doubt: uploads that the journal reserved but that were not acknowledged. The target's report decides how
+//! to continue each of them.
 
 use std::num::NonZeroU64;
 
-/// The object, as the target reports it.
+/// The state of the object at the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// There is no such object.
+    /// The target does not have the object.
     Missing,
-    /// There is one of this size.
+    /// The target has an object of this name.
     Found {
         /// Size in bytes, if reported.
         size: Option<u64>,
-        /// Whether its checksum is that of the object; `None` if the target reports none that can be compared.
+        /// `true` if the checksum matches; `None` if the target reports no comparable checksum.
         checksum: Option<bool>,
     },
 }
 
-/// A part that the target keeps of an open multipart upload.
+/// A stored part of an open multipart upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPart {
-    /// Number of the part, from 1.
+    /// Part number, starting at 1.
     pub number: u32,
     /// Size in bytes.
     pub size: u64,
-    /// Its ETag, which completes the upload.
+    /// ETag of the part, required to complete the upload.
     pub etag: Box<str>,
 }
 
-/// A multipart upload of the object that is open at the target.
+/// An open multipart upload of the object at the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenUpload {
     /// The target's ID of the upload.
     pub id: Box<str>,
-    /// The parts that are stored.
+    /// The stored parts.
     pub parts: Vec<StoredPart>,
 }
 
-/// How an object in doubt goes on.
+/// The next step for an object in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The target has all of it: it counts as acknowledged.
+    /// Nothing to do: the target has the whole object, so it counts as acknowledged.
     Recovered,
-    /// The rest of an open upload is sent.
+    /// Send the missing parts of an open upload.
     Resume(OpenUpload),
-    /// It is uploaded from its first byte.
+    /// Upload the object again from the first byte.
     Restart,
 }
 
 /// The decision about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// How it goes on.
+    /// The next step.
     pub next: Next,
-    /// Open uploads that are of no further use, to be aborted.
+    /// IDs of open uploads to abort, because they are not needed any more.
     pub abort: Vec<Box<str>>,
 }
 
-/// Size of an object, and how it is cut into parts.
+/// Size of an object, and size of its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Size in bytes.
     pub size: u64,
-    /// Size of each part but the last; `None` for an upload in one request.
+    /// Size of each part except the last; `None` for an upload in one request.
     pub part_bytes: Option<NonZeroU64>,
 }
 
@@ -74,7 +75,7 @@ impl Shape {
         (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
     }
 
-    /// Keeps the parts of an upload that are as this fill cuts them. The others are sent again, which replaces them.
+    /// Keeps the parts whose size matches this fill. The others are sent again and replaced.
     fn usable(self, upload: OpenUpload) -> OpenUpload {
         let fits = |part: &StoredPart| self.part_size(part.number) == Some(part.size);
         let mut parts: Vec<StoredPart> = upload.parts.into_iter().filter(fits).collect();
@@ -84,14 +85,14 @@ impl Shape {
     }
 }
 
-/// Decides how an object in doubt goes on.
+/// Decides the next step for an object in doubt.
 #[must_use]
 pub fn decide(shape: Shape, stored: Stored, uploads: Vec<OpenUpload>) -> Decision {
     let all = |uploads: Vec<OpenUpload>| uploads.into_iter().map(|upload| upload.id).collect();
     if is_whole(shape, stored) {
         return Decision { next: Next::Recovered, abort: all(uploads) };
     }
-    // A part beyond the last would become part of the object, so an upload with one cannot be completed.
+    // A part with a number beyond the last would be added to the object, so such an upload cannot be completed.
     let has_foreign = |upload: &OpenUpload| upload.parts.iter().any(|part| shape.part_size(part.number).is_none());
     let (foreign, own): (Vec<_>, Vec<_>) = uploads.into_iter().partition(has_foreign);
     let mut own: Vec<OpenUpload> = own.into_iter().map(|upload| shape.usable(upload)).collect();

@@ -1,7 +1,8 @@
-//! Long uploads: when they stop, how far ahead they promise work, and how they go on after an interruption.
+//! Rules for long uploads: when to stop, how many objects to reserve in the journal, and how to continue after an
+//! interruption.
 //!
-//! Everything here is a pure function of numbers and times that the caller passes in, so that two weeks of a fill can be tried in
-//! milliseconds. The caller makes the load, writes the journal and asks the target.
+//! All functions are pure: the caller passes in numbers and times. So tests can run two weeks of a fill in
+//! milliseconds. The caller generates the load, writes the journal and sends the requests to the target.
 
 pub mod in_doubt;
 pub mod reservation;

@@ -1,60 +1,59 @@
-//! Reservations: how far ahead a fill promises to upload objects.
+//! Reservations: ranges of objects that the journal lists before their uploads start.
 //!
-//! The journal names an object before the first request for it leaves. To sync the journal once for each object would cost more
-//! than a small upload, so it promises a range of them at a time. After a crash, every object that was promised and is not
-//! acknowledged has to be looked for at the target, so the range is no longer than needed.
+//! The journal must list an object before the first request for it is sent. Syncing the journal once per object would
+//! take longer than a small upload, so one entry reserves a range of objects. After a crash, the fill must look up
+//! every reserved object that was not acknowledged. Ranges are therefore kept short.
 
 use std::ops::Range;
 use std::time::Duration;
 
-/// The least number of objects to promise ahead of those that have started.
+/// The minimum number of objects to reserve beyond those that have started.
 const LEAST: u64 = 256;
-/// The largest number.
+/// The maximum number of objects to reserve beyond those that have started.
 const MOST: u64 = 1 << 18;
-/// Objects that start within this time are promised: long next to a slow sync of a busy disk.
+/// Objects that will start within this time are reserved. It is much longer than a slow sync on a busy disk.
 const AHEAD: Duration = Duration::from_secs(2);
 
-/// The objects that were promised.
+/// The reserved objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Reservation {
-    /// Number of objects of the fill.
+    /// Number of objects in the fill.
     count: u64,
-    /// Objects below are promised.
+    /// Objects with lower numbers are reserved.
     end: u64,
-    /// Objects below had ended at the last call, and when that was.
+    /// The time of the last call of [`Self::due`], and the number of objects that had started.
     last: Option<(Duration, u64)>,
-    /// How many to promise ahead, and the least of it.
+    /// Number of objects to reserve ahead, and its lower limit.
     ahead: u64,
     least: u64,
 }
 
 impl Reservation {
-    /// Returns the reservation of a fill of `count` objects, of which those below `promised` are in the journal, with so many uploads
-    /// in flight.
+    /// Creates the reservation of a fill of `count` objects. The journal already lists the objects below `promised`.
     #[must_use]
     pub fn new(count: u64, promised: u64, in_flight_max: u64) -> Self {
         let least = LEAST.max(in_flight_max.saturating_mul(4)).min(MOST);
         Self { count, end: promised.min(count), last: None, ahead: least, least }
     }
 
-    /// Returns the next range to write to the journal, when at time `at` the objects below `next` have started; `None` while enough
-    /// are promised. Once it is durable, call [`Self::promised`].
+    /// Returns the next range to write to the journal, or `None` while enough objects are reserved. At time `at`, the
+    /// objects below `next` have started. Call [`Self::promised`] once the range is durable.
     pub fn due(&mut self, at: Duration, next: u64) -> Option<Range<u64>> {
         if let Some((before, started)) = self.last.replace((at, next)) {
             let (time, new) = (at.saturating_sub(before), next.saturating_sub(started));
             if !time.is_zero() {
                 let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
-                // It grows at once, and shrinks slowly: what is promised too early costs little.
+                // The number grows at once and shrinks slowly, because reserving too early costs little.
                 self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
             }
         }
         let wanted = next.saturating_add(self.ahead).min(self.count);
-        // The next range is promised when half of this one is left.
+        // Reserve the next range when half of this one is left.
         let left = self.end.saturating_sub(next);
         (wanted > self.end && left <= self.ahead / 2).then_some(self.end..wanted)
     }
 
-    /// Notes that a range is in the journal. Returns below which number objects may start now.
+    /// Records that the journal contains a range. Returns a limit: objects with lower numbers may start now.
     pub fn promised(&mut self, range: &Range<u64>) -> u64 {
         debug_assert_eq!(range.start, self.end, "ranges follow each other");
         self.end = self.end.max(range.end);
@@ -68,8 +67,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A fill that starts as fast as it may, with a journal that is synced at each call, never waits for long, and promises every
-        /// object exactly once.
+        /// A fill that starts uploads as fast as allowed, and syncs the journal at each call. It must never wait for
+        /// long, and must reserve every object exactly once.
         #[test]
         fn every_object_is_promised_once_and_in_time(count in 1_u64..3_000_000, rate in 1_u64..200_000, slots in 1_u64..5000) {
             let mut reservation = Reservation::new(count, 0, slots);

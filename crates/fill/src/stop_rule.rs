@@ -1,4 +1,4 @@
-//! Stop rules: conditions under which going on with a fill makes no sense.
+//! Stop rules: conditions that end a fill because continuing is pointless.
 
 use measure::units::{ByteSize, DataRate, format_span, parse_span};
 use std::fmt;
@@ -8,27 +8,28 @@ use std::time::Duration;
 const EXAMPLES: &str = "for example 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >= 10TB', 'files >= 50000' or \
                         'gone > 1h'";
 
-/// A condition that ends a fill. No further upload starts once it holds.
+/// A condition that ends a fill. Once it is met, no further upload starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopRule {
-    /// The average bandwidth of file data over the last `window` is below `least`. Not decided before a whole window has passed.
+    /// The average bandwidth of file data over the last `window` is below `least`. Checked only after a whole window
+    /// has passed.
     TrailingBandwidth {
-        /// Length of the window, in time during which the fill ran.
+        /// Length of the window. Only time during which the fill ran counts.
         window: Duration,
-        /// The least bandwidth that is worth going on.
+        /// The lowest acceptable bandwidth.
         least: DataRate,
     },
-    /// The fill has run for this time, without the gaps between its sessions.
+    /// The fill has run for this time. Gaps between its sessions do not count.
     Time(Duration),
-    /// At least so many bytes of files are acknowledged.
+    /// At least this many bytes of files are acknowledged.
     Bytes(ByteSize),
-    /// At least so many files are acknowledged.
+    /// At least this many files are acknowledged.
     Files(u64),
-    /// For longer than this, nothing could be sent to the target and nothing came from it.
+    /// The target has been unreachable for longer than this: nothing could be sent to it or received from it.
     Gone(Duration),
 }
 
-/// Description of what is wrong with a stop rule, with examples.
+/// An error from parsing a [`StopRule`], with examples of valid rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {why}; {EXAMPLES}")]
 pub struct StopRuleError {
@@ -71,7 +72,7 @@ fn parse(text: &str) -> Result<StopRule, String> {
     }
 }
 
-/// Parses a span that is not empty and has a unit.
+/// Parses a non-zero time span with a unit.
 fn span(text: &str) -> Result<Duration, String> {
     if text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(format!("`{text}` has no unit; write {text}h or {text}s"));
@@ -83,7 +84,7 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 impl fmt::Display for StopRule {
-    /// Writes the rule as users write it.
+    /// Formats the rule in the syntax of the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TrailingBandwidth { window, least } => {

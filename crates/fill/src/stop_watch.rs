@@ -1,49 +1,49 @@
-//! Watches the stop rules of a fill while it runs.
+//! Checks the stop rules of a fill while it runs.
 
 use crate::stop_rule::StopRule;
 use crate::trailing::Trailing;
 use measure::units::DataRate;
 use std::time::Duration;
 
-/// What a fill has reached at one instant.
+/// The progress of a fill at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// Time during which the fill ran, over all its sessions.
+    /// Time during which the fill ran, summed over all its sessions.
     pub active: Duration,
-    /// Files that are acknowledged.
+    /// Number of acknowledged files.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the acknowledged files.
     pub file_bytes: u64,
-    /// Whether anything was sent to the target or came from it since the last call.
+    /// `true` if anything was sent to the target or received from it since the last call.
     pub in_touch: bool,
 }
 
-/// The stop rules of a fill, and what they remember.
+/// The stop rules of a fill, and the state that they need.
 #[derive(Clone, Debug)]
 pub struct StopWatch {
     rules: Vec<Watched>,
-    /// When the target was last in touch.
+    /// Time of the last contact with the target.
     in_touch: Duration,
 }
 
 #[derive(Clone, Debug)]
 struct Watched {
     rule: StopRule,
-    /// The window of a rule on bandwidth.
+    /// The window of a bandwidth rule.
     trailing: Option<Trailing>,
 }
 
-/// A rule that holds, and the value that it holds for.
+/// A rule that is met, and the value that met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// The rule.
     pub rule: StopRule,
-    /// The average over the window of a rule on bandwidth.
+    /// For a bandwidth rule, the average over its window.
     pub bandwidth: Option<DataRate>,
 }
 
 impl StopWatch {
-    /// Returns a watch of these rules, for a fill that begins.
+    /// Creates the state of these rules for a new fill.
     #[must_use]
     pub fn new(rules: &[StopRule]) -> Self {
         let watched = |rule: &StopRule| {
@@ -56,13 +56,13 @@ impl StopWatch {
         Self { rules: rules.iter().map(watched).collect(), in_touch: Duration::ZERO }
     }
 
-    /// Notes how far the fill had come at a time of an earlier session. To be called in order of time, before the first
-    /// [`Self::note`], so that a window that began before an interruption goes on.
+    /// Records the progress at a time in an earlier session, so that a bandwidth window can span an interruption. Call
+    /// this in order of time, before the first [`Self::note`].
     pub fn recall(&mut self, active: Duration, file_bytes: u64) {
         for trailing in self.rules.iter_mut().filter_map(|watched| watched.trailing.as_mut()) {
             trailing.note(active, file_bytes);
         }
-        // How long the target is gone counts within one session only.
+        // Time without contact counts within one session only.
         self.in_touch = active;
     }
 
@@ -74,7 +74,7 @@ impl StopWatch {
         self.in_touch = active;
     }
 
-    /// Notes how far the fill has come. Returns the first rule that holds.
+    /// Records the progress. Returns the first rule that is met.
     pub fn note(&mut self, reached: Reached) -> Option<Stopped> {
         if reached.in_touch {
             self.in_touch = reached.active;
@@ -113,7 +113,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Runs a fill whose bandwidth at each second is `bits`, and returns the minute in which a rule ended it.
+    /// Simulates a fill whose bandwidth at each second is `bits`. Returns the minute in which a rule ended it.
     fn stops_at(rules: &[&str], days: u64, bits: impl Fn(u64) -> u64) -> Option<(u64, StopRule)> {
         let rules: Vec<StopRule> = rules.iter().map(|text| rule(text)).collect();
         let mut watch = StopWatch::new(&rules);
@@ -131,15 +131,16 @@ mod tests {
         None
     }
 
-    /// The study's worst case went on for 25 days: its floor never fired, because no progress at all did not count as too little.
+    /// The study's worst case continued for 25 days. Its bandwidth limit never took effect, because zero progress did
+    /// not count as too slow.
     #[test]
     fn no_progress_at_all_stops_after_one_window() {
         let floor = "trailing 24h bandwidth < 50Mbit/s";
         assert_eq!(stops_at(&[floor], 14, |_| 0), Some((24 * 60, rule(floor))));
     }
 
-    /// Two weeks of a fill: fast for six days, then at 40 Mbit/s. The average of 24 hours falls below 50 when 10 parts of 60 Mbit/s are
-    /// left per 20 of the difference: after 12 hours.
+    /// A fill of two weeks: 60 Mbit/s for six days, then 40 Mbit/s. The 24-hour average falls from 60 to 40 Mbit/s
+    /// within 24 hours, so it reaches 50 Mbit/s after 12 hours.
     #[test]
     fn a_floor_fires_at_the_right_minute() {
         let slow_from = 6 * 86_400;

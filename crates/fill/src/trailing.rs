@@ -1,14 +1,14 @@
-//! A window that trails behind the present: how much was added within it.
+//! A moving window over a growing total, ending at the present.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of steps that a window is divided into. It bounds the memory: at most two samples for each step.
+/// Number of steps in a window. It limits memory, because each step keeps at most two samples.
 const STEPS: u32 = 1440;
 
-/// A total, sampled over the time that a window covers.
+/// Samples of a total over the time of a window.
 ///
-/// Invariant: samples are in order of time, and the first one is the youngest that is not inside the window.
+/// Invariant: samples are in order of time, and the first is the latest sample outside the window.
 #[derive(Clone, Debug)]
 pub struct Trailing {
     window: Duration,
@@ -16,7 +16,7 @@ pub struct Trailing {
 }
 
 impl Trailing {
-    /// Returns a window of this length, at time 0 with a total of 0.
+    /// Creates a window of this length, starting at time 0 with a total of 0.
     #[must_use]
     pub fn new(window: Duration) -> Self {
         Self { window, samples: VecDeque::from([(Duration::ZERO, 0)]) }
@@ -28,12 +28,12 @@ impl Trailing {
         self.samples.push_back((at, total));
     }
 
-    /// Notes the total at a time, which is not before that of the last call.
+    /// Records the total at time `at`, which must not be before the previous call.
     pub fn note(&mut self, at: Duration, total: u64) {
         let step = self.window / STEPS;
         let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
         match self.samples.back_mut() {
-            // The last sample moves on until it is one step away from the one before.
+            // The last sample is overwritten while it is less than one step later than the sample before it.
             Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
             _ => self.samples.push_back((at, total)),
         }
@@ -42,14 +42,15 @@ impl Trailing {
         }
     }
 
-    /// Returns what was added within the last window, and the exact time in which it was added: at least the window, and longer by at
-    /// most a step and the time between two calls of [`Self::note`]. `None` until a whole window has passed.
+    /// Returns the increase of the total within the window, and the exact time of that increase. This time is at least
+    /// the length of the window. The excess is at most one step plus the time between two calls of [`Self::note`].
+    /// Returns `None` until a whole window has passed.
     #[must_use]
     pub fn added(&self) -> Option<(u64, Duration)> {
         self.so_far().filter(|(_, time)| *time >= self.window)
     }
 
-    /// Like [`Self::added`], also before a whole window has passed: then the time is that since the start.
+    /// Like [`Self::added`], but also before a whole window has passed. The time is then the time since the start.
     #[must_use]
     pub fn so_far(&self) -> Option<(u64, Duration)> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
@@ -106,7 +107,7 @@ mod tests {
                 trailing.note(at, total);
                 prop_assert!(trailing.samples.len() <= 2 * STEPS as usize + 3);
                 if let Some((added, time)) = trailing.added() {
-                    // The amount is that of the stated time, whose start is a time that was noted.
+                    // The amount must belong to the returned time, which starts at a recorded sample.
                     let from = exact.iter().find(|(noted, _)| *noted == at - time);
                     prop_assert_eq!(from.map(|(_, before)| total - before), Some(added));
                     prop_assert!(time >= window);

@@ -1,14 +1,14 @@
 //! Definitions of all metrics, and the computations behind them.
 //!
-//! Everything that Plimsoll reports about a target is built from the types in this crate: instants of an operation, the
-//! closed set of ways in which an attempt can end, histograms that can be merged, immutable intervals, and the results
-//! drawn from them. The crate does no I/O and knows no protocol. Each formula can therefore be tested against a
+//! Everything that Plimsoll reports about a target is built from the types in this crate: the instants of an operation,
+//! the closed set of outcomes of an attempt, histograms that can be merged, immutable intervals, and the results
+//! computed from them. The crate does no I/O and knows no protocol. Each formula can therefore be tested against a
 //! brute-force computation, and each report can be produced again from saved records.
 //!
-//! The modules, in the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per thread)
-//! → [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
-//! [`objective`] and [`result`]. [`values`], [`units`], [`time`] and [`statistics`] serve all of them. [`series`] holds
-//! values that are polled next to a run.
+//! The modules, in the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per
+//! thread) → [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
+//! [`objective`] and [`result`]. All of them use [`values`], [`units`], [`time`] and [`statistics`]. [`series`]
+//! contains values that are polled during a run.
 //!
 //! ```
 //! use measure::{Distribution, Quantile};

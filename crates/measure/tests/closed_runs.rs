@@ -1,5 +1,5 @@
-//! Tests with simulated closed runs against targets that pause: do they conclude correctly whether operations waited for
-//! each other?
+//! Tests with simulated closed runs against targets that pause. They check the conclusions about whether operations
+//! waited for each other.
 
 use measure::limits::queueing::{Odds, Queueing, queueing_odds};
 use measure::recorder::{Pacing, Recorder};
@@ -11,13 +11,15 @@ use std::time::Duration;
 /// A target that serves a limited number of operations at a time, and none during its pauses. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// Time of one operation: `least`, plus an exponentially distributed time with the mean `spread`.
+    /// Minimum time of one operation.
     least: f64,
+    /// Mean of the exponentially distributed time that is added to [`Self::least`].
     spread: f64,
     /// Operations served at a time.
     workers: usize,
-    /// Length of a pause, and time from the start of one to the start of the next.
+    /// Length of a pause.
     pause: f64,
+    /// Time from the start of one pause to the start of the next.
     period: f64,
     /// `true` if work resumes after a pause where it stopped. Otherwise time continues during the pause, and operations
     /// that are due in it end when it ends.
@@ -25,7 +27,7 @@ struct Target {
 }
 
 impl Target {
-    /// Returns when an operation ends that starts at `from` and takes `work`, if the first pause starts at `phase`.
+    /// Returns the end of an operation that starts at `from` and takes `work`. The first pause starts at `phase`.
     fn end(&self, from: f64, work: f64, phase: f64) -> f64 {
         if self.pause == 0.0 {
             return from + work;
@@ -107,7 +109,7 @@ fn odds(target: Target, slots: usize, seconds: f64, seed: u64) -> Odds {
     queueing_odds(&Summary::of(&model, &intervals))
 }
 
-/// Numbers of conclusions about runs against one target.
+/// Numbers of right, wrong and missing conclusions about runs against one target.
 #[derive(Clone, Copy, Debug, Default)]
 struct Conclusions {
     right: u32,
@@ -152,8 +154,8 @@ fn against_pauses(pause: f64, period: f64) -> (Conclusions, Vec<(Target, usize, 
     (all, each)
 }
 
-/// Asserts how often conclusions are right. At most `wrong_max` of 10 runs against one target, and at most 1 % of all
-/// runs, may have a wrong conclusion. At least `right_min` of all runs must have the right one.
+/// Asserts how often conclusions are right. A wrong conclusion is allowed in at most `wrong_max` of 10 runs against one
+/// target, and in at most 1 % of all runs. At least `right_min` of all runs must have the right conclusion.
 fn check(pause: f64, period: f64, wrong_max: u32, right_min: f64) {
     let (all, each) = against_pauses(pause, period);
     let runs = f64::from(all.right + all.wrong + all.unknown);

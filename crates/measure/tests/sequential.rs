@@ -1,5 +1,5 @@
-//! Error rates of the sequential test if operations depend on each other, on simulated targets with a known share of slow
-//! operations. `cargo xtask bench sequential` does the same with 1,000 levels each.
+//! Error rates of the sequential test if operations depend on each other, on simulated targets with a known share of
+//! slow operations. `cargo xtask bench sequential` does the same with 1,000 levels per case.
 
 #[path = "support/slowness.rs"]
 mod slowness;

@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Finds the load line of storage: the highest load at which a system that serves files over HTTP stays fast and correct.
+/// Finds the load line of HTTP storage: the highest load at which it stays fast and correct.
 #[derive(Parser, Debug)]
 #[command(name = "plimsoll", version, max_term_width = 110, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Cli {

@@ -1,4 +1,4 @@
-//! Standard output and standard error. If the reader of the output has gone away, it is neither a failure nor a panic.
+//! Standard output and standard error. A reader that closes the output early causes neither a failure nor a panic.
 
 use crate::failure::{Exit, Failure};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Like [`print()`], but returns the I/O error as it is. It is not an error if the reader has gone away.
+/// Like [`print()`], but returns the I/O error unchanged. A reader that closed the output is not an error.
 pub fn try_print(text: &str) -> io::Result<()> {
     let mut stream = io::stdout().lock();
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {

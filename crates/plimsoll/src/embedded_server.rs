@@ -5,7 +5,7 @@ use server::{Config, Faults, Server};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
-/// Starts a server with a single thread, which leaves the other cores to the client.
+/// Starts a server with a single thread, so that the client has the other cores.
 pub fn start(faults: Faults) -> Result<(Server, SocketAddr), Failure> {
     let config = Config { threads: NonZeroUsize::new(1), faults, ..Config::default() };
     let server = Server::start(&config)

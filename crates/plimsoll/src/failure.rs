@@ -4,7 +4,7 @@ use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Exit codes (docs/measurement.md). If several apply, the first of these is used: 4, interrupted, 3, 1, 0.
+/// Exit codes (docs/measurement.md). If several apply, the order of precedence is: 4, interrupted, 3, 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The run completed and met its objectives.
@@ -34,7 +34,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit code that takes precedence over the other.
+    /// Returns the exit code that takes precedence.
     pub fn or_worse(self, other: Self) -> Self {
         let rank = |exit: &Self| match exit {
             Self::CouldNotRun => 5,
@@ -47,7 +47,7 @@ impl Exit {
         if rank(&other) > rank(&self) { other } else { self }
     }
 
-    /// Returns the event that stopped the program before its work was done, if there was one.
+    /// Returns the reason why the program stopped before its work was done, or `None` if the work was done.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {
             Self::Interrupted(signal) => Some(ExitStatus::Interrupted(signal)),
@@ -75,7 +75,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Reason for which the program ends, as text for people.
+/// A reason for the end of the program, as text for people.
 #[derive(Debug)]
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so it stays on one line.

@@ -1,4 +1,4 @@
-//! Files that the user names. Such a file may be an endless device or a pipe, so the number of bytes to read is
+//! Files that the user names. Such a file may be a pipe or a device that never ends, so the number of bytes to read is
 //! limited. Each error names the file.
 
 use crate::failure::Failure;
@@ -15,8 +15,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("cannot read {}: {error}", path.display()))
 }
 
-/// Reads a file of at most `most` bytes. `what` says in the error message what the file contains, for example "a
-/// request body".
+/// Reads a file of at most `most` bytes. `what` describes the content in error messages, for example "a request body".
 pub fn read_whole(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
@@ -49,8 +48,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of a list of URLs or names. A line may be as long as any URL that a server accepts. The whole list,
-    /// with what is made from it, must fit in memory.
+    /// The limits for a list of URLs or names. A line may be as long as any URL that a server accepts. The whole list
+    /// and the targets made from it must fit in memory.
     pub const LIST: Self = Self { line: 64 << 10, all: 2 << 30 };
 }
 

@@ -7,7 +7,7 @@ const HIDDEN: &str = "***";
 /// Flags whose whole value is a secret.
 const SECRET_FLAGS: [&str; 7] = ["-C", "--cookie", "-u", "--user", "--access-key", "--secret-key", "--session-token"];
 
-/// Returns the command line without secrets.
+/// Returns the command line without its secrets.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut previous: Option<String> = None;
     let mut shown = Vec::new();
@@ -26,7 +26,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shown
 }
 
-/// Removes the leading letters of a word that are flags without a value: `-ku me:secret` becomes `-u me:secret`.
+/// Removes leading letters that are flags without a value: `-ku me:secret` becomes `-u me:secret`.
 fn unbundled(word: &str) -> String {
     match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
         Some(letters) => format!("-{}", letters.trim_start_matches(['k', 'I'])),
@@ -34,7 +34,7 @@ fn unbundled(word: &str) -> String {
     }
 }
 
-/// Hides secrets in a word that may contain a flag with its value, or a URL.
+/// Hides secrets in an argument. The argument may contain a flag with its value, or a URL.
 fn joined(word: &str) -> String {
     for flag in SECRET_FLAGS {
         let value =
@@ -72,7 +72,7 @@ fn variable(pair: &str) -> String {
     }
 }
 
-/// Hides the parameters of a backend login, such as `sftp,hostname=h,password=p`. Each value may be a secret.
+/// Hides all values of a backend login, such as `sftp,hostname=h,password=p`. Each may be a secret.
 fn connection(text: &str) -> String {
     let shown = |(index, part): (usize, &str)| match part.split_once('=') {
         Some((name, _)) => format!("{name}={HIDDEN}"),
@@ -98,8 +98,7 @@ fn header(line: &str) -> String {
     }
 }
 
-/// Returns a URL without its password and its secret parameters. If the text is not a URL but contains an `@`, it is
-/// hidden.
+/// Returns a URL without its password and its secret parameters. A text with an `@` that is not a URL is hidden.
 pub fn url_text(text: &str) -> String {
     let shown = match Url::parse(text) {
         Ok(url) => url.to_string(),
@@ -108,7 +107,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // A name with percent-encoding may stand for a secret's name.
+        // With percent-encoding, any name could be the name of a secret.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")
@@ -119,8 +118,7 @@ pub fn url_text(text: &str) -> String {
 }
 
 /// Returns the text of a scenario and the variables set for it, without secrets. Settings are treated like flags on the
-/// command line. A variable is hidden if its name looks like that of a secret, or if a setting that must be hidden
-/// refers to it.
+/// command line. A variable is hidden if its name looks like that of a secret, or if a secret setting refers to it.
 pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, String)>) {
     let mut named: Vec<String> = Vec::new();
     study::scenario::replace_values(text, &mut |name, value, is_variable| {
@@ -152,9 +150,9 @@ fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
     let whole = format!("{flag}{value}");
     let shown = joined(&whole);
-    // The value of any setting may be a URL.
+    // Any setting may have a URL as its value.
     let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
-    // Parsing may change how a URL is written. If it has no secret, it must stay as the user typed it.
+    // Parsing may change the spelling of a URL. A URL without secrets must stay as the user typed it.
     (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
 }
 

@@ -1,11 +1,11 @@
-//! Secrets that the user gives by reference: `@FILE` or `${NAME}`.
+//! References to secrets: `@FILE` or `${NAME}`.
 
 use crate::failure::Failure;
 use crate::input_file;
 use std::path::Path;
 
-/// Replaces `@FILE` with the first line of the file, and `${NAME}` with the value of the environment variable. So
-/// secrets need not be on the command line.
+/// Replaces `@FILE` with the first line of the file, and `${NAME}` with the value of the environment variable. With
+/// references, secrets need not be on the command line.
 pub fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     if let Some(path) = text.strip_prefix('@') {
         let content = input_file::read_text(Path::new(path))?;

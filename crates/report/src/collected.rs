@@ -1,21 +1,21 @@
-//! Collected values in the form in which reports show them.
+//! Collected values, formatted for reports.
 
 use crate::number::{byte_rate, bytes, four_digits, rate, share, time};
 use measure::series::{Column, ColumnKind, ColumnUnit};
 
-/// Hastings of a siacoin.
+/// Number of hastings in a siacoin.
 const HASTINGS: f64 = 1e24;
 
-/// The factor from the unit of a column to the one that is shown.
+/// The conversion from the unit of a column to the unit in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shown {
-    /// Times are shown from nanoseconds.
+    /// A factor for times, which become nanoseconds.
     Nanoseconds(f64),
-    /// Everything else.
+    /// A factor for all other values.
     Times(f64),
 }
 
-/// Returns how values of a unit are shown.
+/// Returns the conversion for a unit.
 pub fn shown(unit: ColumnUnit) -> Shown {
     match unit {
         ColumnUnit::Seconds => Shown::Nanoseconds(1e9),
@@ -37,7 +37,7 @@ pub fn value(unit: ColumnUnit, value: f64) -> String {
     }
 }
 
-/// Formats what charts and extremes show of a column: the value of a gauge, the rate of a counter.
+/// Formats a level of a column for charts and extremes: the value of a gauge, or the rate of a counter.
 pub fn level(column: &Column, level: f64) -> String {
     match (column.kind, column.unit) {
         (ColumnKind::Gauge, unit) => value(unit, level),

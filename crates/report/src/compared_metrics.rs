@@ -1,4 +1,4 @@
-//! The metrics by which several runs of the same load are compared, in every format of a report.
+//! The metrics for comparing several runs of the same load, in every format of a report.
 
 use crate::number::{byte_rate, rate};
 use crate::percentile;
@@ -30,8 +30,8 @@ impl ComparedMetric {
         (self.of)(run).map(|value| (self.show)((self.low)(run), value))
     }
 
-    /// Formats the median over the runs that have the metric, for people. If the values are ranges, the result is a
-    /// range as well: from the median of the lower ends to the median of the upper ends.
+    /// Formats the median over the runs that have the metric, for people. If the values are ranges, the result is also
+    /// a range: from the median of the lower ends to the median of the upper ends.
     pub fn median(&self, runs: &[SavedRun]) -> Option<String> {
         let lows = runs.iter().filter_map(self.low).collect();
         median(runs.iter().filter_map(self.of).collect()).map(|value| (self.show)(median(lows), value))

@@ -1,5 +1,5 @@
-//! Escaping of text from servers and files, so that control sequences do not reach a terminal and no character changes
-//! the order of a line.
+//! Escaping of text from servers and files. It keeps control sequences away from the terminal, and prevents characters
+//! from changing the order of a line.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub fn escape(text: &str) -> String {
     bounded(text, SHOWN_MAX)
 }
 
-/// Escapes like [`escape`], but with another maximum length. It is meant for text that the user typed.
+/// Like [`escape`], but with another maximum length, for text that the user typed.
 #[must_use]
 pub fn bounded(text: &str, limit: usize) -> String {
     let mut pieces: Vec<String> = Vec::new();
@@ -27,8 +27,8 @@ pub fn bounded(text: &str, limit: usize) -> String {
         used += piece.chars().count();
         pieces.push(piece);
         if used > limit {
-            // Remove whole pieces, since cutting an escape sequence would change its meaning, until there is room for
-            // the ellipsis.
+            // Remove whole pieces until there is space for the ellipsis. Cutting inside an escape sequence would change
+            // its meaning.
             while used >= limit {
                 used -= pieces.pop().map_or(used, |piece| piece.chars().count());
             }

@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use measure::Label;
 
-/// Label of the row that combines all values without a row of their own.
+/// Label of the row for all values without a separate row.
 pub(crate) const OTHER: &str = "(other)";
 
 /// Returns the name of a host.

@@ -1,12 +1,11 @@
 //! Reports of saved runs: text, HTML, JSON, the formats of other tools, tables, and output for CI systems.
 //!
-//! A report needs only the saved records, so it can be printed at any time: during a run, after a crash, or years
-//! later. [`text()`] is for people and for issues, and [`html()`] is the same with charts. [`json()`] and [`export`]
-//! are for programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that read the output of ab or
-//! httpbench.
+//! A report needs only the saved records. It can therefore be printed at any time: during a run, after a crash, or
+//! years later. [`text()`] is for people and issues. [`html()`] adds charts. [`json()`] and [`export`] are for
+//! programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that parse the output of ab or httpbench.
 //!
-//! All formats get their facts from the same modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and why), [`limit`]
-//! (what limited the run), [`notes`] (what a reader needs to interpret the numbers) and [`percentile`] (whether there
+//! All formats use the same modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and the reason), [`limit`] (what
+//! limited the run), [`notes`] (conditions that matter for interpreting the numbers) and [`percentile`] (whether there
 //! are enough samples).
 
 pub mod ci;

@@ -1,4 +1,4 @@
-//! The limit of a run in words. The rules are those of [`Limit::of`].
+//! The limit of a run in words. [`Limit::of`] has the rules.
 
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};
@@ -8,7 +8,7 @@ use measure::limits::{self, HostFailures, InFlightLimit, ProbedRate};
 pub use measure::limits::{Limit, LimitReason};
 use store::SavedRun;
 
-/// Maximum number of hosts that are listed with their failures.
+/// Maximum number of hosts to list with their failures.
 const HOSTS_SHOWN: usize = 3;
 
 /// Returns what limited a saved run.
@@ -23,14 +23,14 @@ pub fn of(run: &SavedRun) -> Limit {
     Limit::of(run.summary(), &run.begin.model)
 }
 
-/// Returns whether the target may sustain higher rates than a run shows. This is so if the client's side limited a
-/// closed run.
+/// Returns whether the target may sustain higher rates than a run shows. This is possible if the client's side limited
+/// a closed run.
 #[must_use]
 pub fn rates_are_lower_bounds(run: &SavedRun) -> bool {
     !run.begin.model.is_open() && limited_by(run).is_client()
 }
 
-/// Returns the limit and the evidence for it, in words.
+/// Returns the limit and its evidence in words.
 #[must_use]
 pub fn text(limit: &Limit) -> String {
     let (by, reason) = (limit.by, reason_text(&limit.reason));
@@ -156,7 +156,7 @@ fn one_level(slots: u64, probes: Option<&Probes>) -> String {
     }
 }
 
-/// Returns why a probe did not show what the limit was.
+/// Returns the reason why a probe did not reveal the limit.
 fn probe_without_result(probes: &Probes) -> String {
     match (probes.higher, probes.lower) {
         (Some(higher), _) if higher.client_limited => {

@@ -1,4 +1,4 @@
-//! Notes: facts that a reader needs to interpret the numbers of a run.
+//! Notes: conditions that matter for interpreting the numbers of a run.
 
 use crate::label::OTHER;
 use crate::limit;
@@ -11,15 +11,15 @@ use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy};
 use store::{Point, SavedRun};
 
-/// Maximum median response time at which every second of a run should have responses, in nanoseconds: a tenth of a
+/// Maximum median response time, in nanoseconds, of runs that should have responses in every second: a tenth of a
 /// second.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-/// Share of the slots' time spent on failures above which a note is shown.
+/// A note is shown if at least this share of the slots' time was spent on failures.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// Number of seconds for which a client was stopped above which a note is shown.
+/// A note is shown if the client was stopped for at least this many seconds.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
-/// A series with one value per second, which is checked for steadiness.
+/// A series with one value per second. The notes report whether it was steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// Number of successful operations.
@@ -37,12 +37,12 @@ impl Series {
     }
 }
 
-/// A fact that a reader needs to interpret the numbers of a run.
+/// A condition that matters for interpreting the numbers of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Note {
     /// Client and target share one host.
     Loopback,
-    /// A breakdown has a row that combines the values without a row of their own.
+    /// A breakdown has a row for all values without a separate row.
     OtherLabels {
         /// The breakdown.
         dimension: Dimension,
@@ -51,7 +51,7 @@ pub enum Note {
     Insecure,
     /// The program was built without optimization.
     DebugBuild,
-    /// The window is too short to tell whether the run was steady.
+    /// The window is too short to show whether the run was steady.
     ShortWindow {
         /// Length of the window.
         seconds: f64,
@@ -75,7 +75,7 @@ pub enum Note {
         /// The series.
         series: Series,
     },
-    /// Nothing arrived from the target for a time, although most operations take much less.
+    /// Nothing arrived from the target for some time, although most operations take much less time.
     Silent {
         /// Number of seconds in which nothing arrived.
         seconds: u64,
@@ -85,19 +85,19 @@ pub enum Note {
         /// Share of the slots' time, from 0 to 1.
         share: f64,
     },
-    /// This client was stopped for a time, but too briefly to have limited the run.
+    /// This client was stopped for some time, but too briefly to limit the run.
     ClientStopped {
         /// Seconds for which it was stopped.
         seconds: f64,
     },
     /// The run ended before the measured window began.
     NoWindow,
-    /// The last record is incomplete: it was still being written.
+    /// The last record is incomplete, because it was still being written.
     IncompleteRecord {
-        /// Number of its bytes that were written.
+        /// Number of bytes that were written.
         bytes: u64,
     },
-    /// The records cannot be read from some byte on.
+    /// The records cannot be read beyond some byte.
     Damaged(store::Damage),
 }
 
@@ -216,8 +216,8 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     notes
 }
 
-/// Returns the number of whole seconds in which operations were in flight and this client ran, but nothing arrived from
-/// the target. It is 0 for a target with long response times, for which such seconds are normal.
+/// Returns the number of whole seconds in which nothing arrived from the target, although operations were in flight and
+/// this client ran. Returns 0 for a target with long response times, because such seconds are normal there.
 fn silent_seconds(run: &SavedRun) -> u64 {
     let median = run.summary().all.response.quantile(0.5);
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
@@ -231,7 +231,7 @@ fn failing(run: &SavedRun) -> Option<Note> {
     (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
 }
 
-/// Returns notes about the rate and the median response time, if they were not steady.
+/// Returns notes about the rate and the median response time if they were not steady.
 fn unsteady(run: &SavedRun) -> Vec<Note> {
     let (step, spans) = equal_spans(run);
     let ended: Vec<f64> =
@@ -252,15 +252,15 @@ fn unsteady(run: &SavedRun) -> Vec<Note> {
         .collect()
 }
 
-/// Returns the measured window in spans as long as its longest interval, and their length in seconds. In a run without
-/// joined intervals, these are its seconds.
+/// Divides the measured window into spans, and returns their length in seconds and their intervals. Each span is as
+/// long as the longest interval. In a run without joined intervals, each span is a second.
 fn equal_spans(run: &SavedRun) -> (u64, Vec<Vec<&Point>>) {
     let points: Vec<&Point> = whole_seconds(run).collect();
     let step = points.iter().map(|point| seconds_of(point).round() as u64).max().unwrap_or(1).max(1);
     let mut spans: Vec<Vec<&Point>> = Vec::new();
     let mut filled = f64::INFINITY;
     for point in points {
-        // Half of a second allows for spans that are not whole seconds.
+        // Half a second allows for spans that are not whole seconds.
         if filled + seconds_of(point) > step as f64 + 0.5 {
             spans.push(Vec::new());
             filled = 0.0;
@@ -281,7 +281,7 @@ fn seconds_of(point: &Point) -> f64 {
     point.end.nanos_since(point.start) as f64 / 1e9
 }
 
-/// Returns the sum of a value over a span, per second. `None` if the value is missing in an interval.
+/// Returns the mean of a value over a span, per second. Returns `None` if an interval lacks the value.
 fn mean(span: &[&Point], of: impl Fn(&Point) -> Option<f64>) -> Option<f64> {
     let seconds: f64 = span.iter().map(|point| seconds_of(point)).sum();
     let sum: f64 = span.iter().map(|point| of(point)).sum::<Option<f64>>()?;

@@ -1,4 +1,4 @@
-//! The overview with which every format of a report begins: result, main rates, limit, accounting, and notes.
+//! The overview at the beginning of every report format: result, main rates, limit, accounting and notes.
 
 use crate::limit::{self, Limit};
 use crate::notes::{self, Note};
@@ -8,7 +8,7 @@ use measure::result::{CutOff, Reason};
 use measure::{ResultWord, RunResult};
 use store::{EndReason, SavedRun};
 
-/// The facts that a reader must know before any other number of a run.
+/// The most important information about a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Overview {
     /// Result.
@@ -48,12 +48,12 @@ impl Overview {
         }
     }
 
-    /// Returns the texts that follow the word of the result in the first line: the reason and the rates.
+    /// Returns the texts after the result in the first line: the reason and the rates.
     pub fn pieces(&self) -> Vec<String> {
         self.reason.iter().chain(&self.rates).cloned().collect()
     }
 
-    /// Returns the sentences that stand between the first line and the notes.
+    /// Returns the sentences between the first line and the notes.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
         sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
@@ -64,7 +64,7 @@ impl Overview {
     }
 }
 
-/// Returns a reason in words. If a run was cut off, the text includes how much of it was measured.
+/// Returns a reason in words. For a run that was cut off, the text includes the length of its measured part.
 fn described(reason: &Reason, run: &SavedRun) -> String {
     let text = result::text(reason);
     match reason {
@@ -74,7 +74,7 @@ fn described(reason: &Reason, run: &SavedRun) -> String {
     }
 }
 
-/// Returns a sentence that says whether the counters agree. The reasons for the result name those that do not.
+/// Returns a sentence about the agreement of the counters. The reasons for the result name the counters that disagree.
 fn accounting(result: &RunResult) -> String {
     let (checks, violations) = (u64::from(result.accounting.checks), result.accounting.violations.len() as u64);
     match violations {
@@ -95,7 +95,7 @@ fn measured_time(run: &SavedRun) -> String {
     }
 }
 
-/// Returns the rate of successful operations, their bytes per second, and the share of operations that did not succeed.
+/// Returns the rate of successful operations, their bytes per second, and the share of operations without success.
 fn rates(run: &SavedRun, limit: &Limit) -> Vec<String> {
     let summary = run.summary();
     let at_least = if limit.rates_are_lower_bounds { "at least " } else { "" };

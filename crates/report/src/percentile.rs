@@ -1,4 +1,4 @@
-//! Percentiles, and whether there are enough samples to show them.
+//! Percentiles, and the number of samples that they need.
 
 use crate::number::time;
 use measure::objective::Timed;
@@ -6,8 +6,7 @@ pub use measure::statistics::samples_needed;
 use measure::values::sum;
 use measure::{Distribution, KindStats, Quantile};
 
-/// Quantiles shown in every report, in ascending order: those of ab, p99.9 and p99.99. The last one is the largest
-/// value.
+/// Quantiles in every report, in ascending order: those of ab, p99.9 and p99.99. The last one is the largest value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
 
 /// A percentile, as precisely as the samples allow. Times are in nanoseconds.
@@ -15,19 +14,19 @@ pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.99
 pub enum Percentile {
     /// The value.
     Value(u64),
-    /// The lower and upper end of a range in which the percentile lies, because client stalls or late reads may have
-    /// lengthened the times ([`measure::QuantileRange`]).
+    /// The lower and upper end of a range that contains the percentile. It is a range because client stalls or late
+    /// reads may have increased the times ([`measure::QuantileRange`]).
     Between(u64, u64),
-    /// A lower bound, because the percentile lies among unfinished operations.
+    /// A lower bound, because the percentile falls on an unfinished operation.
     LongerThan(u64),
-    /// None: the percentile lies among operations that failed or were dropped.
+    /// No value, because the percentile falls on an operation that failed or was dropped.
     Failed,
-    /// None: there are too few samples.
+    /// No value, because there are too few samples.
     TooFew {
         /// Number of samples needed.
         needed: u64,
     },
-    /// None: there are no samples.
+    /// No value, because there are no samples.
     Empty,
 }
 
@@ -47,8 +46,8 @@ pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     }
 }
 
-/// Returns the ends of the range in which quantile `q` of a time of successes lies, in nanoseconds. Both ends are the
-/// same if client stalls made no difference. Returns `None` if there are too few samples.
+/// Returns the lower and the upper end of quantile `q` of a time of successes, in nanoseconds. Both are equal if client
+/// stalls made no difference. Returns `None` if there are too few samples.
 #[must_use]
 pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     match timed(stats, time, q) {
@@ -59,13 +58,13 @@ pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
 }
 
 /// Returns quantile `q` of the response times of all operations. Failed and dropped operations count as longer than any
-/// time. Unfinished ones count as longer than the time they have waited.
+/// time. Unfinished operations count as longer than their wait so far.
 #[must_use]
 pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
-/// Returns quantile `q` of the times to the first byte of all operations. Those that failed, were dropped or never
+/// Returns quantile `q` of the times to first byte of all operations. Operations that failed, were dropped or never
 /// ended count as longer than any time.
 #[must_use]
 pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
@@ -86,8 +85,7 @@ fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> P
     }
 }
 
-/// Returns a lower bound of the quantile: the value it would have if every unfinished operation had ended at the end of
-/// the run.
+/// Returns a lower bound of the quantile: its value if every unfinished operation had ended at the end of the run.
 fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u64 {
     let mut together = values.clone();
     together.merge(waits);
@@ -104,7 +102,7 @@ pub fn range(low: u64, high: u64) -> String {
     if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
 
-/// Formats a time of successes: as a range if client stalls made a difference, and as `n/a` if there are too few
+/// Formats a time of successes. It is a range if client stalls made a difference, and `n/a` if there are too few
 /// samples.
 #[must_use]
 pub fn text(stats: &KindStats, time: Timed, q: f64) -> String {
@@ -121,8 +119,8 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// Explanation of ranges, shown below a table.
-pub(crate) const ABOUT_RANGES: &str = "a … b: the target's percentile lies in between; b includes delays of this client, which was stalled, sent \
-     requests late or read responses late; ≤ b: too few operations were free of them to tell more";
+pub(crate) const ABOUT_RANGES: &str = "a … b: the range that contains the target's percentile; b includes delays of this client (stalls, late \
+     requests, late reads); ≤ b: too few operations without such delays for a lower end";
 
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The cost of redirects. Pairs of runs read the same objects through one server and directly from their owners.
+//! The cost of redirects. Pairs of runs read the same objects, through one server and directly from their owners.
 
 use crate::compared_metrics::median;
 use crate::number::{byte_rate, count, plural, rate, share};
@@ -7,17 +7,16 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two runs, made one after the other: one reads through one server, the other from the owners.
+/// Two runs, one after the other. One reads through one server, the other from the owners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
-    /// Goodput when reading through one server, in bytes per second. If the objects are empty, it is operations per
-    /// second.
+    /// Goodput through one server, in bytes per second. For empty objects, it is operations per second.
     entry: f64,
-    /// Goodput when reading from the owners, in the same unit.
+    /// Goodput from the owners, in the same unit.
     owners: f64,
     /// Successful operations per second, through one server and from the owners.
     rates: [f64; 2],
-    /// Share of the redirected operations' response time that had passed when their last request was sent.
+    /// Share of the redirected operations' response time that passes before their last request is sent.
     redirects: Option<f64>,
     /// Number of runs in the pair that the client's side limited: 0, 1 or 2.
     client_limited: u64,
@@ -56,7 +55,7 @@ impl RunPair {
 }
 
 /// The share of the owners' goodput that is lost when reading through one server. It is negative if reading through one
-/// server is faster. A pair in which nothing succeeded counts too, as the rule for all pairs demands
+/// server is faster. A pair in which nothing succeeded counts too, as the general rule for pairs requires
 /// ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
@@ -66,7 +65,7 @@ struct Cost {
     from: f64,
     /// Upper end of the same interval or range.
     to: f64,
-    /// `true` if the ends are those of a 95 % interval.
+    /// `true` if the ends are those of a 95 % interval, and `false` if they are the range of the pairs.
     is_interval: bool,
 }
 
@@ -80,7 +79,7 @@ impl Cost {
     }
 }
 
-/// Returns a table that compares the two ways, with an explanation.
+/// Returns a table that compares both ways of reading, with an explanation.
 #[must_use]
 pub fn text(lists: &[PairedList]) -> String {
     let head = ["", "redirected", "through one", "at the owners", "cost", "interval", "in redirects"];
@@ -118,12 +117,12 @@ pub fn text(lists: &[PairedList]) -> String {
         ]
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let about = "cost: share of goodput missing through one server, with its 95 % interval (below 6 pairs: their range)\n\
-                 in redirects: share of redirected operations' response time that had passed when the last request was sent\n";
+    let about = "cost: share of goodput lost through one server, with its 95 % interval (below 6 pairs: their range)\n\
+                 in redirects: share of redirected operations' response time that passes before the last request is sent\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
     let noise = format!(
-        "the client's side limited {} of {runs}: it may cost more than the redirects\n",
+        "the client's side limited {} of {runs}: this may cost more than the redirects\n",
         plural(limited, "run")
     );
     table(&rows) + about + if limited > 0 { &noise } else { "" }

@@ -21,14 +21,14 @@ pub struct RunMetrics {
     pub success_share: Option<f64>,
     /// Median response time of successes.
     pub response_p50_nanos: Option<u64>,
-    /// Lower end of the range in which the median lies. It equals the median if client stalls made no difference.
+    /// Lower end of the range that contains the median. It equals the median if client stalls made no difference.
     pub response_p50_low_nanos: Option<u64>,
     /// 99th percentile of the response time of successes; null if too few operations ended.
     pub response_p99_nanos: Option<u64>,
-    /// Lower end of the range in which the 99th percentile lies. It equals the percentile if client stalls made no
+    /// Lower end of the range that contains the 99th percentile. It equals the percentile if client stalls made no
     /// difference.
     pub response_p99_low_nanos: Option<u64>,
-    /// Objectives of the run, with the values that were measured.
+    /// Objectives of the run, with their measured values.
     pub objectives: Vec<MeasuredObjective>,
     /// First objective missed, or another reason why the run did not pass, in words.
     pub first_missed: Option<String>,
@@ -38,17 +38,17 @@ pub struct RunMetrics {
     pub directory: String,
 }
 
-/// An objective, with the value that was measured.
+/// An objective, with its measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredObjective {
     /// Objective, as written.
     #[schemars(with = "String")]
     pub objective: Objective,
-    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value lies
-    /// among operations that failed or never ended.
+    /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value falls
+    /// on an operation that failed or never ended.
     pub value: Option<f64>,
-    /// Lower end of the range in which a time's percentile lies, in nanoseconds. It equals the value if client stalls
-    /// made no difference, and for metrics that are not times.
+    /// Lower end of the range that contains the percentile of a time, in nanoseconds. It equals the value if client
+    /// stalls made no difference, and for other metrics.
     pub low: Option<f64>,
     /// `true` if the objective was met.
     pub met: bool,
@@ -70,9 +70,9 @@ impl MeasuredObjective {
     }
 }
 
-/// Returns the lower end of the range in which an objective's percentile lies. The objective counts all operations,
-/// failed ones as the longest. So its percentile has the same rank among the successes, but is another quantile of
-/// them.
+/// Returns the lower end of the range that contains an objective's percentile. The objective counts all operations,
+/// with failed ones as the longest. The percentile therefore has the same rank among the successes, but is another
+/// quantile of the successes.
 fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);

@@ -1,5 +1,5 @@
-//! Tests with damaged and hostile runs. If a record contains absurd numbers, every format of a report must reject or
-//! show them, without a panic and without showing NaN or infinity.
+//! Tests with damaged and hostile runs. If a record contains absurd numbers, every report format must reject or show
+//! them, without a panic and without NaN or infinity.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -110,7 +110,7 @@ fn records() -> Vec<Value> {
         .collect()
 }
 
-/// Collects all numbers of a record. Those of a distribution must match its histogram, so they are left out.
+/// Collects all numbers of a record, except those of distributions, which must match their histograms.
 fn numbers<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|value| numbers(value, found)),
@@ -222,8 +222,7 @@ fn intervals() -> impl Strategy<Value = Interval> {
 }
 
 proptest! {
-    /// Checks that no division by zero is shown for a run without operations, with failures only, or with a window of
-    /// no length.
+    /// No division by zero is shown for a run without operations, with failures only, or with a window of length zero.
     #[test]
     fn no_report_shows_nan_or_infinity(
         intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),

@@ -1,4 +1,4 @@
-//! Comparisons of simulated runs whose true difference is known. The output is compared with golden files that a person
+//! Comparisons of simulated runs with a known true difference. The output is compared with golden files that a person
 //! has read. `UPDATE_GOLDEN=1` rewrites them.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
@@ -256,7 +256,7 @@ fn pairs_find_what_sets_of_runs_cannot() {
 
 #[test]
 fn the_same_target_differs_from_itself_at_most_once_in_twenty() {
-    // The targets are equal. Operations fail at random, in some runs a few more than in others.
+    // The targets are equal. Operations fail at random, a few more in some runs than in others.
     let mut random = Random::new(91);
     let mut side = |name: &str| -> Vec<ComparedRun> {
         let one = |number: u64| {
@@ -297,7 +297,8 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
     let caveats = text.contains("both sides alike: client and target share one host");
     assert!(caveats, "{text}");
-    // A limit of the client is a shared caveat if it limited most runs of both sides, or most runs of neither.
+    // If the client limited most runs of both sides, this is a shared caveat. If it limited only one side, it is a
+    // difference.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);

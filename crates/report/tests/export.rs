@@ -1,5 +1,5 @@
-//! Compares exports with their source. Tables are parsed again, and their sums must equal the counts of the report.
-//! HdrHistogram's crate reads the exported files, which must give the histograms of the summary. The exports of a small
+//! Compares exports with their source. Tables are parsed, and their sums must equal the counts of the report.
+//! HdrHistogram's crate reads the exported files, and must get the histograms of the summary. The exports of a small
 //! run are golden files that a person has read.
 
 mod common;
@@ -124,7 +124,7 @@ fn parse(text: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the cells of a column that are not empty.
+/// Returns the cells of a column, without empty ones.
 fn column<'t>(rows: &'t [Vec<String>], name: &str) -> Vec<&'t str> {
     let index = rows[0].iter().position(|title| title == name).unwrap_or_else(|| panic!("no column {name}"));
     rows[1..].iter().map(|row| row[index].as_str()).filter(|cell| !cell.is_empty()).collect()
@@ -225,7 +225,7 @@ fn the_plotter_reads_the_percentiles_and_the_total_is_the_count() {
     let mut out = Vec::new();
     hdr::percentiles(response, &mut out).unwrap();
     let text = text(out);
-    // Parse the file as plotFiles.html of HdrHistogram does.
+    // Parse the file in the same way as plotFiles.html of HdrHistogram.
     let rows = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let rows: Vec<Vec<f64>> = rows
         .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<f64>>())

@@ -77,7 +77,7 @@ proptest! {
         let begin = begin(Model::Closed { concurrency: 3 * clients.len() as u64 }, "closed", None);
         let end = ended(EndReason::Merged { runs: clients.len() as u64 }, 10 * SECOND);
         let run = SavedRun::of(begin, &intervals, Some(end));
-        // Brute force: pool the operations that ended in a second, or in a drain, that counts.
+        // Brute force: pool the operations that ended in a common second or in a common drain.
         let (mut pooled, mut bytes, mut in_window) = (Vec::new(), 0, 0);
         for (index, client) in clients.iter().enumerate() {
             for op in client.ops.iter().filter(|op| (client.window.0..client.window.1).contains(&op.intended)) {

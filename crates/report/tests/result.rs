@@ -1,4 +1,4 @@
-//! Checks that every format shows the same result: random runs as text, HTML, JSON, JUnit, annotations and Markdown.
+//! Checks that all formats of a random run show the same result: text, HTML, JSON, JUnit, annotations and Markdown.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -31,8 +31,8 @@ const OBJECTIVES: [&str; 9] = [
     "goodput >= 1MB/s",
 ];
 
-/// A random run: its number of operations, how many of a hundred fail, hang or have wrong content, and how late they
-/// start.
+/// A random run: the number of its operations, the percentages that fail, hang or have wrong content, and the delay of
+/// their starts.
 #[derive(Clone, Debug)]
 struct Planted {
     operations: u64,
@@ -228,7 +228,7 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
-/// If a level failed for another reason, the sentence must not blame the target.
+/// If a level failed for another reason, the sentence must not name the target as the reason.
 #[test]
 fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
     let run = common::client_limited();

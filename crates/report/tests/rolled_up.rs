@@ -1,4 +1,4 @@
-//! Checks that a run whose old intervals were joined has the same result and the same report as its single seconds.
+//! Checks that joining the old intervals of a run does not change its result or its report.
 
 #[expect(dead_code, reason = "the cases are the golden files' own")]
 mod common;
@@ -15,7 +15,7 @@ use store::{Begin, EndReason, RollUpRules, RunWriter, SavedRun, Step};
 
 const RUN_SECONDS: u64 = 24;
 
-/// What a second of the target does.
+/// The behavior of the target during a second.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Serve,
@@ -84,7 +84,7 @@ fn run(target: &[Does], clients: &[ClientLoad], model: Model, warmup: u64) -> (B
     (begin, intervals)
 }
 
-/// Removes what depends on the length of intervals, and rounds numbers that are sums of fractions.
+/// Removes values that depend on the length of intervals, and rounds sums of fractions.
 fn comparable(run: &SavedRun) -> Value {
     let mut value = serde_json::to_value(json(run)).unwrap();
     let object = value.as_object_mut().unwrap();
@@ -105,7 +105,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Returns the lines of the report without the notes on steadiness, which are judged on longer spans.
+/// Returns the lines of the report, without the notes on steadiness. These depend on the length of spans.
 fn lines(run: &SavedRun) -> Vec<String> {
     let judged = |line: &&str| !["settle", "drift", "steady", "first seconds"].iter().any(|word| line.contains(word));
     text(run, &Style::default()).lines().filter(judged).map(str::to_owned).collect()

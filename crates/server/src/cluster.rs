@@ -1,12 +1,13 @@
-//! A cluster of servers in one process. Each object has one owner, and a client may ask any server.
+//! A cluster of servers in one process. Each object has one owner. A client may send its request to any server.
 //!
-//! A request for an object that another server owns gets 307 with the object's URL at its owner in `Location`
-//! ([`Handoff::Redirect`]), or the server fetches the object from its owner ([`Handoff::Proxy`]). Ownership is a pure
-//! function of the path ([`owner()`](crate::owner())), so all servers compute the same owner without talking to each
-//! other. Every server has its own ledger. A redirected operation therefore appears in two ledgers: as a 307 in one,
-//! and as the owner's response in the other.
+//! If another server owns the object, the server either redirects the client to the owner with status 307
+//! ([`Handoff::Redirect`]), or fetches the object from the owner ([`Handoff::Proxy`]). Ownership is a pure function of
+//! the path ([`owner()`](crate::owner())), so all servers compute the same owner without communication. Every server
+//! has its own ledger. A redirected operation therefore appears in two ledgers: as a 307 in one, and as the owner's
+//! response in the other.
 //!
-//! Listings have no owner: every server responds to paths that end with `/`, and as a stand-in of Alluxio to buckets.
+//! Listings have no owner, so every server responds to paths that end with `/`. A stand-in of Alluxio also responds to
+//! buckets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,12 +21,12 @@ use crate::ledger::Ledger;
 use crate::listeners::Listeners;
 use crate::ownership::member::{Handoff, Member};
 
-/// The configuration of a cluster, apart from that of its servers.
+/// The configuration of a cluster, except for the configuration of its servers.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// The treatment of a request for another server's object.
+    /// The handling of a request for an object of another server.
     pub handoff: Handoff,
     /// The index, from 0, of the only server to which the faults of the [`Config`] apply; `None` if they apply to all.
     pub faults_on: Option<usize>,
@@ -42,7 +43,7 @@ impl Cluster {
     /// [`Config::listen`] and [`Config::unix`].
     ///
     /// # Errors
-    /// As [`Server::start`].
+    /// Fails in the same cases as [`Server::start`].
     pub fn start(config: &Config, cluster: &ClusterConfig) -> io::Result<Self> {
         let threads = Some(config.threads.unwrap_or(NonZeroUsize::MIN));
         let config = Config { unix: Vec::new(), threads, ..config.clone() };
@@ -67,7 +68,7 @@ impl Cluster {
         self.servers.iter().flat_map(Server::addresses).copied().collect()
     }
 
-    /// Returns the present ledger of each server; see [`Server::ledger`].
+    /// Returns the current ledger of each server; see [`Server::ledger`].
     #[must_use]
     pub fn ledgers(&self) -> Vec<Ledger> {
         self.servers.iter().map(Server::ledger).collect()

@@ -15,11 +15,11 @@ use crate::response::range::narrow_to_range;
 use crate::response::{Response, set_framing};
 use crate::shared::Shared;
 
-/// The way in which a request gets its response.
+/// The source of the response to a request.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and it moves on at once")]
 pub(crate) enum Decision {
-    /// The server sends this response, after the delay that the request asks for.
+    /// The server sends this response, after the delay that the query requests.
     Respond(Response, Duration),
     /// The server fetches the response from the object's owner, at this address, and passes it on.
     Fetch(SocketAddr),
@@ -31,7 +31,8 @@ impl Decision {
         Self::Respond(set_framing(response, head, false), delay)
     }
 
-    /// Replaces the decision with a refusal: that of an overloaded server if `overload`, else an injected error.
+    /// Replaces the decision with a refusal: the response of an overloaded server if `overload`, otherwise an injected
+    /// error.
     pub(crate) fn refuse(self, shared: &Shared, head: &RequestHead, overload: bool) -> Self {
         let refusal = if overload { shared.stand_in.overloaded(head) } else { Response::injected_error() };
         match self {
@@ -72,8 +73,8 @@ pub(crate) fn decide(shared: &Shared, head: &RequestHead, facts: &RequestFacts<'
     Decision::Respond(response, delay)
 }
 
-/// Decides on a request for an object that another server of the cluster owns. That server also applies the faults that
-/// the query asks for.
+/// Decides on a request for an object of another server in the cluster. The other server applies the faults in the
+/// query.
 fn hand_off(shared: &Shared, head: &RequestHead, target: Target<'_>, redirected_here: bool) -> Option<Decision> {
     let member = shared.member.as_ref().filter(|_| shared.stand_in.is_object(target))?;
     match member.route(target, head.host.as_deref(), redirected_here) {
@@ -86,7 +87,7 @@ fn hand_off(shared: &Shared, head: &RequestHead, target: Target<'_>, redirected_
     }
 }
 
-/// Makes the response of a server that does not imitate another system.
+/// Creates the response of a server that does not imitate another system.
 fn default_response(shared: &Shared, head: &RequestHead, target: Target<'_>, facts: &RequestFacts<'_>) -> Response {
     match &head.method {
         Method::Get | Method::Head => object_response(shared, target),
@@ -99,7 +100,7 @@ fn default_response(shared: &Shared, head: &RequestHead, target: Target<'_>, fac
     }
 }
 
-/// Applies the faults of a query. If the query asks for a redirect or a status, the request's `Range` is ignored.
+/// Applies the faults of a query. If the query requests a redirect or a status, the `Range` of the request is ignored.
 fn apply_query_faults(response: Response, faults: QueryFaults, narrow: impl Fn(Response) -> Response) -> Response {
     let mut response = if let Some(redirect) = faults.redirect {
         Response { location: Some(redirect.location), ..Response::line(redirect.code, "see Location") }

@@ -1,20 +1,19 @@
-//! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that breaks the rules
-//! on purpose.
+//! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that misbehaves on
+//! purpose.
 //!
-//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory, with delays,
-//!   faults and stalls on request. Its [`Ledger`] counts every request, so that tests can compare it with a client's
-//!   counters. The server speaks plain HTTP/1 and uses little CPU, because the highest load that a client can generate
-//!   is measured against it.
+//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. It injects
+//!   delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a client's
+//!   counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest load that
+//!   a client can generate.
 //! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. It has the same faults and
 //!   the same ledger.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
-//! * [`StandIn`] makes a server behave like another storage system, quirks included.
-//! * [`Liar`] plays a script of raw bytes, pauses and resets: one [`Case`] for each way in which a server can
-//!   misbehave.
+//! * [`StandIn`] makes a server imitate another storage system, including its quirks.
+//! * [`Liar`] plays a script of raw bytes, pauses and resets, with one [`Case`] for each kind of misbehavior.
 //!
-//! This crate knows nothing about how load is generated or measured.
+//! This crate does not depend on the code that generates and measures load.
 //!
-//! # What a request may ask for
+//! # Requests
 //!
 //! | target | response |
 //! |---|---|
@@ -24,8 +23,8 @@
 //! | `HEAD` | the same without the body |
 //! | `PUT`, `POST` (any path) | the body is read and dropped; the response (201 or 200) is its length in decimal and a line end |
 //!
-//! A single byte range gets 206, or 416 if it lies outside the object. A request for several ranges gets the whole
-//! object. So does a range with `If-Range`, because the server sends no validators.
+//! A request for a single byte range gets 206, or 416 if the range is outside the object. A request for several ranges
+//! gets the whole object. So does a request with `If-Range`, because the server sends no validators.
 //!
 //! # Faults by query
 //!
@@ -45,9 +44,9 @@
 //!
 //! # Limits
 //!
-//! A head has at most 64 KiB and 100 headers, a request line 16 KiB. A request body may have any size, because it is
-//! dropped. While a response is being sent, the server buffers up to 64 KiB of further requests and leaves the rest to
-//! the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
+//! A head has at most 64 KiB and 100 headers, and a request line at most 16 KiB. A request body may have any size,
+//! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests and
+//! leaves the rest in the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 
 mod cluster;
 mod config;

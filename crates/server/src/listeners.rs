@@ -10,7 +10,7 @@ use sys::Socket;
 
 use crate::config::Config;
 
-/// The most connections that may wait to be accepted on one listener.
+/// Maximum number of connections that wait to be accepted on one listener.
 const BACKLOG: u32 = 4096;
 
 /// The listening sockets of each thread. Every thread has its own TCP socket for each address, so that the kernel
@@ -21,7 +21,7 @@ pub(crate) struct Listeners {
     pub(crate) by_thread: Vec<Vec<Arc<Socket>>>,
 }
 
-/// The places at which a server listens. Dropping this value removes the files of the Unix sockets.
+/// The addresses and paths of a listening server. Dropping this value removes the files of the Unix sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Bound {
     /// TCP addresses in the order of [`Config::listen`], with their actual ports.
@@ -34,7 +34,7 @@ impl Listeners {
     /// Opens the sockets of `config` for its number of threads.
     ///
     /// # Errors
-    /// An address or path cannot be listened on.
+    /// Fails if the server cannot listen on an address or path.
     pub(crate) fn open(config: &Config) -> io::Result<Self> {
         let threads = config.threads.map_or_else(sys::limits::available_cores, NonZeroUsize::get);
         let mut listeners = Self { bound: Bound::default(), by_thread: vec![Vec::new(); threads] };
@@ -50,8 +50,8 @@ impl Listeners {
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
         let shared = self.by_thread.len() > 1;
         if shared && address.port() != 0 {
-            // Sockets that share a port with each other also share it with a server that is already running. That
-            // server would get half of the load, and nobody would notice. This unshared socket fails instead.
+            // The sockets below share their port. They would therefore also share it with a server that is already
+            // running, and that server would silently get half of the load. This unshared socket fails instead.
             drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
         }
         for sockets in &mut self.by_thread {
@@ -79,13 +79,13 @@ impl Listeners {
 impl Drop for Bound {
     fn drop(&mut self) {
         for path in self.paths.drain(..) {
-            // The file may be gone already.
+            // The file may not exist any more.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Adds to an error the address or path where listening failed, and how to fix it.
+/// Adds the address or path, and a hint at the fix, to an error of listening.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     let fix = match error.kind() {
         ErrorKind::AddrInUse => {

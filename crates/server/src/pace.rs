@@ -1,4 +1,4 @@
-//! The limit on the rate of a body. It lets the body pass in pieces that are large enough to be worth a wake-up.
+//! The rate limit of a body. It releases the body in pieces that are large enough to justify a wake-up.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -19,8 +19,8 @@ impl Pace {
         Self { rate, began: now }
     }
 
-    /// Returns how many of the `left` bytes may be sent now, if `sent` bytes were sent before. If none may, the error
-    /// is the instant from which the next piece may.
+    /// Returns how many of the `left` bytes may be sent now, if `sent` bytes were sent before. If none may be sent, the
+    /// error is the time at which the next piece is allowed.
     pub(crate) fn allows(self, sent: u64, left: u64, now: Duration) -> Result<u64, Duration> {
         let rate = self.rate.get();
         let earned = now.saturating_sub(self.began).as_nanos() * u128::from(rate) / 1_000_000_000;

@@ -15,7 +15,7 @@ use crate::ledger::counters::Counters;
 use crate::ownership::member::Member;
 use crate::stand_in::ActiveStandIn;
 
-/// The longest single sleep within a stall, so that a server can be stopped during it.
+/// Maximum duration of a single sleep within a stall, so that the server can be stopped during a stall.
 const NAP: Duration = Duration::from_millis(20);
 
 /// The content, limits and state of one server.
@@ -23,11 +23,11 @@ pub(crate) struct Shared {
     pub(crate) pattern: Pattern,
     pub(crate) directory: Option<Directory>,
     pub(crate) stand_in: ActiveStandIn,
-    /// The server's place in a cluster, if it is part of one.
+    /// The server's position in a cluster, if it is part of one.
     pub(crate) member: Option<Member>,
     pub(crate) faults: Arc<FaultInjector>,
     pub(crate) limits: Limits,
-    /// The number of records that the log still has room for; `None` if no log is kept.
+    /// The number of records that still fit into the log; `None` if there is no log.
     pub(crate) log_left: Option<AtomicUsize>,
     connections: AtomicUsize,
     stopping: AtomicBool,
@@ -67,7 +67,7 @@ impl Shared {
         })
     }
 
-    /// Counts a new connection if the limit allows one more, and returns whether it does.
+    /// Counts a new connection if the limit allows it. Returns whether the limit allows it.
     pub(crate) fn enter(&self) -> bool {
         if self.connections.fetch_add(1, Ordering::Relaxed) < self.limits.connections_max {
             return true;
@@ -81,8 +81,8 @@ impl Shared {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// If a stall has begun, blocks the thread until it is over. Returns the time afterwards, or `None` if there is no
-    /// stall or its beginning is not known yet.
+    /// Blocks the thread until the end of the stall, if one has begun. Returns the time afterwards, or `None` if there
+    /// is no stall or its beginning is not known yet.
     pub(crate) fn sleep_through_stall(&self) -> Option<Duration> {
         let (begin, end) = self.faults.stall()?;
         let mut now = sys::clock::monotonic();
@@ -95,7 +95,7 @@ impl Shared {
         Some(now)
     }
 
-    /// Returns the ledger of a server from the counters of its threads.
+    /// Returns the server's ledger, computed from the counters of its threads.
     pub(crate) fn ledger<'a>(&self, threads: impl Iterator<Item = &'a Counters>) -> Ledger {
         let mut ledger = Ledger { faults: self.faults.counts(), ..Ledger::default() };
         threads.for_each(|counters| counters.add_to(&mut ledger));

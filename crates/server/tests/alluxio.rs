@@ -1,4 +1,4 @@
-//! The stand-in of Alluxio's S3 API, quirk by quirk.
+//! Tests each quirk of the stand-in for Alluxio's S3 API.
 
 mod common;
 

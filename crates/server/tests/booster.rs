@@ -1,4 +1,4 @@
-//! The stand-in of booster-http, quirk by quirk.
+//! Tests each quirk of the stand-in for booster-http.
 
 mod common;
 
@@ -192,8 +192,8 @@ fn missing_pieces_and_blocks_get_the_status_of_the_original() {
     balanced(&server.stop());
 }
 
-/// Parses a CAR by its specification, and checks that each block's CID is that of its bytes. Returns the blocks, each
-/// with its codec.
+/// Parses a CAR according to its specification, and checks that the CID of each block matches the block's bytes.
+/// Returns the blocks with their codecs.
 fn blocks(mut car: &[u8], root: &str) -> Vec<(u8, Vec<u8>)> {
     fn varint(bytes: &mut &[u8]) -> usize {
         let mut number = 0;
@@ -318,7 +318,7 @@ fn ranges_above_the_capacity_are_late_and_some_fail() {
         Capacity { concurrency: 4, slowdown, counted: CountedRequests::Ranges, refused: RefusedRequests::Share };
     let (server, address) =
         start(&Config { faults: Faults { capacity: Some(capacity), ..Faults::default() }, ..booster() });
-    // Nobody reads these large ranges, so they stay in service.
+    // The clients do not read these large ranges, so the requests stay in service.
     let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(address)).collect();
     for client in &mut clients {
         client.send(&format!("GET {} HTTP/1.1\r\nHost: x\r\nRange: bytes=0-4999999\r\n\r\n", piece()));

@@ -1,5 +1,5 @@
-//! Clusters on real sockets. Each object is served by one server; the others redirect clients or fetch the object. The
-//! ledgers of all servers agree with the responses that clients got.
+//! Tests clusters on real sockets. Each object is served by one server; the others redirect clients or fetch the
+//! object. The ledgers of all servers must agree with the responses that clients got.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn owner_of(path: &str, servers: usize) -> usize {
     owner(path, NonZeroUsize::new(servers).unwrap())
 }
 
-/// Splits an absolute URL into the address and the rest.
+/// Splits an absolute URL into the server's address and the rest.
 fn split(url: &str) -> (SocketAddr, &str) {
     let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     (address.parse().unwrap(), &url[url.len() - path.len() - 1..])
@@ -131,7 +131,7 @@ fn proxy_passes_on_the_owners_response() {
         assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
     assert!(foreign > 20, "{foreign} of 60 belong to other servers");
-    // Stopping closes the kept connections between servers, so these ledgers are read first.
+    // Stopping a server closes its kept connections to others, so these ledgers are read before that.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
     for ledger in &ledgers {

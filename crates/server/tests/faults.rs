@@ -1,4 +1,4 @@
-//! Tests that injected faults take place when they should, and only then.
+//! Tests that injected faults occur exactly when they should.
 
 mod common;
 
@@ -119,7 +119,7 @@ fn every_nth_request_is_slow_or_fails() {
 fn connections_close_after_their_last_request() {
     let (server, address) = start(&with(Faults { close_after: NonZeroU64::new(3), ..Faults::default() }));
     let mut client = Client::connect(address);
-    // The client sends two requests more than the server responds to. They must not cause a reset that destroys the
+    // The client sends two more requests than the server responds to. They must not cause a reset that destroys the
     // last response.
     client.send(&"GET /blackhole/10kB HTTP/1.1\r\nHost: x\r\n\r\n".repeat(5));
     let closes: Vec<bool> = (0..3).map(|_| client.response().header("connection") == Some("close")).collect();
@@ -148,7 +148,8 @@ fn requests_beyond_the_capacity_are_slow() {
     let begun = Instant::now();
     for (client, before) in clients.iter_mut().zip(0..) {
         client.send("GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n");
-        // The requests are sent one after the other, so that it is known how many are in service when each arrives.
+        // The requests are sent one after the other, so the test knows the number of requests in service when each
+        // arrives.
         while server.ledger().in_service() == before {
             std::thread::yield_now();
         }
@@ -184,7 +185,7 @@ fn stall_stops_everything_for_its_length() {
     assert!(server.ledger().requests() > 100);
 }
 
-/// Returns the longest response time, and when that response began.
+/// Returns the longest response time, and the start time of that response.
 fn longest_gap(client: &mut Client, origin: Instant) -> (Duration, Duration) {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     while origin.elapsed() < 450 * MS {

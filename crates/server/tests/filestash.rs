@@ -1,4 +1,4 @@
-//! The stand-in of Filestash, quirk by quirk.
+//! Tests each quirk of the stand-in for Filestash.
 
 mod common;
 
@@ -139,7 +139,7 @@ fn cat_reads_ranges_in_its_own_way() {
     client.send(&format!("HEAD /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}\r\n"));
     assert_eq!(client.response_to(true).header("content-length"), Some("3072"));
     assert_eq!(client.get("/api/files/cat?path=/other", &cookies).status, 501);
-    // The stated length includes bytes beyond the end of the file. They are not sent.
+    // The declared length includes bytes beyond the end of the file, which are not sent.
     client.send(&format!(
         "GET /api/files/cat?path=/3K.bin HTTP/1.1\r\nHost: x\r\n{cookies}Range: bytes=32000-33000\r\n\r\n"
     ));

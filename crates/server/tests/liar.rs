@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const MS: Duration = Duration::from_millis(1);
 const GET: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-/// The rows of misbehaviors that plain connections can show.
+/// The rows of misbehaviors that are possible on plain connections.
 const ROWS: [u16; 50] = [
     14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 59, 60, 61, 62, 64, 65, 66,
@@ -21,7 +21,7 @@ fn play(name: &str) -> Liar {
     Liar::start(Case::named(name).unwrap()).unwrap()
 }
 
-/// Sends a request and reads to the end. Returns the bytes that arrived, and the result of the last read.
+/// Sends a request and reads to the end. Returns the received bytes, and the result of the last read.
 fn exchange(liar: &Liar) -> (Vec<u8>, std::io::Result<usize>) {
     let mut client = Client::connect(liar.address());
     client.send(GET);
@@ -138,8 +138,8 @@ fn http2_streams_are_read_to_their_end() {
     let liar = play("65-refused-stream");
     let mut client = Client::connect(liar.address());
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    // The request is complete only with its second frame, which ends the stream. The writes do not end where frames
-    // end.
+    // The request is complete only after its second frame, which ends the stream. The boundaries of the writes and of
+    // the frames differ.
     let head = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
     let end = [0, 0, 0, 0, 1, 0, 0, 0, 1];
     client.stream.write_all(&preface[..10]).unwrap();

@@ -1,4 +1,4 @@
-//! Tests that stand-ins respond as the real systems did. Each row of `tests/recorded/*.toml` is a recorded response.
+//! Tests that stand-ins respond like the real systems. Each row of `tests/recorded/*.toml` is a recorded response.
 
 mod common;
 
@@ -51,7 +51,7 @@ struct Row {
     contains: Option<String>,
     #[serde(default)]
     then: Then,
-    /// The last bytes before the server closes.
+    /// The last bytes before the server closes the connection.
     tail: Option<String>,
 }
 
@@ -68,13 +68,13 @@ enum Then {
     Any,
     /// The connection stays open.
     Open,
-    /// The server closes, which ends the body.
+    /// The server closes the connection, which ends the body.
     Closed,
-    /// The server closes before the end of the body.
+    /// The server closes the connection before the end of the body.
     Cut,
 }
 
-/// The bytes of a response that arrived.
+/// The received bytes of a response.
 struct Seen {
     head: String,
     body: Vec<u8>,
@@ -91,7 +91,7 @@ impl Seen {
     }
 }
 
-/// Reads bytes until `enough` accepts them. Returns false if the server closed before that.
+/// Reads bytes until `enough` accepts them. Returns false if the server closes the connection before that.
 fn read_until(stream: &mut TcpStream, bytes: &mut Vec<u8>, enough: impl Fn(&[u8]) -> bool) -> bool {
     let mut buffer = [0; 64 * 1024];
     while !enough(bytes) {

@@ -1,4 +1,4 @@
-//! The stand-in of renterd, over real connections.
+//! Tests the stand-in for renterd over real connections.
 
 mod common;
 
@@ -220,7 +220,7 @@ fn statistics_follow_the_objects_and_contracts_keep_their_size() {
     place.put("b", b"1");
     let stats = place.stats();
     assert_eq!((&stats["numObjects"], &stats["totalObjectsSize"]), (&json!(2), &json!((9 << 20) + 1)));
-    // Two slabs and one, of three shards each.
+    // Two slabs and one slab, each with three shards.
     assert_eq!((&stats["totalSectorsSize"], &stats["totalUploadedSize"]), (&json!(36 << 20), &json!(36 << 20)));
     place.put("a", b"2");
     let stats = place.stats();

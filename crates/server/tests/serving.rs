@@ -1,4 +1,4 @@
-//! Tests that the responses of the embedded server are right, byte by byte, and that its ledger agrees with them.
+//! Tests that the responses of the embedded server are correct, byte by byte, and that its ledger agrees with them.
 
 mod common;
 
@@ -137,7 +137,7 @@ fn pipelined_and_bytewise_requests_get_responses_in_order() {
     for n in 1..=200 {
         assert_eq!(client.response().body.len(), n);
     }
-    // The requests after a large response have to wait. None may be lost.
+    // The requests after a large response must wait, and none may be lost.
     client.send(&format!("GET /blackhole/20MB HTTP/1.1\r\nHost: x\r\n\r\n{requests}"));
     assert_eq!(client.response().body.len(), 20_000_000);
     for n in 1..=200 {
@@ -157,7 +157,7 @@ fn pipelined_and_bytewise_requests_get_responses_in_order() {
 fn slow_client_with_full_buffers_gets_everything() {
     let (server, address) = start(&config());
     let mut client = Client::connect(address);
-    // While the first response waits for its reader, the client sends more requests than the server buffers.
+    // While the first response waits for its reader, the client sends more requests than the server can buffer.
     let more = "GET /blackhole/1 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(4000);
     client.send("GET /blackhole/30MB HTTP/1.1\r\nHost: x\r\n\r\n");
     let mut sender = client.stream.try_clone().unwrap();
@@ -320,7 +320,7 @@ fn port_of_another_server_is_rejected() {
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
-/// Returns requests, and the body that the response to each must have.
+/// Returns requests, each with the expected body of its response.
 fn requests() -> impl Strategy<Value = Vec<(String, Vec<u8>)>> {
     let request = (0_u64..40_000, 0_u64..40_000, 0_u64..40_000, any::<bool>(), any::<bool>()).prop_map(
         |(size, first, length, ranged, chunked)| {

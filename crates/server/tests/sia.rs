@@ -1,4 +1,4 @@
-//! What the stand-ins of siad and renterd report, read by the crate that reads the real ones.
+//! Tests that the crate for the real siad and renterd can parse the reports of their stand-ins.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The stand-in of siad, over real connections.
+//! Tests the stand-in for siad over real connections.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Amounts of money: hastings, in which Sia counts, and siacoins, in which people do.
+//! Amounts of money in hastings, which Sia's software uses, and in siacoins, which people use.
 
 use std::fmt;
 use std::iter;
@@ -9,33 +9,33 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// Hastings per siacoin.
 const PER_SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
-/// Digits after the decimal point of an amount in siacoins.
+/// Digits after the decimal point of an amount in siacoins that is exact to one hasting.
 const FRACTION_DIGITS: usize = 24;
-/// The largest amount. It is 3,000 times the siacoins that exist, and any difference of two amounts fits an `i128`.
+/// The largest amount: 3,000 times all existing siacoins. The difference of any two amounts fits into an `i128`.
 const MAX: u128 = i128::MAX as u128;
 
 /// An amount in hastings, the smallest unit of Sia.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hastings(u128);
 
-/// A difference of two amounts in hastings.
+/// A difference between two amounts, in hastings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedHastings(i128);
 
-/// An amount in siacoins of 10^24 hastings each, exact to the hasting.
+/// An amount in siacoins of 10^24 hastings, exact to one hasting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Siacoins(Hastings);
 
-/// The error of a text that is no amount.
+/// An error from parsing an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Not a number in the expected form.
+    /// The text is not a number in the expected form.
     #[error("expected decimal digits")]
     NotANumber,
-    /// More than any amount of Sia.
+    /// The amount is larger than any amount of Sia.
     #[error("the amount is too large")]
     TooLarge,
-    /// An amount below one hasting.
+    /// The amount has a fraction of a hasting.
     #[error("an amount has at most 24 digits after the decimal point")]
     TooPrecise,
 }
@@ -44,7 +44,7 @@ impl Hastings {
     /// The amount 0.
     pub const ZERO: Self = Self(0);
 
-    /// Returns an amount; `None` if it is larger than any that can occur.
+    /// Creates an amount; `None` if it is too large for an amount of Sia.
     #[must_use]
     pub fn new(hastings: u128) -> Option<Self> {
         (hastings <= MAX).then_some(Self(hastings))
@@ -74,14 +74,14 @@ impl Hastings {
         SignedHastings(self.signed().0 - other.signed().0)
     }
 
-    /// Returns this amount as a difference from 0.
+    /// Converts this amount to a signed difference from 0.
     #[must_use]
     pub fn signed(self) -> SignedHastings {
-        // An amount is at most `i128::MAX`.
+        // An amount never exceeds `i128::MAX`.
         SignedHastings(i128::try_from(self.0).unwrap_or(i128::MAX))
     }
 
-    /// Returns the same amount in siacoins.
+    /// Converts this amount to siacoins.
     #[must_use]
     pub fn in_siacoins(self) -> Siacoins {
         Siacoins(self)
@@ -113,7 +113,7 @@ impl SignedHastings {
         self.0 == 0
     }
 
-    /// Returns the amount if it is not negative.
+    /// Converts the difference to an amount; `None` if it is negative.
     #[must_use]
     pub fn amount(self) -> Option<Hastings> {
         u128::try_from(self.0).ok().and_then(Hastings::new)
@@ -128,7 +128,7 @@ impl SignedHastings {
 }
 
 impl Siacoins {
-    /// Returns the same amount in hastings.
+    /// Converts this amount to hastings.
     #[must_use]
     pub fn in_hastings(self) -> Hastings {
         self.0
@@ -150,8 +150,8 @@ impl fmt::Display for SignedHastings {
 }
 
 impl fmt::Display for Siacoins {
-    /// Formats the exact number of siacoins without trailing zeros and without a unit, or with as many decimals as a
-    /// precision asks for, rounded half up.
+    /// Formats the number of siacoins without a unit. By default, the number is exact, without trailing zeros. With a
+    /// precision, it is rounded to that many decimals, ties up.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hastings = self.0.0;
         let Some(decimals) = f.precision().filter(|decimals| *decimals < FRACTION_DIGITS) else {
@@ -174,7 +174,7 @@ impl fmt::Display for Siacoins {
 impl FromStr for Hastings {
     type Err = AmountError;
 
-    /// Parses decimal digits, as both APIs write amounts.
+    /// Parses decimal digits, the form of amounts in both APIs.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         whole_number(text).and_then(|hastings| Self::new(hastings).ok_or(AmountError::TooLarge))
     }
@@ -256,7 +256,7 @@ impl<'de> Deserialize<'de> for SignedHastings {
     }
 }
 
-/// Returns the beginning of a text that may be of any length.
+/// Returns the beginning of a text of any length.
 fn clipped(text: &str) -> &str {
     let end = (0..=text.len().min(40)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]

@@ -1,17 +1,17 @@
-//! The error of a response that cannot be read.
+//! The error of a response that cannot be parsed.
 
 use std::fmt::Write;
 
-/// The longest description of a problem. It can quote the server.
+/// Maximum length of a description. It can quote the server.
 const PROBLEM_CHARS_MAX: usize = 240;
 
-/// A response that cannot be read: whose, where, and what is wrong with it.
+/// An error from parsing a response: the request, the place in the response, and the problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the response to {request}: {problem}")]
 pub struct ParseError {
     /// The request and the daemon, such as `GET /wallet of siad`.
     pub request: &'static str,
-    /// What is wrong, and where. One line without control characters.
+    /// The problem and its place in the response, as one line without control characters.
     pub problem: String,
 }
 
@@ -20,7 +20,7 @@ impl ParseError {
         Self { request, problem: one_line(problem) }
     }
 
-    /// Makes the error of a value in JSON.
+    /// Creates the error of an invalid JSON value.
     pub(crate) fn of_json(request: &'static str, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
         let mut problem = String::new();
         if error.path().iter().next().is_some() {
@@ -32,7 +32,7 @@ impl ParseError {
     }
 }
 
-/// Cuts a text of the server to a readable line.
+/// Shortens a text from the server to one readable line.
 pub(crate) fn one_line(text: &str) -> String {
     let plain = |char: char| if char.is_control() { '\u{fffd}' } else { char };
     let mut line: String = text.chars().take(PROBLEM_CHARS_MAX).map(plain).collect();

@@ -1,12 +1,13 @@
-//! Rules of accounting, checked on samples.
+//! Accounting rules, checked on samples.
 //!
-//! The study's author found each of them broken: spending that fell (Sia issue 2768), and thousands of siacoins that
-//! were in neither wallet nor contracts (2772). A gap is shown, never corrected.
+//! The study's author found that siad broke each of them. Spending decreased (Sia issue 2768), and thousands of
+//! siacoins were in neither wallet nor contracts (issue 2772). A gap is reported, never corrected.
 
 use crate::amount::{Hastings, SignedHastings};
 use crate::{renterd, siad};
 
-/// Returns what contracts cost beyond fees, spending and remaining funds. It should be 0. `None` if a sum is too large.
+/// Returns the cost of contracts minus fees, spending and remaining funds. It should be 0. `None` if a sum is too
+/// large.
 #[must_use]
 pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> {
     let siad::ContractTotals { total_cost, fees, storage, upload, download, remaining, .. } = *contracts;
@@ -14,8 +15,8 @@ pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> 
     Some(total_cost.minus(explained))
 }
 
-/// Returns what wallet and contracts hold together, with unconfirmed payments and receipts, by which money that is on
-/// its way to a contract is counted once. `None` if the sample lacks wallet or contracts.
+/// Returns the sum of wallet and contracts. It includes unconfirmed payments and receipts, so that money on its way to
+/// a contract counts once. `None` if the sample lacks the wallet or the contracts.
 #[must_use]
 pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
     let (wallet, contracts) = (sample.wallet?, sample.contracts?);
@@ -24,22 +25,22 @@ pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
 }
 
 /// Returns the change of [`wealth`] between two samples. It should be 0: forming a contract moves money, and spending
-/// happens within contracts. `None` if a sample lacks wallet or contracts.
+/// happens within contracts. `None` if a sample lacks the wallet or the contracts.
 #[must_use]
 pub fn wealth_gap(first: &siad::Sample, later: &siad::Sample) -> Option<SignedHastings> {
     wealth(later)?.checked_sub(wealth(first)?)
 }
 
-/// A sum that can only grow.
+/// A sum that can only increase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
     /// siad: the cost of all contracts.
     TotalCost,
-    /// Fees of all contracts.
+    /// Both: fees of all contracts.
     Fees,
     /// siad: storage.
     Storage,
-    /// Uploads.
+    /// Both: uploads.
     Upload,
     /// siad: downloads.
     Download,
@@ -47,7 +48,7 @@ pub enum Counter {
     FundAccount,
     /// renterd: deletions.
     Deletions,
-    /// renterd: lists of sectors.
+    /// renterd: requests for lists of sectors.
     SectorRoots,
 }
 
@@ -68,33 +69,34 @@ impl Counter {
     }
 }
 
-/// A counter that fell from one sample to the next that has it.
+/// A counter that decreased between two consecutive samples that have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decrease {
     /// The counter.
     pub counter: Counter,
-    /// The value before.
+    /// The value in the earlier sample.
     pub from: Hastings,
-    /// The value after.
+    /// The value in the later sample.
     pub to: Hastings,
 }
 
 impl Decrease {
-    /// Returns by how much the counter fell.
+    /// Returns the size of the decrease.
     #[must_use]
     pub fn by(&self) -> SignedHastings {
         self.from.minus(self.to)
     }
 }
 
-/// Finds counters that fall. Samples without contracts are skipped, so each value is compared with the last known one.
+/// Detects counters that decrease. Samples without contracts are skipped, so each value is compared with the last known
+/// one.
 #[derive(Debug, Clone, Default)]
 pub struct CounterWatch {
     last: Option<Vec<(Counter, Hastings)>>,
 }
 
 impl CounterWatch {
-    /// Takes the next sample of siad and returns the counters that fell.
+    /// Processes the next sample of siad and returns the counters that decreased.
     pub fn siad(&mut self, sample: &siad::Sample) -> Vec<Decrease> {
         let counters = sample.contracts.map(|contracts| {
             vec![
@@ -108,7 +110,7 @@ impl CounterWatch {
         self.next(counters)
     }
 
-    /// Takes the next sample of renterd and returns the counters that fell.
+    /// Processes the next sample of renterd and returns the counters that decreased.
     pub fn renterd(&mut self, sample: &renterd::Sample) -> Vec<Decrease> {
         let counters = sample.contracts.map(|contracts| {
             vec![

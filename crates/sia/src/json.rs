@@ -1,4 +1,4 @@
-//! JSON documents with bounded lists, and errors that name the place.
+//! JSON documents with bounded lists. Errors include the path of the invalid value.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +9,7 @@ use serde_path_to_error::Track;
 
 use crate::error::ParseError;
 
-/// The most contracts, metrics, buckets and uploads of one response.
+/// Maximum number of contracts, metrics, buckets or uploads in one response.
 pub(crate) const ENTRIES_MAX: usize = 100_000;
 
 /// Parses a document.
@@ -17,7 +17,7 @@ pub(crate) fn parse<T: DeserializeOwned>(request: &'static str, body: &[u8]) -> 
     parse_seed(request, body, PhantomData)
 }
 
-/// Parses a document into what `seed` makes of it.
+/// Parses a document with a deserialization seed.
 pub(crate) fn parse_seed<'de, S: DeserializeSeed<'de>>(
     request: &'static str,
     body: &'de [u8],
@@ -35,7 +35,7 @@ pub(crate) fn parse_seed<'de, S: DeserializeSeed<'de>>(
     Ok(value)
 }
 
-/// Parses a list. An empty body and `null` are empty lists.
+/// Parses a list. An empty body and `null` mean an empty list.
 pub(crate) fn parse_list<T: DeserializeOwned>(request: &'static str, body: &[u8]) -> Result<Vec<T>, ParseError> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
@@ -43,7 +43,7 @@ pub(crate) fn parse_list<T: DeserializeOwned>(request: &'static str, body: &[u8]
     parse::<Listed<T>>(request, body).map(|listed| listed.0)
 }
 
-/// A bounded list as a document of its own.
+/// A bounded list that is a whole document.
 struct Listed<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
@@ -52,7 +52,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
     }
 }
 
-/// Reads a list of at most `MAX` entries; `null` is an empty list. Use with `deserialize_with`.
+/// Deserializes a list of at most `MAX` entries; `null` means an empty list. For `deserialize_with`.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -61,7 +61,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: us
     Ok(entries)
 }
 
-/// Calls `take` with each entry of a list of at most `most` entries; `null` is an empty list.
+/// Calls `take` with each entry of a list of at most `most` entries; `null` means an empty list.
 pub(crate) fn each<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     most: usize,

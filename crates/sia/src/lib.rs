@@ -1,12 +1,12 @@
-//! What Sia's renters report, as typed values: the JSON of siad (2015 to 2025) and of its successor renterd.
+//! Typed values of the reports of Sia's renters: the JSON of siad (2015 to 2025) and of its successor renterd.
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
-//! * [`siad`] and [`renterd`]: the parts of both APIs that a fill, a collector and a ledger read, and samples of them;
-//! * [`invariants`]: rules of accounting that samples must satisfy, and by how much they do not;
-//! * [`Unmet`]: what keeps a renter from accepting uploads, in words for its user.
+//! * [`siad`] and [`renterd`]: the parts of both APIs that Plimsoll reads, and samples of them;
+//! * [`invariants`]: accounting rules for samples, and the size of each violation;
+//! * [`Unmet`]: conditions that keep a renter from accepting uploads, described for users.
 //!
-//! Unknown fields are ignored, since each version adds some. A missing field or one of another type is an error that
-//! names the place. The crate opens no socket and reads no clock.
+//! Unknown fields are ignored, because new versions add fields. A missing field or a field of another type is an error
+//! that includes its path. The crate opens no socket and reads no clock.
 
 mod amount;
 mod error;

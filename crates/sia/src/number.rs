@@ -1,10 +1,11 @@
-//! Floating-point numbers as Python writes them, so that a new row of a table looks like the old ones.
+//! Floating-point numbers in Python's format, so that new rows of a table look like the existing ones.
 
-/// Formats a number like Python's `repr`: the shortest text that reads back as the same number, always with a decimal
-/// point or an exponent.
+/// Formats a number like Python's `repr`: the shortest text that parses to the same number, always with a decimal point
+/// or an exponent.
 pub(crate) fn python_repr(number: f64) -> String {
     let text = format!("{number:?}");
-    // Both switch to exponents at 1e16. Python writes their sign, and at least two digits.
+    // Rust and Python both switch to exponents at 1e16. Python also writes the exponent's sign, and at least two
+    // digits.
     match text.split_once('e') {
         Some((digits, exponent)) => match exponent.strip_prefix('-') {
             Some(exponent) => format!("{digits}e-{exponent:0>2}"),

@@ -1,22 +1,22 @@
-//! What keeps a renter from accepting uploads.
+//! Conditions that a renter must meet before it accepts uploads.
 
 use std::fmt;
 
 use crate::{renterd, siad};
 
-/// A condition for uploads that is not met, with how to meet it.
+/// An unmet condition for uploads. Its text explains how to meet it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmet {
-    /// The daemon does not have the whole chain of blocks.
+    /// The daemon does not have the whole blockchain.
     NotSynced {
-        /// The last block it has.
+        /// The last block that the daemon has.
         height: u64,
     },
     /// The wallet has not been created.
     NoWallet,
-    /// The wallet cannot pay.
+    /// The wallet is locked, so it cannot pay.
     WalletLocked,
-    /// The wallet has no confirmed money, and no contracts are there to use.
+    /// The wallet has no confirmed money, and there are no usable contracts.
     WalletEmpty,
     /// siad has no allowance.
     NoAllowance,
@@ -24,15 +24,15 @@ pub enum Unmet {
     AutopilotOff,
     /// There are too few contracts.
     Contracts {
-        /// Contracts that can be uploaded to.
+        /// Contracts that accept uploads.
         have: u64,
-        /// Contracts that are needed.
+        /// Required number of contracts.
         need: u64,
     },
 }
 
 impl Unmet {
-    /// Returns whether waiting can be enough, because the daemon works on it.
+    /// Returns whether the condition can be met by waiting, because the daemon is working on it.
     #[must_use]
     pub fn may_pass(self) -> bool {
         matches!(self, Self::NotSynced { .. } | Self::Contracts { .. })
@@ -62,8 +62,8 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// Returns what keeps siad from accepting uploads, if anything, in the order in which a user has to act. `need` is the
-/// number of contracts to wait for; the study waited for 50.
+/// Returns the first unmet condition for uploads to siad; `None` if all are met. Conditions that a user must meet
+/// earlier come first. `need` is the required number of contracts; the study waited for 50.
 #[must_use]
 pub fn unmet_of_siad(
     consensus: &siad::Consensus,
@@ -90,8 +90,8 @@ pub fn unmet_of_siad(
     }
 }
 
-/// Returns what keeps renterd from accepting uploads, if anything, in the order in which a user has to act. Needed are
-/// as many good contracts as an upload has shards.
+/// Returns the first unmet condition for uploads to renterd; `None` if all are met. Conditions that a user must meet
+/// earlier come first. An upload requires as many good contracts as it has shards.
 #[must_use]
 pub fn unmet_of_renterd(
     consensus: &renterd::Consensus,

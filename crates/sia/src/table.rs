@@ -1,14 +1,14 @@
-//! Tables of samples in CSV, to which rows are appended.
+//! CSV tables of samples that grow by appended rows.
 
-/// The longest header line that is compared.
+/// Maximum length of a header line in an error message.
 const HEADER_SHOWN_MAX: usize = 80;
 
-/// How to append to a table that may exist.
+/// Instructions for appending to a table that may already exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// What to write before the first row: the header, or the end of a row that was cut off.
+    /// Text to write before the first row: the header, or the line end of an incomplete row.
     pub before: String,
-    /// How lines end.
+    /// The line end of the table.
     pub line_end: LineEnd,
 }
 
@@ -23,7 +23,7 @@ pub enum LineEnd {
 }
 
 impl LineEnd {
-    /// Returns its characters.
+    /// Returns the characters of the line end.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,34 +33,34 @@ impl LineEnd {
     }
 }
 
-/// The error of a table of another kind.
+/// An error from a table that does not have the expected format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// The first line is another header.
+    /// The first line is a different header.
     #[error("the file begins with another header ({0:?}): name another file, or move this one away")]
     OtherHeader(String),
-    /// A row has another number of cells.
+    /// A row has the wrong number of cells.
     #[error("expected {expected} cells, found {found}")]
     CellCount {
         /// The number of columns.
         expected: usize,
-        /// The number of cells.
+        /// The number of cells in the row.
         found: usize,
     },
-    /// A cell has no value of its column.
+    /// A cell is not valid for its column.
     #[error("column {column}: {problem}, got {text:?}")]
     Cell {
         /// The column's name.
         column: &'static str,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
-        /// The cell.
+        /// The text of the cell.
         text: String,
     },
 }
 
-/// Decides how to append to a table with these columns. `first` is the beginning of the file, at least up to the end of
-/// its first line if that is no longer than a header, and `last` its last byte.
+/// Returns how to append to a table with these columns. `first` is the beginning of the file, and `last` its last byte.
+/// `first` must include the whole first line, unless this line is longer than a header.
 pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
     let header = columns.join(",");
     if first.is_empty() {
@@ -102,7 +102,7 @@ where
     text.parse().map(Some).map_err(wrong)
 }
 
-/// Makes the error of a number that is infinite or not a number.
+/// Returns the error for a number that is infinite or NaN.
 pub(crate) fn not_finite(column: &'static str, text: &str) -> TableError {
     TableError::Cell { column, problem: "expected a finite number".to_owned(), text: crate::error::one_line(text) }
 }

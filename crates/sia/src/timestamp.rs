@@ -1,12 +1,12 @@
-//! Wall time in UTC with a resolution of one second.
+//! UTC times with a resolution of one second.
 
 use std::fmt;
 use std::str::FromStr;
 
 use wire::date::Date;
 
-/// A wall time in UTC, in seconds since 1970. It is written without a time zone, `2018-02-11T16:05:02`, as the study's
-/// collector did.
+/// A UTC time in seconds since 1970. It is formatted without a time zone, `2018-02-11T16:05:02`, like in the study's
+/// collector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(pub u64);
 
@@ -18,7 +18,7 @@ impl fmt::Display for UtcSecond {
     }
 }
 
-/// The error of a text that is no time of a sample.
+/// An error from parsing a [`UtcSecond`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a time like 2018-02-11T16:05:02")]
 pub struct TimeError;
@@ -26,7 +26,7 @@ pub struct TimeError;
 impl FromStr for UtcSecond {
     type Err = TimeError;
 
-    /// Parses the form in which it is written. A `Z` and a fraction of a second, as renterd writes them, are ignored.
+    /// Parses the format of `Display`. A `Z` and a fraction of a second, which renterd writes, are ignored.
     fn from_str(text: &str) -> Result<Self, TimeError> {
         let text = text.strip_suffix('Z').unwrap_or(text).as_bytes();
         let (text, fraction) = text.split_at_checked(19).ok_or(TimeError)?;

@@ -1,7 +1,7 @@
 //! The order of a study's trials.
 //!
-//! The state of a machine may change during a study. Targets that are compared therefore alternate by default: A B, then
-//! B A.
+//! The state of a machine may change during a study. By default, the compared targets therefore alternate: A B, then B
+//! A.
 
 use crate::scenario::{Order, Scenario};
 use measure::values::random::{Random, mix};
@@ -42,8 +42,8 @@ pub fn trials(scenario: &Scenario, cells: usize) -> Vec<Trial> {
     }
 }
 
-/// Returns one trial of each cell on each target, in a random order that depends on seed and repeat (Fisher-Yates
-/// shuffle).
+/// Returns one trial of each cell on each target, in a random order (Fisher-Yates shuffle). The order depends on the
+/// seed and the repeat.
 fn shuffled(seed: u64, repeat: u32, cells: usize, targets: usize) -> Vec<Trial> {
     let mut trials: Vec<Trial> =
         (0..cells).flat_map(|cell| (0..targets).map(move |target| Trial { cell, target, repeat })).collect();

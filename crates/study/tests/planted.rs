@@ -1,4 +1,4 @@
-//! Tests that known load lines on concurrency are found. On simulated time, each of twenty targets becomes slow beyond
+//! Tests that known load lines on concurrency are found. On simulated time, each of twenty targets becomes slow above
 //! its own concurrency.
 
 #[path = "../../engine/tests/support/mod.rs"]

@@ -1,5 +1,5 @@
 //! Tests that known load lines on a rate are found. On simulated time, a server with a queue admits one operation after
-//! the other at a known rate, at equal or random intervals.
+//! the other at a known rate. The intervals are equal or random.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -20,9 +20,9 @@ use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
 use support::{ms, open, plan, respond_at};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
-/// Maximum error of the search below the truth, as a share.
+/// Maximum error of a search whose result is below the truth, as a share.
 const BELOW: f64 = 0.05;
-/// Maximum error of the search above the truth, as a share.
+/// Maximum error of a search whose result is above the truth, as a share.
 const ABOVE: f64 = 0.02;
 
 /// Runs a level and returns its outcome.
@@ -94,8 +94,8 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the load line of a server is found with the default objective, and with an objective on p99 if there is a
-/// `bound`.
+/// Checks that the load line of a server is found. The default objective is checked, and an objective on p99 if there
+/// is a `bound`.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));

@@ -37,7 +37,7 @@ impl RawAddress {
         }
     }
 
-    /// Returns pointer and length for `bind` and `connect`, valid as long as `self` is borrowed.
+    /// Returns the pointer and the length for `bind` and `connect`. The pointer is valid while `self` is borrowed.
     pub(crate) fn as_parts(&self) -> (*const libc::sockaddr, libc::socklen_t) {
         match self {
             Self::V4(raw) => ((&raw const *raw).cast(), socklen_of::<libc::sockaddr_in>()),
@@ -67,26 +67,26 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// Reads an IP address that the kernel or the C library wrote. `None` for any other family.
+/// Reads an IP address that was written by the kernel or the C library. Returns `None` for any other family.
 ///
 /// # Safety
-/// `raw` is null, or points to an address that has the type and length that its family field indicates.
+/// `raw` is null, or points to an address whose type and length match its family field.
 pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     if raw.is_null() {
         return None;
     }
-    // SAFETY: every address begins with its family, and the caller guarantees the rest. The read is unaligned, because a
-    // `sockaddr` may be.
+    // SAFETY: every address begins with its family, and the caller guarantees the rest. The read is unaligned, because
+    // a `sockaddr` may be unaligned.
     let family = unsafe { raw.cast::<libc::sa_family_t>().read_unaligned() };
     match libc::c_int::from(family) {
         libc::AF_INET => {
-            // SAFETY: the family says that this is a `sockaddr_in`.
+            // SAFETY: the family field shows that this is a `sockaddr_in`.
             let v4 = unsafe { raw.cast::<libc::sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
             Some(SocketAddr::new(IpAddr::V4(ip), u16::from_be(v4.sin_port)))
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that this is a `sockaddr_in6`.
+            // SAFETY: the family field shows that this is a `sockaddr_in6`.
             let v6 = unsafe { raw.cast::<libc::sockaddr_in6>().read_unaligned() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);
@@ -96,8 +96,8 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Calls `fill` with a buffer that can hold any address, as `getsockname`, `getpeername` and `accept4` need, and reads
-/// the resulting address.
+/// Calls `fill` with a buffer that can store any address, as `getsockname`, `getpeername` and `accept4` need. Reads the
+/// resulting address.
 pub(crate) fn receive_ip(
     fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> io::Result<libc::c_int>,
 ) -> io::Result<(libc::c_int, Option<SocketAddr>)> {

@@ -8,22 +8,22 @@ use std::time::Duration;
 use crate::kernel_call::{check, check_size, own, socklen_of};
 use crate::socket::Socket;
 
-/// Makes the kernel take timestamps of everything that arrives, for all sockets of the host. Each segment costs the
-/// kernel a clock read.
+/// Flag that makes the kernel timestamp everything that arrives, for all sockets of the host. The kernel reads a clock
+/// for each segment.
 const TAKE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
-/// Makes reads report the timestamps.
+/// Flag that makes reads report the timestamps.
 const REPORT: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
-/// A request to the kernel to take timestamps of everything that arrives at this host. It is in effect while this value
-/// exists and is on. Starting and stopping it is expensive for the kernel, so callers keep one value instead of one
-/// request per socket.
+/// A request to the kernel to timestamp everything that arrives at this host. It is in effect while this value exists
+/// and is switched on. Starting and stopping it is expensive for the kernel. Callers therefore keep one value instead
+/// of one for each socket.
 #[derive(Debug)]
 pub struct ArrivalTimestamps {
     socket: OwnedFd,
 }
 
 impl ArrivalTimestamps {
-    /// Makes the kernel start to take timestamps.
+    /// Requests timestamps from the kernel.
     pub fn start() -> io::Result<Self> {
         // SAFETY: the call takes no pointer.
         let socket = own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -32,14 +32,14 @@ impl ArrivalTimestamps {
         Ok(timestamps)
     }
 
-    /// Switches timestamps on or off. The change takes effect after a short delay. Timestamps stay on while another program
-    /// on this host requests them.
+    /// Switches timestamps on or off. The change takes effect after a short delay. Timestamps stay on while another
+    /// program on this host requests them.
     pub fn set(&self, on: bool) -> io::Result<()> {
         set(self.socket.as_raw_fd(), if on { TAKE } else { 0 })
     }
 }
 
-/// Switches on or off whether reads from `socket` report timestamps. Reporting makes each read slightly slower.
+/// Sets whether reads from `socket` report timestamps. Reporting makes each read slightly slower.
 pub(crate) fn report(socket: &Socket, on: bool) -> io::Result<()> {
     set(socket.as_raw_fd(), if on { REPORT } else { 0 })
 }
@@ -55,7 +55,7 @@ fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
 /// more message that may be present.
 const CONTROL_WORDS: usize = 32;
 
-/// Reads available bytes. Also returns the arrival time of the newest one.
+/// Reads available bytes. Also returns the arrival time of the newest byte.
 pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
     let mut control = [0_u64; CONTROL_WORDS];
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
@@ -65,8 +65,8 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during the
-    // call.
+    // SAFETY: `message` points to `control` and to one vector, which describes `room`. All of these stay alive during
+    // the call.
     let bytes = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     Ok((bytes, timestamp(&message)))
 }
@@ -75,12 +75,13 @@ pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<(usize, Op
 fn timestamp(message: &libc::msghdr) -> Option<Duration> {
     // SAFETY: the kernel has filled in the control messages, whose buffer is aligned and alive.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    // SAFETY: a header that the macros return is either inside this buffer or null.
+    // SAFETY: the macros return a header inside this buffer, or null.
     while let Some(found) = unsafe { header.as_ref() } {
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
             // SAFETY: the macros have returned this header.
             let times = unsafe { libc::CMSG_DATA(header) }.cast::<libc::timespec>();
-            // SAFETY: the data of this kind of message is three times. The first one is the software timestamp.
+            // SAFETY: the data of this kind of message consists of three times. The first one is the software
+            // timestamp.
             let time = unsafe { ptr::read_unaligned(times) };
             let (seconds, nanos) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
             return Some(Duration::new(seconds, nanos)).filter(|time| !time.is_zero());

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use crate::kernel_call::{check, timespec};
 
-/// Returns the time since a fixed but arbitrary moment (`CLOCK_MONOTONIC`). It is never set, and stops while the system
-/// is suspended.
+/// Returns the time since a fixed but arbitrary moment (`CLOCK_MONOTONIC`). This clock is never set, and stops while
+/// the system is suspended.
 pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns wall time since 1970 (`CLOCK_REALTIME`). It jumps when the system clock is set.
+/// Returns the wall time since 1970 (`CLOCK_REALTIME`). It jumps when the system clock is set.
 pub fn realtime() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
@@ -33,20 +33,22 @@ fn read(clock: libc::clockid_t) -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Sets how late the kernel may wake the calling thread in order to save wake-ups. The system's default is 50 µs, and the
-/// minimum is 1 ns.
+/// Sets the maximum delay with which the kernel may wake the calling thread to save wake-ups. The system's default is
+/// 50 µs, and the minimum is 1 ns.
 pub fn set_timer_slack(slack: Duration) -> io::Result<()> {
-    // Zero would mean "back to the default".
+    // Zero would restore the default.
     let nanoseconds = libc::c_ulong::try_from(slack.as_nanos()).unwrap_or(libc::c_ulong::MAX).max(1);
     // SAFETY: this prctl takes a number.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds) })?;
     Ok(())
 }
 
-/// Sleeps until [`monotonic`] reaches `instant`. Returns at once if it is in the past. Signals do not shorten the sleep.
+/// Sleeps until [`monotonic`] reaches `instant`. Returns at once if it is in the past. Signals do not shorten the
+/// sleep.
 pub fn sleep_until(instant: Duration) {
     let until = timespec(instant);
-    // SAFETY: `until` lives during the call. The remainder pointer is not used with an absolute time, so it may be null.
+    // SAFETY: `until` lives during the call. With an absolute time, the kernel does not use the remainder pointer, so
+    // it may be null.
     let nap = || unsafe {
         libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const until, std::ptr::null_mut())
     };
@@ -70,8 +72,8 @@ mod tests {
 
     #[test]
     fn cpu_time_counts_work() {
-        // The process is read first. Otherwise, CPU time that this thread uses between the two reads would be missing
-        // from the process's total.
+        // The process time is read first. Otherwise, CPU time that this thread uses between the two reads would be
+        // missing from the process's total.
         let process = process_cpu_time();
         let thread = thread_cpu_time();
         let mut sum = 0_u64;

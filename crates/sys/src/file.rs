@@ -1,4 +1,4 @@
-//! File operations: sending without copying, files in memory, preallocation, space of a file system.
+//! File operations: sending without copying, files in memory, preallocation, disk space.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -10,9 +10,9 @@ use std::path::Path;
 use crate::kernel_call::{check, check_size, own};
 use crate::socket::Socket;
 
-/// Sends up to `max` bytes of `file` from `offset` on without copying them through this process. Returns the number of
-/// bytes sent, which is 0 at the end of the file. Fails with `WouldBlock` if the socket's buffer is full. Does not change
-/// the file's position.
+/// Sends up to `max` bytes of `file` from `offset` on, without copying them through this process. Returns the number of
+/// bytes sent, which is 0 at the end of the file. Fails with `WouldBlock` if the socket's buffer is full. Does not
+/// change the file's position.
 pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::Result<usize> {
     let mut position = file_offset(offset)?;
     let from = file.as_fd().as_raw_fd();
@@ -44,7 +44,7 @@ pub fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
 pub struct DiskSpace {
     /// Total size in bytes.
     pub total_bytes: u64,
-    /// Free space in bytes that programs without privileges can use.
+    /// Free space in bytes that unprivileged programs can use.
     pub available_bytes: u64,
 }
 

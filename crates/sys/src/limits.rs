@@ -37,10 +37,10 @@ pub fn raise_descriptor_limit() -> io::Result<Limits> {
 /// Returns the number of cores that the calling thread may run on, at least 1.
 pub fn available_cores() -> usize {
     let mut set = empty_cpu_set();
-    // SAFETY: `set` is valid for writing and has the given size. 0 stands for the calling thread.
+    // SAFETY: `set` is valid for writing and has the given size. 0 means the calling thread.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if result != 0 {
-        // The machine has more cores than the set can hold. The standard library handles this case.
+        // The machine has more cores than the set can represent. The standard library handles this case.
         return std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     }
     // SAFETY: the call only counts bits in `set`.
@@ -56,7 +56,7 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     let mut set = empty_cpu_set();
     // SAFETY: `core` lies within the set.
     unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: `set` is valid for reading and has the given size. 0 stands for the calling thread.
+    // SAFETY: `set` is valid for reading and has the given size. 0 means the calling thread.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
     Ok(())
 }
@@ -80,12 +80,12 @@ pub fn page_bytes() -> u64 {
     system_value(libc::_SC_PAGESIZE)
 }
 
-/// Returns how many ticks a second has, in the kernel's reports of CPU time.
+/// Returns the number of ticks per second in the kernel's reports of CPU time.
 pub fn ticks_per_second() -> u64 {
     system_value(libc::_SC_CLK_TCK)
 }
 
-/// Returns a value that every Linux system has.
+/// Returns a configuration value that exists on every Linux system.
 fn system_value(name: libc::c_int) -> u64 {
     // SAFETY: the call takes a number.
     let value = unsafe { libc::sysconf(name) };

@@ -1,8 +1,8 @@
 //! Settings of the memory allocator.
 
-/// Makes the allocator map each allocation of at least this many bytes separately, and unmap it when it is freed. Smaller
-/// allocations come from areas that can only shrink at their end, so one live allocation can keep much freed memory in
-/// the process.
+/// Makes the allocator map each allocation of at least this many bytes separately, and unmap it when it is freed.
+/// Smaller allocations come from areas that can shrink only at their end. One live allocation there can prevent much
+/// freed memory from returning to the system.
 ///
 /// Each separate allocation costs a system call and page faults. This is acceptable a few times per second, but not for
 /// each request. The function has no effect with allocators other than glibc's.

@@ -8,7 +8,8 @@ use crate::kernel_call::{check, socklen_of};
 use crate::socket::Socket;
 
 impl Socket {
-    /// Returns the pending error and clears it. After connecting, `None` means that the connection is established.
+    /// Returns the pending error and clears it. After a connection attempt, `None` means that the connection is
+    /// established.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         let code = self.option(libc::SOL_SOCKET, libc::SO_ERROR)?;
         Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
@@ -22,8 +23,8 @@ impl Socket {
         self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
     }
 
-    /// Sets the minimum number of received bytes at which the socket counts as readable, at least 1. The kernel limits it
-    /// to half of its largest receive buffer. The end of the stream always makes the socket readable.
+    /// Sets the minimum number of received bytes, at least 1, at which the socket counts as readable. The kernel limits
+    /// it to half of its largest receive buffer. The end of the stream always makes the socket readable.
     pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }

@@ -26,7 +26,7 @@ pub struct PathFigures {
 
 /// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 58 words of 32 bits.
 const WORDS: usize = 58;
-/// Offsets of fields in this part, in words.
+/// Offset of a field in this part, in words. The same applies to the constants below.
 const RTT: usize = 17;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;
@@ -38,8 +38,8 @@ impl Socket {
     /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
     ///
     /// # Errors
-    /// Errors of the kernel. Sockets other than TCP have no such statistics, which the kernel reports as an unknown
-    /// option.
+    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such statistics. For them, the kernel
+    /// reports an unknown option.
     pub fn path_figures(&self) -> io::Result<PathFigures> {
         if !self.is_tcp() {
             return Err(io::ErrorKind::Unsupported.into());

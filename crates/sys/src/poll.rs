@@ -18,7 +18,7 @@ pub enum Interest {
     Read,
     /// There is space to write, or connecting has ended.
     Write,
-    /// Both of these.
+    /// Both reading and writing.
     ReadWrite,
 }
 
@@ -44,8 +44,8 @@ pub struct Ready {
     pub writable: bool,
     /// `true` if an error is pending, or both directions are closed.
     pub error: bool,
-    /// `true` if the end of the stream or an error has arrived, possibly after bytes that were not read yet. Reported
-    /// only for descriptors that were added with [`Poller::add_edges`], and for those with an error.
+    /// `true` if the end of the stream or an error has arrived. Bytes before it may still be unread. Reported only for
+    /// descriptors that were added with [`Poller::add_edges`], and for descriptors with an error.
     pub closing: bool,
 }
 
@@ -109,7 +109,7 @@ impl Poller {
         Ok(Self { epoll, coarse: AtomicBool::new(false) })
     }
 
-    /// Starts to watch `fd`. Its events contain `token`. Closing the descriptor ends the watch.
+    /// Starts to watch `fd`. Its events contain `token`. When the descriptor is closed, the watch ends.
     pub fn add(&self, fd: &impl AsRawFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, interest.flags())
     }
@@ -119,10 +119,15 @@ impl Poller {
         self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, interest.flags())
     }
 
-    /// Starts to watch `fd` for all events, edge-triggered. An event is reported when *new* bytes arrive, when there is
-    /// space again after a send did not fit, when connecting ends, or when the peer closes the connection. Callers must
-    /// read until a read returns less than requested, and until the end of the stream if [`Ready::closing`] is set. This
-    /// saves the kernel from checking every descriptor a second time after each event.
+    /// Starts to watch `fd` for all events, edge-triggered. An event is reported when:
+    ///
+    /// * *new* bytes arrive,
+    /// * there is space again after a send did not fit,
+    /// * connecting ends,
+    /// * the peer closes the connection.
+    ///
+    /// Callers must read until a read returns less than requested. If [`Ready::closing`] is set, they must read until
+    /// the end of the stream. In return, the kernel need not check every descriptor a second time after each event.
     pub fn add_edges(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
         let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
         self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, flags as u32)
@@ -140,7 +145,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Waits until a descriptor is ready or `timeout` has passed (`None` means no limit). A signal ends the wait early,
+    /// Waits until a descriptor is ready or `timeout` has passed. `None` means no limit. A signal ends the wait early,
     /// without events.
     pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         events.filled = 0;
@@ -215,7 +220,7 @@ impl Waker {
         Ok(Self { event })
     }
 
-    /// Makes the waker readable. Several calls before it is drained have the same effect as one.
+    /// Makes the waker readable. Several calls before [`Self::drain`] have the same effect as one.
     pub fn wake(&self) -> io::Result<()> {
         let one = 1_u64.to_ne_bytes();
         // SAFETY: `one` is 8 readable bytes.
@@ -251,7 +256,7 @@ impl AsFd for Waker {
     }
 }
 
-/// A timer for a [`Poller`]. After it has expired, it is readable until it is set again.
+/// A timer for a [`Poller`]. After the timer has expired, it stays readable until it is set again.
 #[derive(Debug)]
 pub struct Timer {
     fd: OwnedFd,

@@ -14,10 +14,10 @@ use crate::signals::Signal;
 pub struct Ended {
     /// Exit code or signal.
     pub status: ExitStatus,
-    /// CPU time in user and kernel mode. It includes all threads, and children that the process has waited for.
+    /// CPU time in user and kernel mode. Includes all threads, and the child processes that the process has waited for.
     pub cpu: Duration,
-    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent, so it is only
-    /// meaningful if it is above the parent's [`crate::limits::peak_memory_bytes`].
+    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent. It is therefore
+    /// meaningful only if it is above the parent's [`crate::limits::peak_memory_bytes`].
     pub peak_memory_bytes: u64,
 }
 
@@ -31,12 +31,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a process on the cores of the calling thread. Pipes that `command` creates are closed, so use files
-    /// instead.
+    /// Starts a process on the cores of the calling thread. Pipes that `command` creates are closed. Use files instead.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let id = child.id() as libc::pid_t;
-        // SAFETY: the call takes two numbers. No one has waited for the child yet, so its ID cannot belong to another
+        // SAFETY: the call takes two numbers. Nothing has waited for the child yet, so its ID cannot belong to another
         // process.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
         match own(opened as libc::c_int) {
@@ -81,7 +80,7 @@ impl Process {
     /// Kills all processes of the group that the child leads (`process_group(0)`), and waits for the end of the child.
     pub fn kill_group(&mut self) -> io::Result<Ended> {
         if self.ended.is_none() {
-            // SAFETY: as in `send`. A negative number stands for the process group that the child leads.
+            // SAFETY: as in `send`. A negative number means the process group that the child leads.
             check(unsafe { libc::kill(-self.id, libc::SIGKILL) })?;
         }
         self.kill()
@@ -90,8 +89,8 @@ impl Process {
     fn is_over(&self, at_most: Duration) -> io::Result<bool> {
         let mut entry = libc::pollfd { fd: self.handle.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let timeout = timespec(at_most);
-        // SAFETY: `entry` is one entry that is valid for writing, `timeout` lives during the call, and no signal mask is
-        // given.
+        // SAFETY: `entry` is one entry that is valid for writing, `timeout` lives during the call, and no signal mask
+        // is given.
         let ready = unsafe { libc::ppoll(&raw mut entry, 1, &raw const timeout, std::ptr::null()) };
         match check(ready) {
             Ok(count) => Ok(count > 0),
@@ -123,8 +122,8 @@ impl Process {
 
     fn send(&self, signal: libc::c_int) -> io::Result<()> {
         if self.ended.is_none() {
-            // SAFETY: the call takes two numbers. No one has waited for the child yet, so its ID cannot belong to another
-            // process.
+            // SAFETY: the call takes two numbers. Nothing has waited for the child yet, so its ID cannot belong to
+            // another process.
             check(unsafe { libc::kill(self.id, signal) })?;
         }
         Ok(())
@@ -188,7 +187,7 @@ mod tests {
         io::BufRead::read_line(&mut io::BufReader::new(reader), &mut line).unwrap();
         process.kill_group().unwrap();
         let place = format!("/proc/{}/stat", line.trim());
-        // The process is gone, or is a zombie that its new parent has not reaped yet.
+        // The process no longer exists, or is a zombie that its new parent has not reaped yet.
         let gone =
             || std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z ") || stat.contains(") X "));
         let begun = std::time::Instant::now();

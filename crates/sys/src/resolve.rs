@@ -1,4 +1,4 @@
-//! Name resolution with `getaddrinfo`, which other programs on the machine use as well.
+//! Name resolution with `getaddrinfo`, like other programs on the machine.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::address::read_ip;
 
-/// The reason why a name cannot be resolved, derived from the resolver's code.
+/// Reason why a name cannot be resolved, derived from the resolver's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolveError {
     /// The name does not exist, or has no address.
@@ -38,7 +38,7 @@ impl fmt::Display for ResolveError {
             Self::Failed(code) => {
                 // SAFETY: the call returns a pointer to a constant C string for every code.
                 let text = unsafe { libc::gai_strerror(*code) };
-                // SAFETY: as above, and the pointer is never null and the string is never freed.
+                // SAFETY: as above. The pointer is never null, and the string is never freed.
                 let text = unsafe { CStr::from_ptr(text) };
                 write!(f, "the resolver failed: {} (code {code})", text.to_string_lossy())
             }
@@ -49,7 +49,8 @@ impl fmt::Display for ResolveError {
 impl std::error::Error for ResolveError {}
 
 /// Returns the distinct addresses of `host`, with `port`, in the resolver's order of preference. An IP address without
-/// brackets resolves to itself. The function blocks during the query, so it must not be called from an event loop.
+/// brackets resolves to itself. The function blocks until the query has ended, so it must not be called from an event
+/// loop.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ResolveError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
@@ -100,8 +101,8 @@ mod tests {
         assert_eq!(ResolveError::from_code(libc::EAI_NONAME), ResolveError::NotFound);
         assert_eq!(ResolveError::from_code(libc::EAI_AGAIN), ResolveError::TryAgain);
         assert_eq!(ResolveError::from_code(libc::EAI_FAIL), ResolveError::Failed(libc::EAI_FAIL));
-        // RFC 6761 reserves `.invalid`, so the name never has an address. Without a name server, the result is "try
-        // again".
+        // RFC 6761 reserves `.invalid`, so the name never has an address. Without a name server, the result is
+        // `TryAgain`.
         assert!(resolve("no-such-host.invalid", 1).is_err());
         assert!(ResolveError::Failed(libc::EAI_FAIL).to_string().contains("(code -4)"));
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use crate::kernel_call::check;
 
-/// The thread ID that stands for the calling thread.
+/// Thread ID that means the calling thread.
 const SELF: libc::pid_t = 0;
 
-/// Requests time slices of this length for the calling thread. It gets no more CPU time than other threads, but in
-/// shorter slices, and sooner after a wait. The kernel accepts 0.1 ms to 100 ms, and its default is about 3 ms. Kernels
-/// before 6.12 ignore the request.
+/// Requests time slices of this length for the calling thread. Its share of the CPU time does not change, but it gets
+/// shorter slices, and gets a core sooner after a wait. The kernel accepts 0.1 ms to 100 ms, and its default is about 3
+/// ms. Kernels before 6.12 ignore the request.
 ///
 /// # Errors
-/// Errors of the kernel, for example if such calls are not allowed.
+/// Fails with errors of the kernel, for example if such calls are not allowed.
 pub fn set_slice(slice: Duration) -> io::Result<()> {
     let mut attributes = attributes()?;
     attributes.sched_runtime = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
@@ -21,8 +21,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
 }
 
 /// Runs `work` with the scheduling policy `SCHED_BATCH`. If the calling thread wakes up during the work, it does not
-/// preempt a running thread, but waits until that thread sleeps or its time slice ends. Threads and processes started
-/// during the work keep this policy. Afterwards, the calling thread has its earlier policy again.
+/// preempt a running thread. It waits until that thread sleeps or its time slice ends. Threads and processes started
+/// during the work keep this policy. Afterwards, the calling thread returns to its earlier policy.
 ///
 /// This is best effort. If the thread has an explicitly chosen policy, or if such calls are not allowed, the work runs
 /// with the current policy.
@@ -33,18 +33,18 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     });
     let done = work();
     if let Some(usual) = usual {
-        // Changing between these two policies is always allowed. If it failed, the thread would only stay in the
-        // background.
+        // Changing between these two policies is always allowed. If it failed, the thread would keep its low priority,
+        // which does no harm.
         let _ = set(&usual);
     }
     done
 }
 
-/// Gives the calling thread the policy `SCHED_IDLE`: it runs when no other thread needs its core, and hardly at all
-/// otherwise.
+/// Sets the policy `SCHED_IDLE` for the calling thread. The thread then runs when no other thread needs its core, and
+/// hardly at all otherwise.
 ///
 /// # Errors
-/// Errors of the kernel, for example if such calls are not allowed.
+/// Fails with errors of the kernel, for example if such calls are not allowed.
 pub fn only_when_idle() -> io::Result<()> {
     let attributes = attributes()?;
     set(&libc::sched_attr { sched_policy: libc::SCHED_IDLE as u32, sched_nice: 0, sched_runtime: 0, ..attributes })
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn only_the_slice_of_a_thread_changes() {
-        // A new thread is used, so that the other threads of this process keep their policy.
+        // A new thread is used, so that other threads of this process keep their policy.
         let thread = std::thread::spawn(|| {
             let before = attributes()?;
             set_slice(Duration::from_micros(200))?;

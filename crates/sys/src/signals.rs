@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use crate::kernel_call::check;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// The number of the last signal, 0 before the first.
+/// Number of the last signal; 0 before the first.
 static LAST: AtomicI32 = AtomicI32::new(0);
 
-/// A signal that asks the process to end.
+/// A signal that requests the end of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// SIGINT: Ctrl-C.
@@ -42,9 +42,9 @@ pub struct Interrupts {
     pub last: Option<Signal>,
 }
 
-/// From now on, counts SIGINT, SIGTERM and SIGHUP instead of ending the process. If SIGHUP is ignored (`nohup` does
-/// this), it stays ignored, so that the process survives the end of its terminal. A signal ends a [`crate::Poller::wait`]
-/// early.
+/// Starts counting SIGINT, SIGTERM and SIGHUP. They no longer end the process. If SIGHUP is ignored (`nohup` does
+/// this), it stays ignored, so that the process survives the end of its terminal. A signal ends a
+/// [`crate::Poller::wait`] early.
 pub fn catch_interrupts() -> io::Result<()> {
     let handler = count_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
     install(libc::SIGINT, handler)?;
@@ -55,7 +55,7 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
-/// From now on, makes writes above the file size limit fail instead of ending the process.
+/// Makes writes above the file size limit fail from now on, instead of ending the process.
 pub fn refuse_files_too_large() -> io::Result<()> {
     install(libc::SIGXFSZ, libc::SIG_IGN)
 }
@@ -135,7 +135,8 @@ mod tests {
         // SAFETY: the call takes nothing and cannot fail.
         let waiting = unsafe { libc::pthread_self() };
         let signaller = std::thread::spawn(move || {
-            // Send signals until one interrupts the wait, because the beginning of the wait is not visible from outside.
+            // Send signals until one interrupts the wait, because the beginning of the wait is not visible from
+            // outside.
             while interrupts().count < before + 1 {
                 // SAFETY: the waiting thread lives at least until it has joined this one.
                 unsafe { libc::pthread_kill(waiting, libc::SIGINT) };

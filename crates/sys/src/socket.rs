@@ -1,7 +1,7 @@
 //! TCP and Unix stream sockets, created non-blocking and close-on-exec.
 //!
-//! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements, this was
-//! six to ten times cheaper than reading them.
+//! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements, this
+//! was six to ten times cheaper than reading them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -38,8 +38,8 @@ pub struct Socket {
 
 impl Socket {
     /// Starts a TCP connection to `to`, with Nagle's algorithm switched off. If `from` is given, the socket is bound to
-    /// this local address. The kernel chooses the local port when it connects, so the same port can be used for several
-    /// destinations.
+    /// this local address. The kernel chooses the local port only when it connects, so the same port can be used for
+    /// several destinations.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<(Self, Connected)> {
         let to = RawAddress::from(to);
         let socket = Self::open(&to, Kind::Tcp)?;
@@ -123,19 +123,20 @@ impl Socket {
     pub fn accept(&self) -> io::Result<(Self, Option<SocketAddr>)> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let (fd, peer) = receive_ip(|address, length| {
-            // SAFETY: `address` has room for `*length` bytes, as `receive_ip` promises.
+            // SAFETY: `address` has space for `*length` bytes, as `receive_ip` guarantees.
             check(unsafe { libc::accept4(self.as_raw_fd(), address, length, flags) })
         })?;
         Ok((Self { fd: own(fd)?, kind: self.kind }, peer))
     }
 
-    /// Sends as many bytes as fit now, and returns their number. If the peer has closed the connection, this is an error
-    /// and never a signal.
+    /// Sends as many bytes as fit now, and returns their number. If the peer has closed the connection, this returns an
+    /// error and never raises a signal.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL)
     }
 
-    /// Sends like [`Socket::send`], but announces more data, so that the kernel may hold back a partial packet.
+    /// Sends like [`Socket::send`], but announces more data. The kernel may then keep a partial packet until more data
+    /// follows.
     pub fn send_more(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL | libc::MSG_MORE)
     }
@@ -153,7 +154,8 @@ impl Socket {
     }
 
     /// Reads like [`Socket::recv`]. Also returns the wall time (since 1970) at which the newest byte arrived at this
-    /// host, if the kernel knows it. This is the case on TCP sockets while an [`crate::arrival::ArrivalTimestamps`] exists.
+    /// host, if the kernel knows it. The kernel knows it for TCP sockets while an [`crate::arrival::ArrivalTimestamps`]
+    /// exists.
     pub fn recv_with_arrival(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
         if self.kind != Kind::Tcp || arrival::report(self, true).is_err() {
             return self.recv(room).map(|bytes| (bytes, None));
@@ -163,9 +165,9 @@ impl Socket {
         received
     }
 
-    /// Drops up to `max` received bytes inside the kernel, without copying them. Returns their number; 0 means the end of
-    /// the stream, or that `max` is 0. Only TCP supports this. On a Unix socket, it fails with `Unsupported`, and the
-    /// caller must read the bytes instead (see [`Socket::is_tcp`]).
+    /// Drops up to `max` received bytes inside the kernel, without copying them. Returns their number. 0 means the end
+    /// of the stream, or that `max` is 0. Only TCP supports this. On a Unix socket, it fails with `Unsupported`, and
+    /// the caller must read the bytes instead (see [`Socket::is_tcp`]).
     pub fn discard(&self, max: usize) -> io::Result<usize> {
         if self.kind != Kind::Tcp {
             return Err(io::ErrorKind::Unsupported.into());
@@ -174,12 +176,12 @@ impl Socket {
         check_size(unsafe { transfer(libc::SYS_recvfrom, self, ptr::null_mut(), max, libc::MSG_TRUNC) })
     }
 
-    /// Returns whether this is a TCP socket and not a Unix socket, so that [`Socket::discard`] works.
+    /// Returns whether this is a TCP socket. [`Socket::discard`] works only on TCP sockets, not on Unix sockets.
     pub fn is_tcp(&self) -> bool {
         self.kind == Kind::Tcp
     }
 
-    /// Ends the direction of the stream from this side. The peer may still send.
+    /// Closes the sending direction of the stream. The peer may still send.
     pub fn shutdown_write(&self) -> io::Result<()> {
         // SAFETY: the call takes no pointer.
         check(unsafe { libc::shutdown(self.as_raw_fd(), libc::SHUT_WR) })?;
@@ -189,7 +191,7 @@ impl Socket {
     /// Returns the local address. Fails on a Unix socket.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let (_, address) = receive_ip(|address, length| {
-            // SAFETY: `address` has room for `*length` bytes, as `receive_ip` promises.
+            // SAFETY: `address` has space for `*length` bytes, as `receive_ip` guarantees.
             check(unsafe { libc::getsockname(self.as_raw_fd(), address, length) })
         })?;
         address.ok_or_else(|| io::ErrorKind::Unsupported.into())
@@ -208,12 +210,12 @@ impl AsFd for Socket {
     }
 }
 
-/// Calls `sendto` or `recvfrom` without an address, by the number of the system call. The C library's wrappers are thread
-/// cancellation points, which costs about 1 % of a small request in programs with several threads.
+/// Calls `sendto` or `recvfrom` without an address, by the number of the system call. The C library's wrappers are
+/// thread cancellation points, which costs about 1 % of a small request in programs with several threads.
 ///
 /// # Safety
-/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (for `sendto`) or
-/// write (for `recvfrom`, unless `flags` make the kernel drop the received bytes).
+/// `call` is `SYS_sendto` or `SYS_recvfrom`. `bytes` and `len` describe memory that the kernel may read (for `sendto`)
+/// or write (for `recvfrom`, unless `flags` make the kernel drop the received bytes).
 unsafe fn transfer(
     call: libc::c_long,
     socket: &Socket,

@@ -19,7 +19,7 @@ fn wait_for(socket: &Socket, interest: Interest) {
     assert_eq!(events.len(), 1, "no event within {LONG:?}");
 }
 
-/// Returns a connected pair of sockets, starting with the side that connected. Both are non-blocking.
+/// Returns a connected pair of sockets. The first is the side that connected. Both are non-blocking.
 fn tcp_pair() -> (Socket, Socket) {
     let listener = Socket::listen_tcp(ANY_PORT.into(), 8, false).unwrap();
     let (client, connected) = Socket::connect_tcp(listener.local_addr().unwrap(), None).unwrap();
@@ -137,7 +137,7 @@ fn dropping_a_socket_with_reset_resets_the_peer() {
 
 #[test]
 fn a_refused_connection_returns_its_error() {
-    // The port is in use by a connection, and has no listener.
+    // The port is used by a connection, but nothing listens on it.
     let (client, _server) = tcp_pair();
     let closed = client.local_addr().unwrap();
     let refused = match Socket::connect_tcp(closed, None) {

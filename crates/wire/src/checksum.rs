@@ -204,7 +204,7 @@ pub enum ChecksumError {
 }
 
 impl Checksum {
-    /// Creates a checksum. The number of bytes must be that of the algorithm.
+    /// Creates a checksum from [`Algorithm::bytes`] bytes.
     fn new(algorithm: Algorithm, bytes: &[u8]) -> Self {
         debug_assert_eq!(bytes.len(), algorithm.bytes());
         let mut padded = [0; MAX_BYTES];
@@ -252,8 +252,8 @@ impl Checksum {
 impl FromStr for Checksum {
     type Err = ChecksumError;
 
-    /// Parses `sha256:HEX` or `crc32c:BASE64`. Every algorithm accepts both forms, because they differ in length or end
-    /// in `=`.
+    /// Parses `sha256:HEX` or `crc32c:BASE64`. Both forms are accepted for every algorithm. They are unambiguous,
+    /// because they differ in length or base64 ends in `=`.
     fn from_str(text: &str) -> Result<Self, ChecksumError> {
         let (name, value) = text.split_once(':').ok_or(ChecksumError::NoAlgorithm)?;
         let algorithm = Algorithm::from_name(name.trim()).ok_or(ChecksumError::UnknownAlgorithm)?;

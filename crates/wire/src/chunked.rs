@@ -93,7 +93,7 @@ impl ChunkReader {
         }
     }
 
-    /// Resets the count of extension bytes. The observer calls for this when it has accepted the extensions so far.
+    /// Resets the count of extension bytes. Call this when the observer has accepted the extensions so far.
     pub(crate) fn reset_extension_count(&mut self) {
         self.extension_bytes = 0;
     }

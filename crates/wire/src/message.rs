@@ -5,9 +5,9 @@ use std::ops::Range;
 /// The protocol version of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// HTTP/1.0. The connection closes after the response unless `Connection: keep-alive` says otherwise.
+    /// HTTP/1.0. The connection closes after the response unless the message has `Connection: keep-alive`.
     Http10,
-    /// HTTP/1.1. The connection stays open unless `Connection: close` says otherwise.
+    /// HTTP/1.1. The connection stays open unless the message has `Connection: close`.
     Http11,
     /// HTTP/2. This crate does not read its frames.
     Http2,
@@ -51,7 +51,7 @@ pub enum Reading {
 pub struct Progress {
     /// Number of input bytes consumed.
     pub consumed: usize,
-    /// What the reader found at the end of these bytes.
+    /// The event at the end of these bytes.
     pub event: Event,
 }
 

@@ -38,7 +38,7 @@ pub fn decode_path(path: &str) -> String {
     String::from_utf8_lossy(&decoded(path, Space::Percent)).into_owned()
 }
 
-/// Converts percent-encoded text to its canonical form, which decodes to the same bytes, and appends it.
+/// Appends the canonical form of percent-encoded text. It decodes to the same bytes.
 pub(crate) fn push_canonical(piece: &str, space: Space, out: &mut Vec<u8>) {
     if is_canonical(piece.as_bytes()) {
         out.extend_from_slice(piece.as_bytes());

@@ -19,7 +19,7 @@ impl ByteRange {
         (first <= last && last < u64::MAX).then_some(Self { first, last })
     }
 
-    /// Returns the range of `length` bytes from `first` on. `None` if it is empty or its end is not below 2⁶⁴−1.
+    /// Returns the range of `length` bytes that starts at `first`. `None` if it is empty or its end is not below 2⁶⁴−1.
     pub fn of_length(first: u64, length: u64) -> Option<Self> {
         Self::new(first, first.checked_add(length.checked_sub(1)?)?)
     }

@@ -225,7 +225,8 @@ impl RequestReader {
         Ok(progress)
     }
 
-    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk.
+    /// Returns the number of next bytes that are certainly body data. This is the rest of the body or of the current
+    /// chunk.
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }

@@ -149,7 +149,7 @@ fn the_scope_limits_the_required_blocks() {
     assert!(matches!(of(&root, "entity", &[&root, &part]), Err(Fault::Unrelated { .. })));
     assert_eq!(of(&part, "entity", &[&part, &leaves[0], &leaves[1]]), Ok(()));
     assert!(matches!(of(&part, "entity", &[&part, &leaves[0]]), Err(Fault::BlockMissing { .. })));
-    // The shards of a large directory belong to its entity, but its entries do not.
+    // The scope `entity` includes the shards of a large directory, but not its entries.
     let deep = shard(&[("0Bb", &leaves[1])]);
     let large = shard(&[("A1", &deep), ("B2a", &leaves[0])]);
     assert_eq!(of(&large, "entity", &[&large, &deep]), Ok(()));
@@ -164,8 +164,8 @@ fn paths_are_followed() {
     let middle = directory(&[("x y", &inner)]);
     let root = directory(&[("a", &middle), ("b", &leaves[0])]);
     let of = |rest: &str, blocks: &[&Block]| {
-        // As root in the header, gateways list the requested root, the block at the end of the path, or a CID that stands
-        // for nothing.
+        // Gateways list one of these as the root in the header: the requested root, the block at the end of the path,
+        // or an empty CID.
         let found: Vec<_> = [&root, &inner, &raw(b"")]
             .iter()
             .map(|named| judge(&root, rest, Depth::Blocks, &car(named, blocks)))
@@ -268,7 +268,7 @@ fn recorded_cars_of_kubo_are_checked() {
     let absent = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
     let header_alone = header(&Cid::try_from(absent).unwrap());
     assert_eq!(header_alone.len(), 59);
-    // The path does not exist. kubo lists a root that stands for nothing, and sends the directory.
+    // The path does not exist. kubo lists an empty root, and sends the directory.
     let directory = "bafybeiebg3duo6yo32wpuoqlnnr74vexgcscppadpswyt63vkbui7cn6li";
     let asked = GatewayRequest::from_target(&format!("/ipfs/{directory}/nope?format=car")).unwrap();
     let body = hex(PATH_NOT_THERE);

@@ -1,4 +1,4 @@
-//! `cargo xtask bench content`: how fast one core generates and verifies object content.
+//! `cargo xtask bench content`: the speed at which one core generates and verifies object content.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -14,7 +14,7 @@ use sys::clock::thread_cpu_time;
 const FILL_MIN: f64 = 6.0;
 /// Goal for verifying content, in GB per second of CPU time.
 const VERIFY_MIN: f64 = 4.0;
-/// Buffers: size in bytes, a typical use of that size, and whether the goals apply to it.
+/// Buffers. For each, the size in bytes, a typical use of that size, and whether the goals apply to it.
 const BUFFERS: [(usize, &str, bool); 5] = [
     (64, "a very small object", false),
     (1 << 10, "a small object", false),
@@ -61,7 +61,7 @@ fn verify(object: ObjectContent, bytes: &[u8]) {
 
 /// Returns the GB per CPU second of each round.
 fn rates(rounds: u32, bytes: usize, mut work: impl FnMut()) -> Result<Vec<f64>> {
-    // Reading the clock is a system call, so several small buffers share one reading.
+    // Reading the clock is a system call. Several small buffers therefore share one reading.
     let batch = ((1 << 20) / bytes).max(1);
     let mut rates = Vec::new();
     for _ in 0..rounds {

@@ -1,4 +1,4 @@
-//! The benchmarks. Each measures numbers for which Plimsoll has goals, and prints whether they are met.
+//! The benchmarks. Each measures numbers for which Plimsoll has goals, and prints whether the goals are met.
 
 mod causes;
 mod content;

@@ -1,5 +1,5 @@
-//! `cargo xtask bench sequential`: how often the sequential test that stops levels early is wrong if slow operations
-//! come in bursts.
+//! `cargo xtask bench sequential`: the error rate of the sequential test that stops levels early. Slow operations come
+//! in bursts.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -10,7 +10,8 @@ mod slowness;
 
 use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 
-/// Goal for the share of wrong decisions: levels that pass although twice the tolerated share of operations is slow.
+/// Goal for the share of wrong decisions. A decision is wrong if a level passes although twice the tolerated share of
+/// its operations is slow.
 const WRONG_MAX: f64 = 0.05;
 /// Goal for the share of levels that are decided, at half and at twice the tolerated share.
 const DECIDED_MIN: f64 = 0.8;
@@ -26,7 +27,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// Runs the benchmark on simulated time. It makes no load.
+/// Runs the benchmark on simulated time, without any load.
 pub fn run(args: &Args) -> Result<()> {
     let levels = args.levels as usize;
     console::line(format_args!(

@@ -1,4 +1,4 @@
-//! GET of 1 KiB from nginx: the setup that the benchmarks of memory and start share.
+//! GET of 1 KiB from nginx. The benchmarks of memory and start time share this setup.
 
 use crate::failure::Result;
 use crate::host;

@@ -1,7 +1,8 @@
 //! `cargo xtask bench weeks`: the size of a run directory of weeks, and the time and memory of a report about it.
 //!
-//! The directory is written as by a run that uploads objects at 50 operations per second, but as fast as possible and
-//! without a server. Joining the seconds of two weeks would take hours, so the older part is written as joined intervals.
+//! The directory looks like that of a run that uploads objects at 50 operations per second. It is written as fast as
+//! possible, without a server. Joining the seconds of two weeks would take hours, so the older part is written as
+//! joined intervals.
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -28,10 +29,11 @@ const HTML_MAX: f64 = 5.0;
 const OPERATIONS: u64 = 50;
 /// Size of an object: a slab of Sia's renterd.
 const OBJECT_BYTES: u64 = 40 << 20;
-/// Number of different seconds and minutes, of which the run consists.
+/// Number of different seconds that the run consists of.
 const VARIANTS: usize = 200;
+/// Number of different minutes that the run consists of.
 const MINUTE_VARIANTS: usize = 20;
-/// Length of the newest part of the run, which is written in single seconds: longer than these are kept.
+/// Length of the newest part of the run, in seconds. It is longer than the time for which single seconds are kept.
 const RECENT: u64 = 7 * 3600;
 /// Load model of the run.
 const MODEL: Model = Model::Closed { concurrency: 50 };
@@ -79,7 +81,7 @@ fn report(program: &Path, dir: &Path, name: &str, flags: &[&str], goal: f64) -> 
     let mut command = Command::new(program);
     command.arg("report").args(flags);
     if flags.contains(&"--html") {
-        // The flag accepts a value, so end its words.
+        // The flag accepts a value, so `--` ends it.
         command.arg("--");
     }
     command.arg(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -124,7 +126,7 @@ fn write(dir: &Path, args: &Args) -> Result<()> {
         (interval.start, interval.end) = (at(second), at(second + length));
         interval.stats.last.ok = Some(at(second + length));
         writer.interval(&interval).map_err(saved)?;
-        // The thread that rolls up has a quarter of an hour for each file in a real run.
+        // In a real run, the thread that joins intervals has a quarter of an hour for each file.
         if second % 900 == 0 {
             writer.settle();
             check_interrupt()?;
@@ -155,12 +157,12 @@ fn minute(random: &mut Random) -> Interval {
     joiner.rest().unwrap_or_else(|| variant(random))
 }
 
-/// Returns an interval of uploads in one request and in parts.
+/// Returns an interval of uploads. Some of them are sent in one request, and others in parts.
 fn variant(random: &mut Random) -> Interval {
     let mut interval = Interval::new(Stage::Measured, at(0), at(1));
     let stats = &mut interval.stats;
     for operation in 0..OPERATIONS {
-        // Sum of uniform numbers, whose exponential is close to a log-normal time. The median is about a second.
+        // The exponential of a sum of uniform numbers is close to a log-normal time. The median is about a second.
         let spread: f64 = (0..6).map(|_| random.unit() - 0.5).sum();
         let service = (1e9 * (spread * 1.2).exp()) as u64;
         upload(stats, random, operation, service);

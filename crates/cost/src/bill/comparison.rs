@@ -1,4 +1,5 @@
-//! Bills next to each other: an estimate and what it became, and one usage by several price sheets.
+//! Comparisons of bills: the estimate with the actual costs of a run, and the costs of one usage by several price
+//! sheets.
 
 use serde::Serialize;
 
@@ -9,23 +10,23 @@ use crate::price_sheet::PriceSheet;
 use crate::units::Months;
 use crate::usage::Usage;
 
-/// What a component was estimated to cost, and what it did cost.
+/// The estimated and the actual cost of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deviation {
-    /// The component; `None` for the sum.
+    /// The component; `None` for the sum of the bill.
     pub component: Option<Component>,
-    /// The estimate; `None` if its price is not known.
+    /// The estimate; `None` if its price is unknown.
     pub estimated: Option<Money>,
-    /// The actual amount; `None` if it is not known.
+    /// The actual amount; `None` if it is unknown.
     pub actual: Option<Money>,
-    /// The deviation from the estimate in percent; `None` if one of both is not known, or the estimate is 0.
+    /// The deviation from the estimate in percent. `None` if an amount is unknown or the estimate is 0.
     pub percent: Option<Exact>,
 }
 
-/// Returns by how many percent `actual` is above `estimated`; `None` if that is 0.
+/// Returns the percentage by which `actual` exceeds `estimated`; `None` if the estimate is 0.
 ///
 /// # Errors
-/// The currencies differ.
+/// Returns an error if the currencies differ.
 pub fn deviation_percent(estimated: &Money, actual: &Money) -> Result<Option<Exact>, OtherCurrency> {
     let ratio = actual.minus(estimated)?.ratio(estimated)?;
     Ok(ratio.map(|ratio| &ratio * &Exact::from(100_u64)))
@@ -34,7 +35,7 @@ pub fn deviation_percent(estimated: &Money, actual: &Money) -> Result<Option<Exa
 /// Compares each component of two bills, and their sums.
 ///
 /// # Errors
-/// The currencies differ.
+/// Returns an error if the currencies differ.
 pub fn deviations(estimated: &Bill, actual: &Bill) -> Result<Vec<Deviation>, OtherCurrency> {
     let listed =
         |component: &Component| estimated.charges.contains_key(component) || actual.charges.contains_key(component);
@@ -59,21 +60,22 @@ fn deviation(
     Ok(Deviation { component, estimated, actual, percent })
 }
 
-/// What a usage costs by one of several price sheets.
+/// The cost of a usage by one price sheet of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
-    /// The bill in the currency of the comparison; in that of the sheet if the sheet states no rate.
+    /// The bill in the currency of the comparison. If the sheet has no rate for it, the bill stays in the sheet's
+    /// currency.
     pub bill: Bill,
     /// The time for which storage is charged.
     pub charged: Months,
-    /// The sum per TB and month of the time for which the files are stored; `None` if the sum lacks something.
+    /// The sum per TB and month of storage; `None` if the sum is incomplete.
     pub per_tb_month: Option<Money>,
-    /// Why the bill is in another currency.
+    /// The reason why the bill could not be converted to the currency of the comparison.
     #[serde(skip)]
     pub no_rate: Option<NoRate>,
 }
 
-/// Prices a usage by each of several sheets, in one currency.
+/// Prices a usage by each of several sheets, in one currency where the sheets have a rate.
 #[must_use]
 pub fn offers(usage: &Usage, sheets: &[PriceSheet], currency: Currency) -> Vec<Offer> {
     let offer = |sheet: &PriceSheet| {

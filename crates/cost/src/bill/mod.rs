@@ -1,4 +1,4 @@
-//! Bills: what something costs, by component.
+//! Bills: costs by component.
 
 mod comparison;
 mod pricing;
@@ -15,21 +15,21 @@ use crate::exact::Exact;
 use crate::money::{Currency, Money, NoRate, OtherCurrency, Rates};
 use crate::units::{DataUnit, Months};
 
-/// What money is spent on.
+/// A component of a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Component {
-    /// Keeping data.
+    /// Storage of data.
     Storage,
-    /// Data into the system.
+    /// Transfer of data into the system.
     Upload,
-    /// Data out of the system.
+    /// Transfer of data out of the system.
     Download,
     /// Requests.
     Requests,
     /// Fees of contracts.
     Fees,
-    /// What a system reports without assigning it to one of the others, such as renterd's prepaid accounts.
+    /// Spending that the system reports without a component, such as renterd's prepaid accounts.
     Other,
 }
 
@@ -51,20 +51,20 @@ impl Component {
     }
 }
 
-/// What one component costs.
+/// The cost of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Charge {
     /// An amount in the bill's currency.
     Amount(Exact),
-    /// It was used, and its price is not known.
+    /// The component was used, but its price is unknown.
     NoPrice,
 }
 
-/// What something costs, by component. A component that is missing was not used.
+/// Costs by component. A missing component was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bill {
-    /// Who charges or reports it, for reports.
+    /// The provider or system, for reports.
     pub name: String,
     /// The currency of all charges.
     pub currency: Currency,
@@ -75,9 +75,9 @@ pub struct Bill {
 /// The sum of a bill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Total {
-    /// The sum of what has a price.
+    /// The sum of all components with a price.
     pub money: Money,
-    /// What the sum lacks because its price is not known.
+    /// The components that are not included, because their price is unknown.
     pub without: Vec<Component>,
 }
 
@@ -91,15 +91,15 @@ impl Bill {
     /// Sets the charge of a component.
     ///
     /// # Errors
-    /// The amount has another currency than the bill.
+    /// Returns an error if the amount is not in the bill's currency.
     pub fn set(&mut self, component: Component, money: &Money) -> Result<(), OtherCurrency> {
-        // Checks the currency.
+        // Fails if the currencies differ.
         let amount = money.minus(&Money::zero(self.currency))?.amount;
         self.charges.insert(component, Charge::Amount(amount));
         Ok(())
     }
 
-    /// Returns the charge of a component, which is 0 if it was not used; `None` if its price is not known.
+    /// Returns the charge of a component: 0 if it was not used, `None` if its price is unknown.
     #[must_use]
     pub fn amount(&self, component: Component) -> Option<Money> {
         match self.charges.get(&component) {
@@ -109,7 +109,7 @@ impl Bill {
         }
     }
 
-    /// Returns the sum of all charges, and what it lacks.
+    /// Returns the sum of all known charges, and the components whose price is unknown.
     #[must_use]
     pub fn total(&self) -> Total {
         let mut total = Total { money: Money::zero(self.currency), without: Vec::new() };
@@ -122,7 +122,7 @@ impl Bill {
         total
     }
 
-    /// Returns the share of fees in the sum; `None` if the sum is 0 or lacks something.
+    /// Returns the share of fees in the sum; `None` if the sum is 0 or incomplete.
     #[must_use]
     pub fn fee_share(&self) -> Option<Exact> {
         let total = self.total();
@@ -130,7 +130,8 @@ impl Bill {
         if total.without.is_empty() { fees.amount.checked_div(&total.money.amount) } else { None }
     }
 
-    /// Returns the sum per TB (10^12 bytes) of files and month; `None` for no files or no time, or if the sum lacks something.
+    /// Returns the sum per TB (10^12 bytes) of files and month. `None` without files or time, or if the sum is
+    /// incomplete.
     #[must_use]
     pub fn per_tb_month(&self, file_bytes: u64, stored: &Months) -> Option<Money> {
         let total = self.total();
@@ -139,9 +140,10 @@ impl Bill {
         Some(Money::new(amount, self.currency))
     }
 
-    /// Returns the bill with `factor` times all charges.
+    /// Returns the bill with all charges multiplied by `factor`.
     ///
-    /// The study's author scaled what siad's renter reported by what had left the wallet, as the two disagreed.
+    /// The study's wallet had lost more money than siad's renter reported. The author multiplied the reported amounts
+    /// by the ratio.
     #[must_use]
     pub fn scaled(&self, factor: &Exact) -> Self {
         self.map(self.currency, |amount| &amount * factor)
@@ -150,7 +152,7 @@ impl Bill {
     /// Returns the bill in another currency.
     ///
     /// # Errors
-    /// No rate is stated.
+    /// Returns an error if there is no rate between the currencies.
     pub fn converted(&self, rates: &Rates, to: Currency) -> Result<Self, NoRate> {
         let factor = rates.convert(&Money::new(Exact::from(1_u64), self.currency), to)?;
         Ok(self.map(to, |amount| &amount * &factor.amount))

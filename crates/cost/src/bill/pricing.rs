@@ -1,4 +1,4 @@
-//! What a usage costs by a price sheet.
+//! The cost of a usage by a price sheet.
 
 use super::{Bill, Charge, Component};
 use crate::exact::Exact;
@@ -7,8 +7,8 @@ use crate::units::Months;
 use crate::usage::Usage;
 
 impl PriceSheet {
-    /// Returns the time for which storage is charged, and the number of terms: at least the shortest time that is charged,
-    /// and whole terms.
+    /// Returns the charged storage time and the number of terms. The time is at least the sheet's minimum, rounded up
+    /// to whole terms.
     #[must_use]
     pub fn charged_time(&self, stored: &Months) -> (Months, Exact) {
         let minimum = self.storage.as_ref().and_then(|storage| storage.minimum.as_ref());
@@ -19,7 +19,7 @@ impl PriceSheet {
         }
     }
 
-    /// Returns what a usage costs.
+    /// Returns the bill for a usage.
     #[must_use]
     pub fn bill(&self, usage: &Usage) -> Bill {
         let (months, terms) = self.charged_time(&usage.stored);
@@ -38,7 +38,7 @@ impl PriceSheet {
         bill
     }
 
-    /// Returns what the requests cost; `None` if there were none.
+    /// Returns the charge for requests; `None` if there were none.
     fn request_charge(&self, usage: &Usage) -> Option<Charge> {
         let (prices, requests) = (&self.requests, &usage.requests);
         let kinds = [
@@ -48,7 +48,7 @@ impl PriceSheet {
             (&prices.delete, requests.delete),
         ];
         let used: Vec<_> = kinds.into_iter().filter(|(_, count)| *count > 0).collect();
-        // A system that prices no kind of request charges for none.
+        // If the sheet has no price for any kind of request, requests are free.
         if used.is_empty() || kinds.iter().all(|(price, _)| price.is_none()) {
             return None;
         }
@@ -70,7 +70,8 @@ impl Charge {
     }
 }
 
-/// Returns what data costs; `None` if there was none. Without a price, the bytes that were transferred count.
+/// Returns the charge for data; `None` if there was none. If the price is unknown, `transferred_bytes` decides whether
+/// there was any.
 fn data(price: Option<&DataPrice>, usage: &Usage, transferred_bytes: u64) -> Option<Charge> {
     let Some(DataPrice { price, per, bytes }) = price else {
         return (transferred_bytes > 0).then_some(Charge::NoPrice);
@@ -90,7 +91,7 @@ fn fees(fees: Option<&Fees>, usage: &Usage, terms: &Exact) -> Option<Charge> {
         return usage.contracts.filter(|contracts| *contracts > 0).map(|_| Charge::NoPrice);
     };
     let fixed = fixed * terms;
-    // An actual number already counts the contracts of each term.
+    // A reported number already includes the contracts of every term.
     let contracts = match usage.contracts {
         Some(contracts) => Exact::from(contracts),
         None => &Exact::from(*contracts) * terms,

@@ -31,8 +31,8 @@ fn bill_of(charges: &[(Component, &str)]) -> Bill {
     bill
 }
 
-/// The estimate of the study's second report. It prints 1278.1 + 132.2 + 56.2 = 1466.5 SC, from prices with more digits than
-/// it shows: 96.5 and 27.7 SC give 1277.6 and 132.4 SC.
+/// The estimate of the study's second report, which prints 1278.1 + 132.2 + 56.2 = 1466.5 SC. The study computed these
+/// sums from more digits than it shows. The printed prices, 96.5 and 27.7 SC, give 1277.6 and 132.4 SC.
 #[test]
 fn the_estimate_of_the_study() {
     let usage = Usage::of_plan(STUDY_BYTES, 2626, months("9.7 days"));
@@ -49,11 +49,11 @@ fn the_estimate_of_the_study() {
 
 #[test]
 fn the_price_of_s3_in_the_study() {
-    // "Amazon S3's standard storage class ($23 per TB/month)", where TB is 1000 of what AWS calls GB.
+    // "Amazon S3's standard storage class ($23 per TB/month)". This TB is 1000 of AWS's GB, which are 2^30 bytes.
     let thousand_gib = Usage::of_plan(1000 << 30, 0, months("1 month"));
     let bill = sheet("s3-standard").bill(&thousand_gib);
     assert_eq!(bill.total().money.to_string(), "23.00 USD");
-    // A real terabyte is less than that.
+    // A terabyte of 10^12 bytes is smaller, so it costs less.
     assert_eq!(bill.per_tb_month(1000 << 30, &months("1 month")).unwrap().to_string(), "21.42 USD");
 }
 
@@ -118,8 +118,8 @@ fn absolute_bytes_count_once_they_are_known() {
     assert_eq!(sheet.bill(&actual).total().money, money("14SC"));
 }
 
-/// The tables "Cost estimates are wildly inaccurate" of the study's last report. Its percentages come from amounts with more
-/// digits than it prints, so they match to half a percent here.
+/// The tables "Cost estimates are wildly inaccurate" of the study's last report. The study computed its percentages
+/// from more digits than it prints, so this test allows half a percent.
 #[test]
 fn deviations_of_the_study() {
     let published = [
@@ -133,7 +133,8 @@ fn deviations_of_the_study() {
     for (estimated, actual, computed, printed) in published {
         let percent = deviation_percent(&money(estimated), &money(actual)).unwrap().unwrap();
         assert_eq!(percent.to_decimal(1), computed, "{estimated}");
-        // Each amount was rounded to a tenth: the extreme values around both include what the study prints.
+        // Each amount was rounded to a tenth, so the printed percentage must lie between the results of the extreme
+        // values.
         let half = "0.05SC".parse::<Money>().unwrap();
         let bound = |estimated: Money, actual: Money| deviation_percent(&estimated, &actual).unwrap().unwrap();
         let (estimated, actual) = (money(estimated), money(actual));
@@ -146,7 +147,8 @@ fn deviations_of_the_study() {
     assert!(deviation_percent(&money("1SC"), &money("1USD")).is_err());
 }
 
-/// The study scaled what the renter reported by the share of the wallet's spending that it explained, 1.74.
+/// The renter reported only part of the money that left the wallet. The study multiplied the reported amounts by the
+/// ratio, 1.74.
 #[test]
 fn the_reconciliation_of_the_study() {
     let raw = bill_of(&[(Component::Upload, "94.3SC"), (Component::Storage, "1508.8SC"), (Component::Fees, "640.6SC")]);
@@ -192,7 +194,7 @@ fn fee_shares_of_the_study() {
         let share = &bill.fee_share().unwrap() * &Exact::from(100_u64);
         assert_eq!(share.to_decimal(1), percent);
     }
-    // At the time when contracts were formed, with 500 and with 5,000 SC.
+    // When the contracts were formed, with 500 and with 5,000 SC.
     for (fees, total, percent) in [("122.5SC", "166.7SC", "73.5"), ("454.4SC", "1666.7SC", "27.3")] {
         let share = &money(fees).ratio(&money(total)).unwrap().unwrap() * &Exact::from(100_u64);
         assert_eq!(share.to_decimal(1), percent);
@@ -205,7 +207,7 @@ fn offers_stand_in_one_currency() {
     let sheets = [sheet("sia-2018"), sheet("s3-standard")];
     let offers = offers(&usage, &sheets, Currency::US_DOLLAR);
     let shown: Vec<_> = offers.iter().map(|offer| offer.per_tb_month.as_ref().unwrap().to_string()).collect();
-    // By siad's own estimate, the study's data cost $1.55; it was $4.51 in the end.
+    // siad estimated $1.55 for the study's data. The actual cost was $4.51.
     assert_eq!(shown, ["1.55 USD", "21.42 USD"]);
     let other = super::offers(&usage, &sheets, "EUR".parse().unwrap());
     assert_eq!(other[0].bill.currency, Currency::SIACOIN);

@@ -12,7 +12,7 @@ fn exact(text: &str) -> Exact {
     text.parse().unwrap()
 }
 
-/// What the renter reported at the end of the study's real-data test.
+/// The renter's report at the end of the study's real-data test.
 fn study_contracts() -> ContractTotals {
     ContractTotals {
         count: 62,
@@ -49,7 +49,7 @@ fn discrepancies_of_the_study() {
     }
 }
 
-/// The study's four components and the rest add up to 0.1 SC less than the total that it prints next to them.
+/// The study's four components and the remaining money add up to 0.1 SC less than the total printed next to them.
 #[test]
 fn contracts_cost_what_was_spent_and_what_remains() {
     let mut contracts = study_contracts();
@@ -137,7 +137,7 @@ fn renterd_reports_neither_storage_nor_what_was_put_into_contracts() {
     assert_eq!(serde_json::from_str::<Ledger>(&json).unwrap(), after);
 }
 
-/// The rules of crate `sia`, which works on samples, are the same ones.
+/// The rules of crate `sia` must give the same results. They work on samples instead of ledgers.
 fn totals() -> impl Strategy<Value = ContractTotals> {
     proptest::array::uniform6(0..1_u128 << 100).prop_map(|amounts| {
         let [total_cost, fees, storage, upload, download, remaining] =

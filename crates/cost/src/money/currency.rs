@@ -1,4 +1,4 @@
-//! Currencies by their codes.
+//! Currencies, identified by codes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,24 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Most letters of a code.
+/// Maximum number of letters in a code.
 const LETTERS_MAX: usize = 8;
 
-/// A currency by its code: `USD`, `EUR`, `SC` for siacoins.
+/// A currency code: `USD`, `EUR`, `SC` for siacoins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
     /// The letters of the code, then zeros.
     letters: [u8; LETTERS_MAX],
 }
 
-/// The error of a text that is no currency.
+/// An error from parsing a [`Currency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurrencyError {
-    /// Not a code.
+    /// The text is not a currency code.
     #[error("expected the code of a currency in 2 to {LETTERS_MAX} capital letters")]
     NotACode,
-    /// A unit of Sia in which nobody states prices, and which is easily taken for siacoins.
+    /// The text is another unit of Sia. Prices are never stated in these units, and the units are easily confused with
+    /// siacoins.
     #[error("expected SC for siacoins, because amounts in hastings or in multiples of siacoins are easily misread")]
     UnitOfSia,
 }
@@ -35,7 +36,7 @@ impl Currency {
 
     fn code(&self) -> &str {
         let end = self.letters.iter().position(|letter| *letter == 0).unwrap_or(LETTERS_MAX);
-        // Only ASCII letters get in.
+        // A code contains only ASCII letters.
         str::from_utf8(&self.letters[..end]).unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
-//! Amounts of money, each with its currency. Amounts of two currencies never meet without a stated rate.
+//! Amounts of money, each with its currency. Amounts in different currencies are never combined without a stated rate.
 //!
-//! Sia's amounts enter as [`sia::Hastings`] and are siacoins here: 10^24 hastings are one siacoin, which is a unit and no
-//! rate. The types keep a number of hastings from ever being taken for a number of siacoins.
+//! Sia's APIs report [`sia::Hastings`], which this module converts to siacoins. One siacoin is always 10^24 hastings,
+//! so this needs no rate. The types prevent a number of hastings from being used as a number of siacoins.
 
 mod currency;
 mod rate;
@@ -16,14 +16,14 @@ pub use rate::{NoRate, Rate, RateError, Rates};
 
 use crate::exact::{Exact, NumberError};
 
-/// Decimals of hastings in a siacoin.
+/// The exponent in the ratio of the units: a siacoin is 10^24 hastings.
 const HASTINGS_EXPONENT: u32 = 24;
-/// Decimals of a printed amount.
+/// Number of decimals of a printed amount.
 const PRINTED_DECIMALS: u32 = 2;
-/// Significant digits of a printed amount that is smaller than these decimals show.
+/// Significant digits of a printed amount that is too small for [`PRINTED_DECIMALS`].
 const PRINTED_DIGITS: u32 = 2;
 
-/// An exact amount in a currency. Differences can be negative.
+/// An exact amount in a currency. It can be negative.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Money {
     /// The number of units of the currency.
@@ -32,17 +32,17 @@ pub struct Money {
     pub currency: Currency,
 }
 
-/// The error of a calculation with two currencies and no rate.
+/// The error of a calculation with two currencies and no rate between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot combine amounts in {left} and in {right} without a rate between them")]
 pub struct OtherCurrency {
-    /// The currency of one amount.
+    /// The currency of the first amount.
     pub left: Currency,
-    /// The currency of the other.
+    /// The currency of the second amount.
     pub right: Currency,
 }
 
-/// The error of a text that is no amount of money.
+/// An error from parsing [`Money`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
     /// The number is wrong.
@@ -60,7 +60,7 @@ impl Money {
         Self { amount, currency }
     }
 
-    /// Returns nothing of a currency.
+    /// Returns an amount of 0.
     #[must_use]
     pub fn zero(currency: Currency) -> Self {
         Self { amount: Exact::zero(), currency }
@@ -69,7 +69,7 @@ impl Money {
     /// Returns the sum.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn plus(&self, other: &Self) -> Result<Self, OtherCurrency> {
         self.same(other)?;
         Ok(Self { amount: &self.amount + &other.amount, currency: self.currency })
@@ -78,7 +78,7 @@ impl Money {
     /// Returns the difference.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn minus(&self, other: &Self) -> Result<Self, OtherCurrency> {
         self.same(other)?;
         Ok(Self { amount: &self.amount - &other.amount, currency: self.currency })
@@ -87,7 +87,7 @@ impl Money {
     /// Returns the quotient of two amounts; `None` if `other` is 0.
     ///
     /// # Errors
-    /// The currencies differ.
+    /// Returns an error if the currencies differ.
     pub fn ratio(&self, other: &Self) -> Result<Option<Exact>, OtherCurrency> {
         self.same(other)?;
         Ok(self.amount.checked_div(&other.amount))
@@ -102,12 +102,12 @@ impl Money {
     /// Returns the sum of `amounts`.
     ///
     /// # Errors
-    /// An amount has another currency.
+    /// Returns an error if an amount is in another currency.
     pub fn total<'a>(currency: Currency, amounts: impl IntoIterator<Item = &'a Self>) -> Result<Self, OtherCurrency> {
         amounts.into_iter().try_fold(Self::zero(currency), |sum, amount| sum.plus(amount))
     }
 
-    /// Formats the amount with so many decimals, rounded to the nearest, halves away from zero.
+    /// Formats the amount with `decimals` decimals, rounded to the nearest; ties round away from zero.
     #[must_use]
     pub fn to_decimals(&self, decimals: u32) -> String {
         format!("{} {}", self.amount.to_decimal(decimals), self.currency)
@@ -135,8 +135,8 @@ impl From<Hastings> for Money {
 }
 
 impl fmt::Display for Money {
-    /// Formats the amount with two decimals, rounded to the nearest, halves away from zero. An amount below a hundredth
-    /// shows two significant digits instead, so that nothing that costs something looks free.
+    /// Formats the amount with two decimals, rounded to the nearest; ties round away from zero. An amount below a
+    /// hundredth shows two significant digits instead, so that a small cost does not look like 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.amount.to_decimal_or_digits(PRINTED_DECIMALS, PRINTED_DIGITS), self.currency)
     }
@@ -145,7 +145,7 @@ impl fmt::Display for Money {
 impl std::str::FromStr for Money {
     type Err = MoneyError;
 
-    /// Parses an amount that is not negative, such as `20USD`, `20 USD` or `5000SC`.
+    /// Parses a non-negative amount such as `20USD`, `20 USD` or `5000SC`.
     fn from_str(text: &str) -> Result<Self, MoneyError> {
         let text = text.trim();
         let end = text.find(|letter: char| !(letter.is_ascii_digit() || "._".contains(letter))).unwrap_or(text.len());

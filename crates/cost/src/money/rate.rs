@@ -1,4 +1,4 @@
-//! Rates between currencies, each with its date.
+//! Exchange rates between currencies, each with its date.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::{Currency, Money};
 use crate::date::Date;
 use crate::exact::Exact;
 
-/// The price of one unit of a currency in another, on a day.
+/// The price of one unit of a currency in another currency on a given day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked", into = "Unchecked")]
 pub struct Rate {
@@ -16,7 +16,7 @@ pub struct Rate {
     date: Date,
 }
 
-/// The error of a rate that converts nothing.
+/// An error from creating an invalid [`Rate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     /// The value is 0 or less.
@@ -27,26 +27,26 @@ pub enum RateError {
     OneCurrency,
 }
 
-/// The error of a conversion without a stated rate.
+/// An error from converting between currencies without a stated rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot convert {from} to {to}: no rate is stated; add one with its date to `rates` of the price sheet")]
 pub struct NoRate {
     /// The currency of the amount.
     pub from: Currency,
-    /// The currency that was asked for.
+    /// The requested currency.
     pub to: Currency,
 }
 
-/// Stated rates.
+/// The stated rates, for example those of a price sheet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rates(pub Vec<Rate>);
 
 impl Rate {
-    /// Creates the rate by which one unit of `from` costs `value` units of `to`.
+    /// Creates the rate at which one unit of `from` costs `value` units of `to`.
     ///
     /// # Errors
-    /// The value is not above 0, or the currencies are the same.
+    /// Returns an error if the value is not above 0, or if the currencies are the same.
     pub fn new(from: Currency, to: Currency, value: Exact, date: Date) -> Result<Self, RateError> {
         if value.is_zero() || value.is_negative() {
             return Err(RateError::NotPositive);
@@ -57,13 +57,13 @@ impl Rate {
         Ok(Self { from, to, value, date })
     }
 
-    /// Returns the currency of which one unit is priced.
+    /// Returns the currency whose unit is priced.
     #[must_use]
     pub fn from(&self) -> Currency {
         self.from
     }
 
-    /// Returns the currency of the price.
+    /// Returns the currency in which the price is stated.
     #[must_use]
     pub fn to(&self) -> Currency {
         self.to
@@ -81,10 +81,10 @@ impl Rate {
         self.date
     }
 
-    /// Converts an amount in either currency of the rate to the other one.
+    /// Converts an amount in either currency of the rate to the other currency.
     ///
     /// # Errors
-    /// The amount has a third currency.
+    /// Returns an error if the amount is in a third currency.
     pub fn convert(&self, money: &Money) -> Result<Money, NoRate> {
         if money.currency == self.from {
             return Ok(Money::new(&money.amount * &self.value, self.to));
@@ -93,16 +93,17 @@ impl Rate {
         if money.currency != self.to {
             return Err(no_rate);
         }
-        // A rate is not 0.
+        // A rate is never 0.
         money.amount.checked_div(&self.value).map(|amount| Money::new(amount, self.from)).ok_or(no_rate)
     }
 }
 
 impl Rates {
-    /// Converts an amount by the first stated rate between the two currencies, in either direction. Rates are not chained.
+    /// Converts an amount by the first stated rate between the two currencies, in either direction. Rates are not
+    /// chained.
     ///
     /// # Errors
-    /// There is no such rate.
+    /// Returns an error if there is no such rate.
     pub fn convert(&self, money: &Money, to: Currency) -> Result<Money, NoRate> {
         if money.currency == to {
             return Ok(money.clone());
@@ -120,7 +121,7 @@ impl Rates {
     }
 }
 
-/// A rate as it is stored.
+/// The stored form of a rate, not validated yet.
 #[derive(Serialize, Deserialize)]
 struct Unchecked {
     from: Currency,

@@ -1,4 +1,4 @@
-//! Price sheets: what a provider charges, in one currency, on one day.
+//! Price sheets: the prices of a provider, in one currency, on one day.
 
 mod parser;
 mod schema;
@@ -18,33 +18,33 @@ use crate::exact::Exact;
 use crate::money::{Currency, Rates};
 use crate::units::{DataUnit, Months};
 
-/// What a provider charges.
+/// The prices of a provider.
 ///
-/// A price that is missing is not known, which differs from a price of 0: a bill names what it could not price. Only a sheet
-/// without any price of requests charges for none of them.
+/// A missing price is unknown, which differs from a price of 0. A bill lists the components that it could not price.
+/// There is one exception: if a sheet has no price for any kind of request, requests are free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceSheet {
     /// Name in reports.
     pub name: String,
     /// Currency of all prices.
     pub currency: Currency,
-    /// Day on which the prices held.
+    /// Day on which the prices were valid.
     pub date: Date,
-    /// Where the prices come from.
+    /// Source of the prices.
     pub source: Option<String>,
-    /// What a reader of a bill should know.
+    /// Notes for readers of a bill.
     pub notes: Option<String>,
     /// Storage, per unit of data and month.
     pub storage: Option<StoragePrice>,
-    /// Data into the system.
+    /// Transfer of data into the system.
     pub upload: Option<DataPrice>,
-    /// Data out of the system.
+    /// Transfer of data out of the system.
     pub download: Option<DataPrice>,
     /// Requests, per 1,000.
     pub requests: RequestPrices,
     /// Fees.
     pub fees: Option<Fees>,
-    /// Length of a contract. Storage is bought for whole terms.
+    /// Length of a contract. Storage is bought in whole terms.
     pub term: Option<Months>,
     /// Rates between currencies.
     pub rates: Rates,
@@ -53,9 +53,9 @@ pub struct PriceSheet {
 /// The price of storage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoragePrice {
-    /// What is charged, and for which bytes.
+    /// Price per month, and the bytes to which it applies.
     pub data: DataPrice,
-    /// The shortest time that is charged.
+    /// The shortest charged time.
     pub minimum: Option<Months>,
 }
 
@@ -66,31 +66,31 @@ pub struct DataPrice {
     pub price: Exact,
     /// The unit.
     pub per: DataUnit,
-    /// The bytes that count.
+    /// The kind of bytes to which the price applies.
     pub bytes: Basis,
 }
 
-/// The bytes that a price counts.
+/// The kind of bytes to which a price applies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// The sizes of the user's files.
     File,
-    /// All bytes that the system stores for them, with padding and redundancy.
+    /// All bytes that the system stores for the files, with padding and redundancy.
     Absolute {
         /// Absolute bytes per byte of a file, for estimates.
         redundancy: Exact,
     },
-    /// The bytes of bodies that were sent or received, those of retries included.
+    /// The bytes of all bodies sent or received, including retries.
     Transferred,
 }
 
 /// Prices of 1,000 requests of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestPrices {
-    /// Uploads, parts of uploads, and what begins and completes them.
+    /// Uploads, parts of multipart uploads, and the requests that begin and complete multipart uploads.
     pub put: Option<Exact>,
-    /// Downloads and questions about one object.
+    /// Downloads, and requests for the metadata of one object.
     pub get: Option<Exact>,
     /// Lists.
     pub list: Option<Exact>,

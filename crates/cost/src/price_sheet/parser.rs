@@ -1,4 +1,4 @@
-//! Parser of price sheets: from YAML nodes to a [`PriceSheet`], with a diagnostic for each mistake.
+//! Parser of price sheets. It converts YAML nodes to a [`PriceSheet`], with a diagnostic for each mistake.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use crate::exact::Exact;
 use crate::money::{Rate, Rates};
 use crate::units::{DataUnit, Months};
 
-/// Largest size of a price sheet.
+/// Maximum size of a price sheet in bytes.
 const BYTES_MAX: usize = 64 << 10;
-/// Most rates of a price sheet.
+/// Maximum number of rates in a price sheet.
 const RATES_MAX: usize = 100;
-/// Longest text, in characters.
+/// Maximum length of a text in characters.
 const TEXT_CHARS_MAX: usize = 2_000;
-/// Most contracts of an estimate.
+/// Maximum number of contracts in an estimate.
 const CONTRACTS_MAX: u64 = 1_000_000_000;
 
 const KEYS: [&str; 13] = [
@@ -37,7 +37,7 @@ const KEYS: [&str; 13] = [
 ];
 const STORAGE_KEYS: [&str; 4] = ["price", "per", "bytes", "minimum"];
 const DATA_KEYS: [&str; 3] = ["price", "per", "bytes"];
-/// What prices of storage, uploads and downloads can count. The first is the default.
+/// The kinds of bytes to which prices of storage and of transfers can apply. The first kind is the default.
 const STORAGE_BASES: [&str; 2] = ["file", "absolute"];
 const UPLOAD_BASES: [&str; 3] = ["transferred", "file", "absolute"];
 const DOWNLOAD_BASES: [&str; 1] = ["transferred"];
@@ -49,7 +49,7 @@ impl PriceSheet {
     /// Parses a price sheet.
     ///
     /// # Errors
-    /// Returns all mistakes, in the order of the file. After a syntax error, returns only that.
+    /// Returns all mistakes in the order of the file. After a syntax error, returns only this error.
     pub fn parse(text: &str) -> Result<Self, Vec<Diagnostic>> {
         let mut parser = Parser { diagnostics: Vec::new() };
         let sheet = parser.sheet(text);
@@ -67,7 +67,7 @@ struct Parser {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The entries of a map, each of which is known.
+/// The entries of a map whose keys are all known.
 struct Fields<'n> {
     at: Position,
     what: &'static str,
@@ -318,7 +318,7 @@ impl Parser {
         Some(text.clone())
     }
 
-    /// Returns the entries of a map, after a diagnostic for each unknown key.
+    /// Returns the entries of a map. Adds a diagnostic for each unknown key.
     fn fields<'n>(&mut self, node: &'n Node, what: &'static str, known: &[&str]) -> Option<Fields<'n>> {
         let Value::Map(entries) = &node.value else {
             return self.error(node.at, format!("{what} must be a map with the keys {}", known.join(", ")));

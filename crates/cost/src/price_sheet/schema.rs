@@ -1,4 +1,4 @@
-//! The JSON Schema of a price sheet, for editors. Only the parser checks values in full.
+//! The JSON Schema of a price sheet, for editors. Only the parser checks all values completely.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,8 @@ use crate::money::{Currency, Money, Rates};
 use crate::units::{DataUnit, Months};
 
 impl PriceSheet {
-    /// Returns what siad estimates right now, for contracts of `term`. The study took such a snapshot before each test.
+    /// Returns siad's current estimates as a price sheet, for contracts of `term`. The study recorded them before each
+    /// test.
     #[must_use]
     pub fn of_siad(prices: &Prices, date: Date, term: Months, rates: Rates) -> Self {
         let per_tb =

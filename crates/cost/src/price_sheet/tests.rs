@@ -48,7 +48,7 @@ fn shipped_price_sheets_are_valid() {
     assert!(shipped("s3-standard").is_some() && shipped("unknown").is_none());
 }
 
-/// What siad 1.3.1 answered before the study's second test. The download price was not published.
+/// siad 1.3.1's response before the study's second test. The download price was not published.
 #[test]
 fn the_prices_of_a_running_siad_are_a_sheet() {
     let siacoins = |text: &str| text.parse::<sia::Siacoins>().unwrap().in_hastings();
@@ -109,7 +109,7 @@ fn each_mistake_has_its_position_and_its_fix() {
         assert!(FULL.contains(from), "{from}");
         let found = diagnostics(&FULL.replacen(from, to, 1));
         let expected = format!("{at}: {message}");
-        // Some mistakes cause a second diagnostic, for example that of a missing key.
+        // Some mistakes cause a second diagnostic, for example a missing key.
         assert!(found.iter().any(|found| found.starts_with(&expected)), "{from} → {to}: {found:?}");
     }
 }
@@ -146,7 +146,7 @@ fn as_json(text: &str) -> serde_json::Value {
             Value::Text(text) => text.parse::<f64>().map_or_else(
                 |_| text.as_str().into(),
                 |number| {
-                    // JSON has no integers of its own; editors read 50 as one.
+                    // JSON does not distinguish integers from other numbers, and editors parse 50 as an integer.
                     text.parse::<u64>().map_or_else(|_| number.into(), Into::into)
                 },
             ),

@@ -1,4 +1,4 @@
-//! The result table of the Sia study, for any run: its 11 rows, and those that its author wished for.
+//! The result table of the Sia study, for any run: its 11 rows, and the further rows that its author proposed.
 
 mod money;
 mod quantity;
@@ -16,77 +16,77 @@ use crate::formulas::{Outlay, OutlayError, bandwidth_bits_per_second, storage_ef
 use crate::money::{Money, Rate};
 use crate::units::{DataUnit, Hours, Months};
 
-/// What the table is computed from. `None` is what a run or its target did not report.
+/// The inputs of the table. `None` means that the run or its target did not report the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyInputs {
-    /// The sizes of the uploaded files.
+    /// The sum of the sizes of the uploaded files.
     pub file_bytes: u64,
-    /// All bytes that the system stored for them.
+    /// All bytes that the system stored for the files.
     pub absolute_bytes: Option<u64>,
     /// The number of uploaded files.
     pub files: u64,
     /// The number of contracts that were formed.
     pub contracts: Option<u64>,
-    /// What the run cost.
+    /// The cost of the run.
     pub money: Option<StudyMoney>,
     /// The time from start to end.
     pub wall_time: Hours,
     /// The time during which uploads ran.
     pub active_time: Option<Hours>,
-    /// Restarts of the target that nobody planned. The study calls them crashes.
+    /// Unplanned restarts of the target. The study calls them crashes.
     pub unplanned_restarts: Option<u64>,
-    /// Files with more redundancy than was asked for.
+    /// Files with more redundancy than requested.
     pub files_above_target: Option<u64>,
-    /// What was read back.
+    /// The data read back.
     pub download: Option<Download>,
 }
 
-/// What a run cost.
+/// The cost of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StudyMoney {
-    /// What left the wallet: its balance at the start, without that at the end.
+    /// Money that left the wallet: its balance at the start minus its balance at the end.
     pub left_wallet: Money,
-    /// What remains in contracts and is expected back.
+    /// Money that remains in contracts and is expected back.
     pub remaining: Money,
-    /// What was spent on uploads, as the target reports it.
+    /// Spending on uploads, as reported by the target.
     pub upload: Option<Money>,
-    /// What was spent on fees, as the target reports it.
+    /// Spending on fees, as reported by the target.
     pub fees: Option<Money>,
-    /// What was spent altogether, as the target reports it.
+    /// Total spending, as reported by the target.
     pub reported: Option<Money>,
-    /// The rate to the currency of the report; `None` to stay in that of the amounts.
+    /// The rate to the currency of the report; `None` to keep the currency of the amounts.
     pub rate: Option<Rate>,
     /// The length of a contract.
     pub contract: Months,
 }
 
-/// What was read back.
+/// The data read back, and its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Download {
     /// Bytes of files.
     pub bytes: u64,
-    /// The time that it took.
+    /// The duration of the downloads.
     pub time: Hours,
-    /// What it cost.
+    /// The cost of the downloads.
     pub cost: Option<Money>,
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Row {
-    /// Uploaded, in bytes of files.
+    /// Uploaded file bytes.
     FileBytes,
-    /// Uploaded, in bytes that the system stored.
+    /// Bytes that the system stored.
     AbsoluteBytes,
     /// File bytes as a share of absolute bytes.
     StorageEfficiency,
-    /// Files.
+    /// Number of files.
     Files,
-    /// Contracts that were formed.
+    /// Number of contracts that were formed.
     Contracts,
-    /// What left the wallet and does not come back.
+    /// Money that left the wallet and does not come back.
     Spent,
-    /// The cost of a TB per month by the study's formula.
+    /// The cost per TB and month by the study's formula.
     CostPerTbMonth,
     /// Time from start to end.
     Time,
@@ -94,17 +94,17 @@ pub enum Row {
     FileBandwidth,
     /// Absolute bytes per time.
     AbsoluteBandwidth,
-    /// Restarts of the target that nobody planned.
+    /// Unplanned restarts of the target.
     UnplannedRestarts,
-    /// File bytes per time during which uploads ran.
+    /// File bytes per time, counting only the time during which uploads ran.
     ActiveFileBandwidth,
-    /// Fees as a share of what the target reports as spent.
+    /// Fees as a share of the total spending that the target reports.
     FeeShare,
-    /// Files with more redundancy than was asked for.
+    /// Files with more redundancy than requested.
     FilesAboveTarget,
-    /// Bytes read back per time.
+    /// Downloaded bytes per time.
     DownloadBandwidth,
-    /// The cost of reading a TB.
+    /// The cost of downloading a TB.
     DownloadCost,
 }
 
@@ -112,20 +112,20 @@ pub enum Row {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
-    /// Its value, sometimes in two units.
+    /// A value, sometimes in two units.
     Known(Vec<Quantity>),
-    /// Why there is none.
+    /// No value, for this reason.
     Missing(Missing),
 }
 
-/// Why a cell has no value.
+/// The reason why a cell has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// An input is not known.
+    /// An input is unknown.
     Input(&'static str),
     /// The row would divide by an input that is 0.
     Zero(&'static str),
-    /// Amounts of money do not fit together.
+    /// Amounts of money are in different currencies, or there is no rate between them.
     Money(OutlayError),
 }
 
@@ -145,7 +145,7 @@ impl Row {
         Self::UnplannedRestarts,
     ];
 
-    /// Further rows.
+    /// Rows that the published table lacks.
     pub const FURTHER: [Self; 5] = [
         Self::ActiveFileBandwidth,
         Self::FeeShare,
@@ -178,7 +178,7 @@ impl Row {
     }
 }
 
-/// Returns the value of an input.
+/// Returns an input. If it is unknown, the error contains its name.
 fn known<'i, T>(input: Option<&'i T>, name: &'static str) -> Result<&'i T, Missing> {
     input.ok_or(Missing::Input(name))
 }
@@ -296,7 +296,7 @@ fn bandwidth(bytes: u64, time: &Hours) -> Result<Quantity, Missing> {
 }
 
 impl fmt::Display for Cell {
-    /// Formats the cell for people: `4,377.10 SC (61.06 USD)`, or why it has no value.
+    /// Formats the cell for people: `4,377.10 SC (61.06 USD)`, or the reason for a missing value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(missing) => write!(f, "n/a ({missing})"),

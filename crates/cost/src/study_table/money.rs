@@ -1,4 +1,4 @@
-//! What a run cost, from ledgers or from a bill.
+//! The cost of a run, from ledgers or from a bill.
 
 use super::StudyMoney;
 use crate::bill::{Bill, Component};
@@ -7,10 +7,10 @@ use crate::money::{Money, OtherCurrency, Rate};
 use crate::units::Months;
 
 impl StudyMoney {
-    /// Returns what a run cost by the target's own ledgers at its start and its end.
+    /// Returns the cost of a run from the target's ledgers at the start and at the end.
     ///
     /// # Errors
-    /// The ledgers are in two currencies.
+    /// Returns an error if the ledgers are in different currencies.
     pub fn of_ledgers(
         start: &Ledger,
         end: &Ledger,
@@ -32,7 +32,7 @@ impl StudyMoney {
         })
     }
 
-    /// Returns what a run costs by a bill, for systems without wallets. `None` if the bill's sum lacks something.
+    /// Returns the cost of a run from a bill, for systems without wallets. `None` if the bill's sum is incomplete.
     #[must_use]
     pub fn of_bill(bill: &Bill, charged: Months) -> Option<Self> {
         let total = Some(bill.total()).filter(|total| total.without.is_empty())?.money;

@@ -1,4 +1,4 @@
-//! Values of cells, and how they are printed.
+//! Values of table cells, and their printed form.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use crate::units::Hours;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// A number of things.
+    /// A count, such as a number of files.
     Count(u64),
     /// A share in percent.
     Percent(Exact),
-    /// Money.
+    /// An amount of money.
     Money(Money),
-    /// A time.
+    /// A duration.
     Time(Hours),
     /// A bandwidth.
     BitsPerSecond(Exact),
@@ -30,8 +30,8 @@ pub enum Quantity {
 const DECIMALS: u32 = 1;
 
 impl fmt::Display for Quantity {
-    /// Formats the value as the study did: one decimal, sizes in powers of 1024, bandwidths in Mbit/s, money with two
-    /// decimals or in millions. Smaller values show two significant digits, shares four. Halves round away from zero.
+    /// Formats the value like the study: one decimal, sizes in powers of 1024, bandwidths in Mbit/s, and money with two
+    /// decimals or in millions. Smaller values show two significant digits, and shares four. Ties round away from zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(bytes) => {
@@ -68,7 +68,7 @@ fn in_units(bytes: u64, unit: u64) -> Exact {
     Exact::from(bytes).checked_div(&Exact::from(unit)).unwrap_or_else(Exact::zero)
 }
 
-/// Separates groups of three digits before the decimal point with commas.
+/// Inserts commas between groups of three digits before the decimal point.
 fn grouped(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());

@@ -5,7 +5,7 @@ fn money(text: &str) -> Money {
     text.parse().unwrap()
 }
 
-/// A run about which everything is known.
+/// A run whose inputs are all known.
 fn inputs() -> StudyInputs {
     let date: Date = "2018-03-11".parse().unwrap();
     let rate = Rate::new("SC".parse().unwrap(), "USD".parse().unwrap(), "0.013951".parse().unwrap(), date).unwrap();
@@ -142,7 +142,7 @@ fn ledgers_of_the_study_give_its_row() {
     let published = inputs().money.unwrap();
     let from_ledgers =
         StudyMoney::of_ledgers(&start, &end, published.rate.clone(), published.contract.clone()).unwrap();
-    // The components were published with one decimal, and their sum is 0.1 SC below the published one.
+    // The components were published with one decimal. Their sum is 0.1 SC below the published sum.
     assert_eq!(from_ledgers, StudyMoney { reported: Some(money("2243.7SC")), ..published });
 }
 

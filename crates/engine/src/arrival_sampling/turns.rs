@@ -1,42 +1,45 @@
-//! Turns in which the kernel takes arrival timestamps.
+//! Turns in which the kernel timestamps arriving data.
 //!
-//! A clock read for each segment costs about 2 % of the CPU time of a client that only sends small requests. So where there are
-//! many reads, time is divided into turns, and the kernel takes timestamps only in one turn of eight, chosen at random. Bytes
-//! that arrived in such a turn represent eight times as many reads, no matter when they are read. After this thread stood
-//! still, the kernel takes all timestamps for a while: a client that stopped once tends to stop again, and only few reads show
-//! this.
+//! For each segment, the kernel reads a clock. This costs about 2 % of the CPU time of a client that only sends small
+//! requests. If there are many reads, time is therefore divided into turns, and the kernel takes timestamps in only one
+//! turn out of eight, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if
+//! they are read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client
+//! that stopped once tends to stop again, and only few reads show this.
 
 use measure::Instant;
 use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalTimestamps;
 
-/// If at most one read of this many is sampled, the kernel takes timestamps by turns. Otherwise it takes all timestamps.
+/// Minimum number of reads per sample at which the kernel takes timestamps by turns. Below it, the kernel accepts
+/// timestamps all the time.
 const EVERY_MIN: u32 = 16;
-/// Length of a turn: short compared with an interval, and long compared with the cost of switching.
+/// Length of a turn. It is short compared with an interval, and long compared with the cost of switching.
 const TURN: Duration = Duration::from_millis(50);
-/// The kernel takes timestamps in one of this many turns.
+/// Number of turns for one turn with timestamps.
 const TURNS: u32 = 8;
-/// A thread stood still if it made no check for longer than this. It makes a check about every 0.5 ms where there are so many
-/// reads. Gaps of 2 ms are usual on a busy host, but they are frequent enough to show in an eighth of the turns.
+/// Maximum time between two checks of a thread that does not stand still. If there are many reads, a thread makes a
+/// check about every 0.5 ms. Gaps of 2 ms are common on a busy host, but they are frequent enough to show in an eighth
+/// of the turns.
 const STILL: Duration = Duration::from_millis(5);
-/// After a thread stood still, the kernel takes all timestamps for this time. The usual reasons (a CPU quota, a pause of the
-/// machine) recur sooner.
+/// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill (a
+/// CPU quota, a pause of the machine) recur sooner.
 const WATCH: Duration = Duration::from_secs(2);
-/// At the start, the kernel takes all timestamps for this time, so that a short run has samples.
+/// Time at the start of a run for which the kernel takes timestamps all the time, so that a short run has samples.
 const START: Duration = Duration::from_millis(250);
 
-/// Switches the kernel's timestamps on and off.
+/// Switch for the kernel's timestamps.
 #[derive(Debug)]
 pub(super) struct Turns {
-    /// `None` where the kernel takes no timestamps.
+    /// The kernel's timestamps; `None` if the kernel does not support them.
     timestamps: Option<ArrivalTimestamps>,
     is_on: bool,
     /// Time of the last check.
     checked: Option<Instant>,
-    /// The kernel takes all timestamps until this instant, because this thread stood still or the run has just begun.
+    /// Instant until which timestamps are taken all the time, because this thread stood still or the run has just
+    /// begun.
     watch_until: Instant,
-    /// Start of the current period in which all timestamps are taken.
+    /// Start of the current period in which timestamps are taken all the time.
     all_since: Option<Instant>,
     /// Start and end of the previous such period.
     all_before: (Instant, Instant),
@@ -45,7 +48,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Starts with a period in which all timestamps are taken.
+    /// Returns the state at the start of a period in which timestamps are taken all the time.
     pub fn start() -> Self {
         let never = (Instant::ZERO, Instant::ZERO);
         Self {
@@ -59,8 +62,8 @@ impl Turns {
         }
     }
 
-    /// Switches timestamps on or off, as is due at `now` when one of `every` reads is sampled. Returns whether the next read
-    /// may have a timestamp.
+    /// Switches timestamps on or off as needed at `now`, if one of `every` reads is sampled. Returns whether the next
+    /// read may have a timestamp.
     pub fn advance(&mut self, now: Instant, every: u32) -> bool {
         let Some(timestamps) = &self.timestamps else { return false };
         match self.checked.replace(now) {
@@ -84,13 +87,14 @@ impl Turns {
         true
     }
 
-    /// Returns how many reads a sample represents, given that its bytes arrived at `arrived` and one of `every` reads is
-    /// sampled. Returns `None` when the sample must not be used, because this thread had switched timestamps off at that
-    /// time. (The bytes can have a timestamp all the same if another thread had switched them on.)
+    /// Returns how many reads a sample represents. Its bytes arrived at `arrived`, and one of `every` reads is sampled.
+    /// Returns `None` if the sample must not be used, because this thread had switched timestamps off at that time. (If
+    /// another thread had switched them on, the bytes may still have a timestamp.)
     ///
-    /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop would count
-    /// eightfold if it fell into such a turn, and not at all if it did not. A single stop is detected by the clock anyway
-    /// (`run_loop/observation/client_stalls.rs`), and during the next stops all timestamps are taken.
+    /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop
+    /// would count eightfold if it fell into a turn with timestamps, and would not count at all otherwise. A single
+    /// stop is detected by the clock anyway (`run_loop/observation/client_stalls.rs`). During the next stops,
+    /// timestamps are taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);
@@ -101,7 +105,7 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn to which an instant belongs. All threads of a run must agree on this,
+/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on this,
 /// because the kernel takes timestamps for all sockets or for none.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;
@@ -117,8 +121,8 @@ mod tests {
         Instant::from_nanos(us * 1000)
     }
 
-    /// Samples reads, given by their times and waits in microseconds. Returns the number of samples, the number of reads that
-    /// they represent, and the sum of the waits of these reads.
+    /// Samples reads, given by their times and waits in microseconds. Returns the number of samples, the number of
+    /// reads that they represent, and the sum of the waits of these reads.
     fn sampled(every: u32, reads: impl Iterator<Item = (u64, u64)>) -> (usize, u64, u64) {
         let mut turns = Turns::start();
         let mut on: Vec<(Instant, bool)> = Vec::new();

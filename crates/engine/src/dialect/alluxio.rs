@@ -1,10 +1,10 @@
-//! The S3 API of Alluxio workers: the bucket is in the path, requests are not signed, and a worker that does not have an object redirects
-//! to its owner with a 307.
+//! The S3 API of Alluxio workers. The bucket is in the path, and requests are not signed. A worker that does not have
+//! an object redirects to its owner with a 307.
 
 use super::{Access, Dialect, Form};
 use measure::OpKind;
 
-/// Objects of a bucket. Any worker can be asked for them.
+/// Objects of a bucket. They can be requested from any worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Alluxio;
 

@@ -1,8 +1,9 @@
-//! Filestash, a web file manager. The operations are its API calls `ls`, `cat` and `save`. They need a session, which a login
-//! opens.
+//! Filestash, a web file manager. The operations are its API calls `ls`, `cat` and `save`. They need a session, which
+//! is opened by a login.
 //!
-//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as cookies
-//! of at most 3,800 characters each. The response to an upload has `Connection: close`, so each upload costs a connection.
+//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as
+//! cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each upload
+//! costs a connection.
 
 use super::{Access, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};
@@ -17,7 +18,7 @@ pub struct Filestash {
     connection: Option<Connection>,
 }
 
-/// The backend that a session logs in to, with the parameters of the login.
+/// Backend of a session, with the parameters of the login.
 #[derive(Clone)]
 pub struct Connection {
     kind: String,
@@ -33,8 +34,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Makes a login for a backend such as `blackhole` or `sftp`, with parameters such as `hostname`, `port`, `username` and
-    /// `password`.
+    /// Returns a login for a backend such as `blackhole` or `sftp`, with parameters such as `hostname`, `port`,
+    /// `username` and `password`.
     #[must_use]
     pub fn new(kind: &str, parameters: Vec<(String, String)>) -> Self {
         Self { kind: kind.to_owned(), parameters }
@@ -55,9 +56,9 @@ impl Connection {
 
 /// Header fields that every call of the API needs.
 const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
-/// The most characters of one cookie.
+/// Maximum number of characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// The most characters that a token may have, so that it fits the head of a request.
+/// Maximum number of characters of a token. A longer one would not fit into the head of a request.
 const TOKEN_MAX: usize = 48 << 10;
 
 impl Filestash {
@@ -88,7 +89,7 @@ impl Dialect for Filestash {
         Ok(target)
     }
 
-    /// Returns a target that ends with `path=`. The slash that follows is the first character of the parameter's value.
+    /// Returns a target that ends with `path=`. The slash after it is the first character of the parameter's value.
     fn container(&self, access: Access, base: &str) -> Option<String> {
         Some(format!("{base}/api/files/{}?path=", call(access)))
     }
@@ -119,7 +120,7 @@ fn call(access: Access) -> &'static str {
     }
 }
 
-/// Returns the cookies of the session in the response to a login.
+/// Returns the cookies of the session, from the response to a login.
 fn cookies(response: &[u8]) -> Option<String> {
     let response: serde_json::Value = serde_json::from_slice(response).ok()?;
     let token = response.get("result")?.get("authorization")?.as_str()?;
@@ -129,7 +130,7 @@ fn cookies(response: &[u8]) -> Option<String> {
         return None;
     }
     let mut line = String::from("Cookie: ");
-    // All characters are ASCII, so no piece ends within a character.
+    // All characters are ASCII, so no character is split between two cookies.
     for (index, piece) in token.as_bytes().chunks(COOKIE_MAX).enumerate() {
         let (before, number) = if index == 0 { ("", String::new()) } else { ("; ", index.to_string()) };
         let _ = write!(line, "{before}auth{number}={}", String::from_utf8_lossy(piece));

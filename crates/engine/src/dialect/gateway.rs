@@ -1,29 +1,29 @@
 //! Trustless IPFS gateways: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
-//! The length of a CAR is not known beforehand. The last chunk does not prove that the CAR is complete, because kubo sends it
-//! even when blocks are missing. So CARs are always parsed into blocks (`wire::gateway`), and with `--verify` each block is
-//! checked.
+//! The length of a CAR is not known beforehand. The last chunk does not prove that the CAR is complete, because kubo
+//! sends it even if blocks are missing. CARs are therefore always parsed into blocks (`wire::gateway`). With
+//! `--verify`, each block is checked.
 
 use super::{Access, BadName, Dialect, Form};
 use measure::OpKind;
 use wire::gateway::{Depth, GatewayRequest, Scope};
 
-/// Blocks and CARs. Their names are CIDs, which a path and a query may follow.
+/// Blocks and CARs. Their names are CIDs, optionally followed by a path and a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
-    /// The format of names that do not specify one.
+    /// Format for names that do not specify one.
     pub format: Format,
-    /// Depth to which responses are checked.
+    /// Depth of the checks of responses.
     pub depth: Depth,
 }
 
 /// The format of a gateway's responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A CAR, with the block and all blocks below it.
+    /// A CAR with the requested block and all blocks below it.
     #[default]
     Car,
-    /// The block alone.
+    /// Only the requested block.
     Raw,
 }
 

@@ -1,4 +1,4 @@
-//! Plain HTTP: a name is a path below the base.
+//! Plain HTTP. A name is a path below the base URL.
 
 use super::{Access, Dialect, Form};
 use measure::OpKind;

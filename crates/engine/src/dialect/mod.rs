@@ -1,8 +1,8 @@
 //! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect turns a name (a CID, a key, a file) into the method, target, header fields and checks of a plan. It is used
-//! before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts its buckets into URLs,
-//! and [`crate::plan::Auth`] signs each request.
+//! A dialect converts a name (a CID, a key, a file) to the method, target, header fields and checks of a plan. It is
+//! used before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts buckets into
+//! URLs, and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;
@@ -20,18 +20,18 @@ use crate::plan::Opening;
 use measure::OpKind;
 use wire::gateway::Depth;
 
-/// A kind of access to a named object.
+/// Kind of access to a named object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads its content.
+    /// The content is read.
     Read,
-    /// Lists its entries.
+    /// The entries are listed.
     List,
-    /// Writes its content.
+    /// The content is written.
     Write,
 }
 
-/// The common part of all requests of one kind in a dialect.
+/// Common part of all requests of one kind in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The method.
@@ -46,7 +46,7 @@ pub struct Form {
     pub etag_is_name: bool,
     /// `true` if ranges may be requested.
     pub ranges: bool,
-    /// Depth to which a body is checked, if it is a CAR or a block from a gateway.
+    /// Depth of the check of a body, if the body is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
 }
 
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-/// The reason why a name is invalid in a dialect.
+/// Reason why a name is invalid in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
     /// The name is empty.
@@ -73,21 +73,21 @@ pub enum BadName {
     /// Only CARs and blocks can be verified.
     #[error("--verify checks CARs and single blocks: use format=car or format=raw")]
     NotVerifiable,
-    /// A range of a file cannot be verified, because it is not known which blocks it consists of.
+    /// A range of a file cannot be verified, because its blocks are not known.
     #[error("--verify cannot check that an entity-bytes range is complete: remove one of the two")]
     PartOfFile,
 }
 
-/// The interface of a system.
+/// Interface of a system.
 pub trait Dialect: std::fmt::Debug {
-    /// Returns the form of a request; `None` when the system does not support it.
+    /// Returns the form of a request; `None` if the system does not support it.
     fn form(&self, access: Access) -> Option<Form>;
 
-    /// Returns the encoded path and query for a name. `base` is the encoded path of the system on its server, without a slash
-    /// at the end.
+    /// Returns the encoded path and query for a name. `base` is the encoded path of the system on its server, without a
+    /// slash at the end.
     ///
     /// # Errors
-    /// When the name is invalid.
+    /// Fails if the name is invalid.
     fn target(&self, access: Access, base: &str, name: &str) -> Result<String, BadName> {
         let key = name.strip_prefix('/').unwrap_or(name);
         if key.is_empty() {
@@ -99,8 +99,8 @@ pub trait Dialect: std::fmt::Debug {
         Ok(target)
     }
 
-    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are derived
-    /// from the content.
+    /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are
+    /// derived from the content.
     fn container(&self, access: Access, base: &str) -> Option<String>;
 
     /// Returns the request that opens a session, if the system needs one.
@@ -109,7 +109,7 @@ pub trait Dialect: std::fmt::Debug {
     }
 }
 
-/// Checks that a text can be a CID. It is not decoded, because only the server knows which CIDs it accepts.
+/// Checks that a text can be a CID. The text is not decoded, because only the server knows which CIDs it accepts.
 fn check_cid(text: &str) -> Result<(), BadName> {
     match text {
         "" => Err(BadName::Empty),

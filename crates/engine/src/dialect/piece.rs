@@ -1,7 +1,7 @@
-//! Pieces of a Filecoin storage provider: `/piece/CID` (FRC-0066), as booster-http serves them.
+//! Pieces of a Filecoin storage provider: `/piece/CID` (FRC-0066), as served by booster-http.
 //!
-//! Its gzip handler compresses only the requested range of a piece, so `Content-Range` does not describe the bytes of the body.
-//! Requests therefore have `Accept-Encoding: identity`, unless the user sets another.
+//! Its gzip handler compresses only the requested range of a piece, so `Content-Range` does not describe the bytes of
+//! the body. Requests therefore contain `Accept-Encoding: identity`, unless the user sets another value.
 
 use super::{Access, BadName, Dialect, Form, check_cid};
 use measure::OpKind;
@@ -12,7 +12,7 @@ pub struct Piece;
 
 impl Dialect for Piece {
     fn form(&self, access: Access) -> Option<Form> {
-        // A response with another type is a page from a proxy, or the index page.
+        // A response with another type comes from a proxy, or is the index page.
         const EXPECTED: &[(&str, &str)] = &[("Content-Type", "application/piece")];
         (access == Access::Read).then(|| Form {
             expected: EXPECTED,

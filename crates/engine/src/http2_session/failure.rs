@@ -1,13 +1,14 @@
-//! The reasons why streams fail. They are derived from the library's kinds of errors and from error codes, never from text.
+//! Reasons why streams fail. They are derived from the library's kinds of errors and from error codes, never from text.
 
 use h2::Reason;
 
-/// The reason why a stream failed.
+/// Reason why a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113 §8.7).
+    /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113
+    /// §8.7).
     Refused,
-    /// The peer sent GOAWAY with a lower stream number: it takes no more streams, and has not processed this one.
+    /// The peer sent GOAWAY with a lower stream number. It accepts no more streams, and has not processed this one.
     AboveGoaway,
     /// The peer reset the stream with this code.
     Reset(u32),
@@ -48,7 +49,7 @@ impl Failure {
         }
     }
 
-    /// Returns the error code, for an example of the failure.
+    /// Returns the error code, for the example of the failure.
     pub(crate) fn detail(self) -> Option<String> {
         match self {
             Self::Reset(code) | Self::GoneAway(code) | Self::BadStream(code) | Self::BadConnection(code) => {

@@ -1,12 +1,14 @@
-//! The HTTP/2 session of one connection, without I/O: bytes in, events out. It has no socket and no clock.
+//! The HTTP/2 session of one connection, without I/O. Its input is bytes, and its output is events. It has no socket
+//! and no clock.
 //!
-//! The h2 library implements frames, header compression, flow control and the states of streams. It is written for asynchronous
-//! runtimes, but runs here without one. `Session` gives it a pipe in memory (`pipe`) in place of a socket, and wakers that only
-//! set a flag (`wakers`). It polls the library whenever bytes were put into the pipe or taken out. `failure` classifies errors.
+//! The h2 library implements frames, header compression, flow control and the states of streams. It is written for
+//! asynchronous runtimes, but is used here without one. Instead of a socket, `Session` passes it a pipe in memory
+//! (`pipe`), and wakers that only set a flag (`wakers`). It polls the library whenever bytes were added to or removed
+//! from the pipe. `failure` classifies errors.
 //!
-//! Everything that a peer could make grow is limited. The number of streams is limited, because only this side opens them.
-//! The pipe limits the output, and a maximum size the fields of a head. Received content is released as soon as it is
-//! counted.
+//! Everything that a peer could make grow is limited. The number of streams is limited, because only this side opens
+//! streams. The pipe limits the output. A maximum size limits the fields of a head. Received content is dropped as soon
+//! as it is counted.
 
 use std::num::NonZeroU32;
 
@@ -22,29 +24,31 @@ pub(crate) use failure::Failure;
 pub(crate) use session::{Event, EventKind, Session};
 pub(crate) use stream::Key;
 
-/// Default number of concurrent streams on a connection. Most servers allow as many.
+/// Default number of concurrent streams on a connection. Most servers allow this number.
 pub const STREAMS_DEFAULT: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
-/// The largest number of concurrent streams on a connection.
+/// Largest number of concurrent streams on a connection.
 pub const STREAMS_MAX: u32 = 10_000;
-/// The largest frame that this side accepts: the protocol's default.
+/// Maximum size of a frame that this side accepts, which is the protocol's default.
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
 /// Flow-control window of a connection: enough for 10 Gbit/s over 25 ms.
 ///
 /// Content is counted at once and not kept, so a larger window would cost nothing here. But it could cost memory on the
-/// server, because a server may queue as much as it is allowed to send. Where nginx serves files without TLS, it queues
-/// frames of 8 KiB. It closes a connection, because it suspects a flood, when the connection's streams have had 10,000 of
-/// these frames.
+/// server, because a server may queue as much as it is allowed to send. If nginx serves files without TLS, it queues
+/// frames of 8 KiB. If the streams of a connection have had 10,000 of these frames, nginx suspects a flood and closes
+/// the connection.
 const WINDOW_BYTES: u32 = 32 << 20;
-/// The smallest flow-control window of a stream.
+/// Minimum flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;
 
-/// Returns the flow-control window of a stream if there are `streams` of them: an equal share of the connection's window.
+/// Returns the flow-control window of a stream if there are `streams` streams. This is an equal share of the
+/// connection's window.
 fn stream_window_bytes(streams: u32) -> u32 {
     (WINDOW_BYTES / streams.max(1)).max(STREAM_WINDOW_BYTES_MIN)
 }
-/// The most bytes of a head, as HTTP/2 counts them: each field counts 32 bytes more than its name and value.
+/// Maximum size of a head in bytes, as HTTP/2 counts it. Each field counts 32 bytes more than its name and value.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// The most reset streams that are remembered, so that frames that arrive late for them are ignored.
+/// Maximum number of reset streams that are remembered, so that late frames of these streams are ignored.
 const RESET_STREAMS_MAX: usize = 1024;
-/// The most requests on one connection. Each needs a new stream identifier, which is odd and below 2^31.
+/// Maximum number of requests on one connection. Each request needs a new stream identifier, which is odd and below
+/// 2^31.
 pub(crate) const REQUESTS_MAX: u64 = 1 << 30;

@@ -1,7 +1,8 @@
-//! The stand-in for a socket that the h2 library reads and writes: two buffers in memory.
+//! Replacement of a socket that the h2 library reads and writes: two buffers in memory.
 //!
-//! The library is polled by hand after bytes have been put in or taken out, so the pipe needs no waker. The output buffer is
-//! limited. When it is full, the library's writes are pending until the real socket has taken bytes, and it also stops reading.
+//! The library is polled by hand after bytes have been added or removed, so the pipe needs no waker. The output buffer
+//! is limited. While it is full, the library's writes are pending until the real socket has accepted bytes. During that
+//! time, the library also stops reading.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,48 +12,49 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// When this many bytes wait to be sent, writes are pending. The last write before that may exceed the limit by a few frames.
+/// Number of waiting output bytes from which writes are pending. The last write before that may exceed the limit by a
+/// few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
-/// Number of bytes that are kept of the start, to recognize a response in another protocol.
+/// Number of bytes at the start that are kept, to recognize a response in another protocol.
 const BEGIN_BYTES: usize = 5;
 /// Size of a frame's header, which begins with the length of the payload in three bytes.
 const FRAME_HEAD_BYTES: u64 = 9;
 
-/// The buffers of both directions.
+/// Buffers of both directions.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
-    /// Bytes from the peer, of which the library has read the first `read`.
+    /// Bytes from the peer. The library has already read the first `read` bytes.
     input: Vec<u8>,
     read: usize,
-    /// A buffer that is lent to the pipe. Its bytes come after those of `input`.
+    /// Buffer that is lent to the pipe. Its bytes follow the bytes of `input`.
     lent: Box<[u8]>,
     lent_left: Range<usize>,
     ended: bool,
-    /// Bytes to be sent, of which the first `sent` have been taken out.
+    /// Bytes to be sent. The first `sent` bytes have already been removed.
     output: Vec<u8>,
     sent: usize,
     /// `true` if a write was pending since the last call of [`Self::take_blocked`].
     blocked: bool,
     /// The first bytes from the peer.
     begin: Vec<u8>,
-    /// The number of all bytes from the peer.
+    /// Number of all bytes received from the peer.
     received: u64,
 }
 
 impl Pipe {
-    /// Puts in bytes from the peer.
+    /// Adds bytes from the peer.
     pub fn put(&mut self, bytes: &[u8]) {
         self.count(bytes);
         self.keep(bytes);
     }
 
-    /// Puts in the first `bytes` bytes of a buffer without copying them, until [`Self::take_back`].
+    /// Adds the first `bytes` bytes of a buffer without copying them. [`Self::take_back`] must be called afterwards.
     pub fn lend(&mut self, buffer: Box<[u8]>, bytes: usize) {
         self.count(&buffer[..bytes]);
         (self.lent, self.lent_left) = (buffer, 0..bytes);
     }
 
-    /// Returns the buffer that was lent. Bytes that were not read are kept.
+    /// Returns the buffer that was lent. Unread bytes are kept.
     pub fn take_back(&mut self) -> Box<[u8]> {
         let (buffer, left) = (std::mem::take(&mut self.lent), std::mem::take(&mut self.lent_left));
         if !left.is_empty() {
@@ -78,12 +80,12 @@ impl Pipe {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Notes that the peer has ended its stream.
+    /// Records that the peer has ended its stream.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Returns whether the first frame, which has the peer's settings, has arrived completely.
+    /// Returns whether the first frame, which contains the peer's settings, has arrived completely.
     pub fn has_first_frame(&self) -> bool {
         let [high, middle, low, ..] = self.begin[..] else { return false };
         self.received >= FRAME_HEAD_BYTES + u64::from(u32::from_be_bytes([0, high, middle, low]))

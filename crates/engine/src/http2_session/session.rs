@@ -1,4 +1,4 @@
-//! The HTTP/2 session of one connection: requests in, events out.
+//! The HTTP/2 session of one connection. Its input is requests, and its output is events.
 
 use super::pipe::PipeEnd;
 use super::stream::{Key, Receiving, Sending, Stream};
@@ -14,8 +14,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// How often the connection and its streams are polled in turn, at most. They wake each other only a few times to process the
-/// bytes of one read.
+/// Maximum number of rounds in which the connection and its streams are polled. They wake each other only a few times
+/// while the bytes of one read are processed.
 const ROUNDS_MAX: usize = 64;
 
 /// An event of a stream.
@@ -32,7 +32,7 @@ pub(crate) struct Event {
 /// An event of a stream.
 #[derive(Debug)]
 pub(crate) enum EventKind {
-    /// An interim (1xx) head has arrived. The value is the number of them so far.
+    /// An interim (1xx) head has arrived. The value is the number of interim heads so far.
     Interim(u32),
     /// The final head has arrived.
     Head(Box<Parts>),
@@ -40,7 +40,7 @@ pub(crate) enum EventKind {
     Body(Bytes),
     /// The trailers, which are fields after the content, have arrived.
     Trailers(Box<HeaderMap>),
-    /// There is flow-control capacity for a piece of the request's body.
+    /// Flow-control capacity is available for a piece of the request's body.
     Capacity,
     /// The response is complete. The stream is closed.
     End,
@@ -51,9 +51,9 @@ pub(crate) enum EventKind {
 /// The HTTP/2 side of a connection.
 pub(crate) struct Session {
     pipe: PipeEnd,
-    /// `None` after [`Session::close`].
+    /// Handle for new requests; `None` after [`Session::close`].
     requests: Option<SendRequest<Bytes>>,
-    /// `None` once the connection has ended.
+    /// Connection of the library; `None` once the connection has ended.
     connection: Option<Connection<PipeEnd, Bytes>>,
     wake_flag: Arc<WakeFlag>,
     waker: Waker,
@@ -72,8 +72,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Returns a session on which at most `streams` streams will be open at once. The preface of HTTP/2 is its first output.
-    /// `None` means a defect of this program.
+    /// Returns a session with at most `streams` open streams at once. Its first output is the preface of HTTP/2. `None`
+    /// means a defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -87,7 +87,7 @@ impl Session {
         let pipe = PipeEnd::default();
         let wake_flag = Arc::new(WakeFlag::default());
         let waker = Waker::from(Arc::clone(&wake_flag));
-        // The pipe takes the preface at once, so the future is ready.
+        // The pipe accepts the preface at once, so the future is ready.
         let opening = pin!(builder.handshake::<_, Bytes>(pipe.clone()));
         let Poll::Ready(Ok((requests, connection))) = opening.poll(&mut Context::from_waker(&waker)) else {
             return None;
@@ -108,32 +108,32 @@ impl Session {
         Some(session)
     }
 
-    /// Takes bytes from the peer. [`Self::drive`] then returns the events in them.
+    /// Adds bytes from the peer. [`Self::drive`] then returns the events in these bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.pipe.0.borrow_mut().put(bytes);
     }
 
-    /// Takes the first `bytes` bytes of a buffer and calls [`Self::drive`]. Returns the buffer.
+    /// Adds the first `bytes` bytes of a buffer and calls [`Self::drive`]. Returns the buffer.
     pub(crate) fn drive_with(&mut self, buffer: Box<[u8]>, bytes: usize, events: &mut Vec<Event>) -> Box<[u8]> {
         self.pipe.0.borrow_mut().lend(buffer, bytes);
         self.drive(events);
         self.pipe.0.borrow_mut().take_back()
     }
 
-    /// Notes that the peer has closed its side.
+    /// Records that the peer has closed its side.
     pub(crate) fn feed_end(&mut self) {
         self.pipe.0.borrow_mut().end();
     }
 
-    /// Notes that the connection is lost. The next [`Self::drive`] ends its streams.
+    /// Records that the connection is lost. The next [`Self::drive`] ends its streams.
     pub(crate) fn abort(&mut self) {
         if self.end.is_none() {
             self.ended(Failure::Closed);
         }
     }
 
-    /// Returns whether some of the bytes that were fed are not processed yet, because too much output waits. Until they are, no
-    /// more bytes should be fed.
+    /// Returns whether some of the added bytes are not processed yet, because too much output waits. No more bytes
+    /// should be added until they are processed.
     pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }
@@ -143,7 +143,8 @@ impl Session {
         test(self.pipe.0.borrow().begin())
     }
 
-    /// Returns how many streams may be open at once: as many as the peer allows, but only one before it has sent its settings.
+    /// Returns how many streams may be open at once. The peer determines this number. Until the peer has sent its
+    /// settings, the number is one.
     pub(crate) fn streams_allowed(&self) -> usize {
         self.requests.as_ref().map_or(0, SendRequest::current_max_send_streams)
     }
@@ -158,7 +159,8 @@ impl Session {
         self.streams.len() - self.free.len()
     }
 
-    /// Returns whether the connection takes further requests: not if it has ended, nor if the peer has sent GOAWAY.
+    /// Returns whether the connection accepts further requests. It does not if it has ended, or if the peer has sent
+    /// GOAWAY.
     pub(crate) fn accepts(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.requests {
@@ -167,14 +169,14 @@ impl Session {
         }
     }
 
-    /// Returns how the connection ended, if it has.
+    /// Returns the way in which the connection ended, if it has ended.
     #[cfg(test)]
     pub(crate) fn end(&self) -> Option<Failure> {
         self.end
     }
 
-    /// Opens a stream for a request with or without a body. Returns `None` when the connection does not take the request. In
-    /// that case nothing was sent.
+    /// Opens a stream for a request with or without a body. Returns `None` if the connection does not accept the
+    /// request. In that case, nothing was sent.
     pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
         let (response, stream) = requests.send_request(request, !has_body).ok()?;
@@ -193,16 +195,16 @@ impl Session {
         self.streams.get_mut(key.place as usize).filter(|stream| stream.generation == key.generation)
     }
 
-    /// Returns the flow-control capacity for a request's body, in bytes. If a piece is larger, a part of it waits in the
-    /// session.
+    /// Returns the flow-control capacity for a request's body, in bytes. If a piece is larger, a part of it waits in
+    /// the session.
     pub(crate) fn capacity(&mut self, key: Key) -> usize {
         self.stream(key).map_or(0, Stream::capacity)
     }
 
-    /// Sends a piece of a request's body, when there is capacity.
+    /// Sends a piece of a request's body. There must be capacity for it.
     ///
     /// # Errors
-    /// When the stream takes no more content.
+    /// Fails if the stream accepts no more content.
     pub(crate) fn send(&mut self, key: Key, piece: Bytes, last: bool) -> Result<(), Failure> {
         self.stream(key).map_or(Ok(()), |stream| stream.send(piece, last))
     }
@@ -234,18 +236,18 @@ impl Session {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Returns whether there was more output than the pipe can hold. Call [`Self::drive`] after output was taken, to get the
-    /// rest.
+    /// Returns whether there was more output than the pipe can store. If so, call [`Self::drive`] after output was
+    /// removed.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }
 
-    /// Notes that the first `bytes` bytes of the output have been sent.
+    /// Records that the first `bytes` bytes of the output have been sent.
     pub(crate) fn output_taken(&mut self, bytes: usize) {
         self.pipe.0.borrow_mut().taken(bytes);
     }
 
-    /// Processes the bytes that were fed, as long as there is space for output. Adds the resulting events to `events`.
+    /// Processes the added bytes, as long as there is space for output. Appends the resulting events to `events`.
     pub(crate) fn drive(&mut self, events: &mut Vec<Event>) {
         self.poll_connection();
         for _ in 0..ROUNDS_MAX {
@@ -273,7 +275,7 @@ impl Session {
         }
     }
 
-    /// Polls the streams that were woken. Returns `false` when there were none.
+    /// Polls the streams that were woken. Returns `false` if there were none.
     fn poll_streams(&mut self, events: &mut Vec<Event>) -> bool {
         let mut woken = std::mem::take(&mut self.woken);
         self.wake_queue.take(&mut woken);

@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Flow-control capacity in bytes that is reserved at a time for a request's body.
+/// Flow-control capacity, in bytes, that is reserved at a time for a request's body.
 const RESERVED_BYTES: usize = 64 * 1024;
 
-/// The identity of a stream: its place in the session's table, and the number of streams that had the place before.
+/// Identity of a stream: its place in the session's table, and the number of earlier streams in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) place: u32,
     pub(super) generation: u32,
 }
 
-/// The part of the response that is awaited.
+/// Part of the response that is expected next.
 pub(super) enum Receiving {
     /// The place is free.
     Nothing,
@@ -32,14 +32,14 @@ pub(super) enum Receiving {
     Trailers(RecvStream),
 }
 
-/// The body of a request that is being sent.
+/// Body of a request that is being sent.
 pub(super) struct Sending {
     stream: SendStream<Bytes>,
-    /// `true` if capacity was reported and has not been used yet.
+    /// `true` if the current capacity was reported and has not been used yet.
     reported: bool,
 }
 
-/// A place for a stream in the session's table.
+/// Place for a stream in the session's table.
 pub(super) struct Stream {
     pub generation: u32,
     pub owner: Token,
@@ -83,7 +83,7 @@ impl Stream {
         self.receiving = Receiving::Nothing;
     }
 
-    /// Processes everything that is available now. The last event that it emits is [`EventKind::End`] or
+    /// Processes everything that is available now. The last event of a stream is [`EventKind::End`] or
     /// [`EventKind::Failed`].
     pub fn proceed(&mut self, emit: &mut impl FnMut(EventKind)) {
         self.stream_waker.reset();
@@ -93,7 +93,7 @@ impl Stream {
             match sending.has_new_capacity(&mut cx) {
                 Some(false) => {}
                 Some(true) => emit(EventKind::Capacity),
-                // The peer takes no more of the body. The response shows why.
+                // The peer accepts no more of the body. The response shows the reason.
                 None => self.sending = None,
             }
         }
@@ -137,7 +137,7 @@ impl Stream {
                     Poll::Ready(None) => break,
                     Poll::Ready(Some(Err(error))) => return failed(&error),
                     Poll::Ready(Some(Ok(piece))) => {
-                        // This fails only if the stream is closed, and then the next poll reports that.
+                        // This fails only if the stream is closed. The next poll then reports that.
                         let _ = body.flow_control().release_capacity(piece.len());
                         emit(EventKind::Body(piece));
                     }
@@ -161,7 +161,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. If there is none, new capacity will be reported by an event.
+    /// Returns the capacity for the request's body. If there is none, an event will report new capacity.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();
@@ -188,14 +188,15 @@ impl Stream {
 }
 
 impl Sending {
-    /// Returns a body that reserves no capacity yet.
+    /// Returns a body without reserved capacity.
     pub fn new(stream: SendStream<Bytes>) -> Self {
         Self { stream, reported: false }
     }
 
-    /// Returns whether there is capacity that was not reported yet, or `None` when the peer takes no more of the body.
+    /// Returns whether there is capacity that was not reported yet. Returns `None` if the peer accepts no more of the
+    /// body.
     fn has_new_capacity(&mut self, cx: &mut Context<'_>) -> Option<bool> {
-        // This poll only reports that the capacity has grown. Its amount must be read separately.
+        // This poll only reports that the capacity has grown. The amount must be read separately.
         let grown = self.stream.poll_capacity(cx);
         if matches!(grown, Poll::Ready(None | Some(Err(_)))) {
             return None;

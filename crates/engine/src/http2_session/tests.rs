@@ -1,4 +1,4 @@
-//! Tests of sessions against the server of the same library, in memory, and against frames written by hand.
+//! Tests of sessions in memory, against the server of the same library and against frames written by hand.
 
 use super::pipe::OUTPUT_MAX;
 use super::*;
@@ -33,7 +33,7 @@ fn settings() -> Vec<u8> {
     frame(SETTINGS, 0, 0, &[])
 }
 
-/// `:status: 200` and nothing else.
+/// Returns a head that consists only of `:status: 200`.
 fn head(stream: u32, flags: u8) -> Vec<u8> {
     frame(1, 0x4 | flags, stream, &[0x88])
 }
@@ -67,7 +67,7 @@ fn failures(events: &[Event]) -> Vec<Failure> {
         .collect()
 }
 
-/// Returns a session that has received the peer's settings and has `count` open streams, with the identifiers 1, 3, 5, …
+/// Returns a session that has received the peer's settings, and `count` open streams with the identifiers 1, 3, 5, …
 fn with_streams(count: usize) -> (Session, Vec<Key>) {
     let mut session = session();
     assert!(fed(&mut session, &settings()).is_empty());
@@ -76,7 +76,7 @@ fn with_streams(count: usize) -> (Session, Vec<Key>) {
     (session, keys)
 }
 
-/// The server of the library. It responds to every request with the request's body, or with `bytes` bytes.
+/// Server of the library. It responds to every request with the request's body, or with `bytes` bytes.
 struct Server {
     pipe: pipe::PipeEnd,
     connection: Option<h2::server::Connection<pipe::PipeEnd, Bytes>>,
@@ -97,7 +97,7 @@ impl Server {
         Self { pipe: pipe::PipeEnd::default(), connection: None, exchanges: Vec::new(), upload: 1_000_000 }
     }
 
-    /// Exchanges bytes between client and server until there are none left, and collects the events of the client's streams.
+    /// Exchanges bytes between client and server until none are left, and collects the events of the client's streams.
     fn talk(&mut self, session: &mut Session, bytes: usize, builder: &h2::server::Builder) -> Vec<Event> {
         let mut events = drive(session);
         loop {
@@ -144,7 +144,7 @@ impl Server {
 }
 
 impl Exchange {
-    /// Continues the exchange. Returns `true` once it is over.
+    /// Continues the exchange. Returns `true` once it is complete.
     fn go_on(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(Some(Ok(piece))) = self.incoming.poll_data(cx) {
             self.received += piece.len();
@@ -236,13 +236,13 @@ fn large_bodies_do_not_wait_for_windows() {
         session.output_taken(out);
         bytes.clear();
     }
-    // This is much more than the first windows allow, so they were opened again.
+    // This is much more than the initial windows allow, so the windows were enlarged again.
     assert_eq!(total, pieces * 16_384);
     assert_eq!(ends(&fed(&mut session, &data(1, 1, b"end"))), 1);
     session.cancel(keys[0]);
 }
 
-/// Returns how many bytes of content a new session lets the peer send on a stream, and on the connection.
+/// Returns how many bytes of content a new session allows the peer to send on a stream, and on the connection.
 fn windows(streams: u32) -> (u64, u64) {
     let output = Session::new(streams).expect("a session").with_output(<[u8]>::to_vec);
     let mut frames = &output[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()..];
@@ -264,7 +264,8 @@ fn windows(streams: u32) -> (u64, u64) {
     (stream, connection)
 }
 
-/// nginx allows a connection 10,000 frames of 8 KiB. It counts the most frames that each stream ever had queued.
+/// nginx allows a connection 10,000 frames of 8 KiB. It adds up the maximum number of frames that each stream had
+/// queued.
 #[test]
 fn no_server_has_to_queue_more_than_it_can() {
     for streams in [0, 1, 2, 7, 64, 100, 128, 511] {
@@ -407,7 +408,7 @@ fn a_flood_that_needs_replies_is_not_read() {
 }
 
 proptest! {
-    /// For any bytes, nothing panics or hangs, and every stream ends.
+    /// For any input bytes, nothing panics or hangs, and every stream ends.
     #[test]
     fn any_bytes_end_every_stream(
         frames in prop::collection::vec((0_u8..12, any::<u8>(), 0_u32..8, prop::collection::vec(any::<u8>(), 0..40)), 0..30),

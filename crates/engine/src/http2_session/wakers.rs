@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// A flag that is set when the connection has to be polled.
+/// Flag that is set when the connection must be polled.
 #[derive(Debug, Default)]
 pub(super) struct WakeFlag(AtomicBool);
 
@@ -21,8 +21,8 @@ impl Wake for WakeFlag {
     }
 }
 
-/// Places of the streams that have to be polled, each at most once. The lock is there only because wakers must be usable from
-/// other threads. It is never contended.
+/// Places of the streams that must be polled, each at most once. The lock is needed only because wakers must be usable
+/// from other threads. It is never contended.
 #[derive(Debug, Default)]
 pub(super) struct WakeQueue(Mutex<Vec<u32>>);
 
@@ -38,7 +38,7 @@ impl WakeQueue {
     }
 }
 
-/// The waker of one stream's place.
+/// Waker of one stream's place.
 #[derive(Debug)]
 pub(super) struct StreamWaker {
     place: u32,
@@ -52,7 +52,7 @@ impl StreamWaker {
         Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
     }
 
-    /// Returns the waker in the type that futures need.
+    /// Returns the waker as the type that futures need.
     pub fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(Arc::clone(self))
     }
@@ -64,7 +64,7 @@ impl StreamWaker {
         }
     }
 
-    /// Notes that the stream is being polled, so that it can be woken again from now on.
+    /// Records that the stream is being polled. After that, it can be woken again.
     pub fn reset(&self) {
         self.woken.store(false, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Authentication by signatures and sessions. (A user can also give header fields, which are part of the requests.)
+//! Authentication by signatures and sessions. (Header fields that a user adds are part of the requests.)
 
 use super::RequestPlan;
 use std::fmt;
@@ -16,21 +16,21 @@ pub enum Auth {
     S3 {
         /// Keys and region.
         signer: Box<Signer>,
-        /// The place of the signature.
+        /// Place of the signature.
         place: SignaturePlace,
-        /// The way in which the signature covers bodies.
+        /// Way in which the signature covers bodies.
         payload: S3Payload,
     },
-    /// Anonymous requests to S3, whose error messages are read like those of signed requests.
+    /// Anonymous requests to S3. Their error messages are read in the same way as for signed requests.
     S3Anonymous,
     /// One session for all slots, or one for each slot. Sessions are opened before the run.
     Session(Box<Sessions>),
 }
 
-/// The sessions of a run, which are sent only to origins that the user named.
+/// Sessions of a run. They are sent only to origins that the user named.
 #[derive(Clone)]
 pub struct Sessions {
-    /// The request that opens a session.
+    /// Request that opens a session.
     pub opening: Opening,
     /// Number of sessions.
     pub shared: Shared,
@@ -38,18 +38,18 @@ pub struct Sessions {
     pub lines: Arc<[Box<str>]>,
 }
 
-/// The sharing of sessions between the slots of a run.
+/// Sharing of sessions between the slots of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
     /// All slots use one session.
     #[default]
     One,
-    /// A number of sessions, each for its own slot.
+    /// A number of sessions, with at most one for each slot.
     PerSlot(NonZeroU64),
 }
 
-/// The most sessions of a run. There is a limit because each session takes up to about 50 KiB for its header line, and because
-/// servers limit logins.
+/// Maximum number of sessions of a run. The header line of a session takes up to about 50 KiB, and servers limit
+/// logins.
 pub const SESSIONS_MAX: u64 = 10_000;
 
 /// The request that opens a session, and the functions that read its response.
@@ -57,15 +57,15 @@ pub const SESSIONS_MAX: u64 = 10_000;
 pub struct Opening {
     /// A description for the report.
     pub about: String,
-    /// Path and query.
+    /// Path and query of the login.
     pub target: String,
     /// The request, which may contain secrets.
     pub request: RequestPlan,
-    /// Returns the header line of the session, from the body of a good response.
+    /// Function that returns the header line of the session, from the body of a good response.
     pub read: fn(&[u8]) -> Option<String>,
-    /// Returns the reason for a refusal, from the body of the response.
+    /// Function that returns the reason for a refusal, from the body of the response.
     pub reason: fn(&[u8]) -> Option<String>,
-    /// Secret values that no message may show, even if the server's message contains them.
+    /// Secret values that messages must not show, even if the server's message contains them.
     pub hidden: Vec<Box<str>>,
 }
 
@@ -89,8 +89,8 @@ impl fmt::Debug for Opening {
 }
 
 impl Sessions {
-    /// Returns the session header lines for the slots of one thread. Slot n uses the n-th line; after the last line, the first
-    /// one is used again.
+    /// Returns the session header lines for the slots of one thread. Slot n uses the n-th line. After the last line,
+    /// the first one is used again.
     pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> impl Iterator<Item = &str> {
         let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
         let all = self.lines.iter().take(if own.len() > 0 { 0 } else { self.lines.len() });
@@ -98,7 +98,7 @@ impl Sessions {
     }
 }
 
-/// The place of a signature.
+/// Place of a signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignaturePlace {
     /// In header fields.
@@ -108,14 +108,15 @@ pub enum SignaturePlace {
     Query(u32),
 }
 
-/// The way in which a signature covers the body of a request.
+/// Way in which a signature covers the body of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum S3Payload {
     /// The signature does not cover the body.
     #[default]
     Unsigned,
-    /// The signature covers the SHA-256 of the whole body. So the body is generated twice: once to hash it, once to send it.
+    /// The signature covers the SHA-256 of the whole body. The body is therefore generated twice: once to hash it, and
+    /// once to send it.
     Signed,
-    /// The body is sent in chunks, which have signatures or are followed by a checksum.
+    /// The body is sent in chunks. The chunks are signed, or are followed by a checksum.
     Chunks(Streaming),
 }

@@ -1,4 +1,4 @@
-//! Deleting several objects with one request, as S3 can (`DeleteObjects`).
+//! Deletion of several objects with one request, as in S3's `DeleteObjects`.
 
 use super::{BodyPlan, Pick, RequestPlan, ResponseBody, Source};
 use measure::OpKind;
@@ -10,20 +10,20 @@ use wire::s3::MAX_DELETED;
 pub struct Batch {
     /// The objects.
     pub objects: BatchObjects,
-    /// The most objects in a batch.
+    /// Maximum number of objects in a batch.
     pub size_max: BatchSize,
 }
 
 /// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchObjects {
-    /// The oldest objects that operations of the same thread have written and that still exist, up to the maximum. If there is
+    /// The oldest existing objects that operations of the same thread have written, up to the maximum. If there is
     /// none, the operation makes another request of the mix instead.
     Written {
-        /// Index of that request, which writes an object.
+        /// Index of that other request, which writes an object.
         instead: usize,
     },
-    /// The run's targets in their order: operation n deletes the n-th batch of them.
+    /// The run's targets in their order. Operation n deletes the n-th batch of targets.
     Targets,
 }
 
@@ -32,10 +32,10 @@ pub enum BatchObjects {
 pub struct BatchSize(NonZeroU64);
 
 impl BatchSize {
-    /// The most objects that S3 accepts.
+    /// Maximum number of objects that S3 accepts.
     pub const MAX: Self = Self(NonZeroU64::new(MAX_DELETED as u64).expect("a batch has room"));
 
-    /// Returns a size; `None` when it is too large.
+    /// Returns a size; `None` if it is too large.
     #[must_use]
     pub fn new(objects: NonZeroU64) -> Option<Self> {
         (objects <= Self::MAX.0).then_some(Self(objects))
@@ -61,7 +61,8 @@ impl RequestPlan {
         }
     }
 
-    /// Returns false if the request deletes a batch but lacks the body, or the kept response, that this needs.
+    /// Returns whether the request has what its batch needs: the body, and a kept response. A request without a batch
+    /// needs nothing.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wire::url::Origin;
 
-/// The route of connections to an origin.
+/// Route of connections to an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     /// To the origin's own addresses.
@@ -20,7 +20,7 @@ pub enum Route {
         /// Value of `Proxy-Authorization`.
         authorization: Option<Box<str>>,
     },
-    /// To a unix socket, for all hosts.
+    /// To a Unix socket, for all hosts.
     Unix(PathBuf),
 }
 
@@ -37,7 +37,7 @@ pub struct ConnectTo {
     pub to_port: Option<u16>,
 }
 
-/// The choice of an origin for an object that several origins serve.
+/// Choice of an origin for an object that several origins serve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
     /// The origin in the object's URL; for a dataset, the first origin.
@@ -51,42 +51,42 @@ pub enum Spread {
     LeastLoaded,
 }
 
-/// Use of HTTP/2. With TLS, it is offered by ALPN, and a server may choose HTTP/1.1 instead. Without TLS, it is used with prior
-/// knowledge.
+/// Use of HTTP/2. With TLS, it is offered by ALPN, and a server may choose HTTP/1.1 instead. Without TLS, the client
+/// assumes that the server supports HTTP/2 (prior knowledge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
-    /// The most concurrent streams on a connection, if the server allows as many.
+    /// Maximum number of concurrent streams on a connection. The server may allow fewer.
     pub streams: NonZeroU32,
 }
 
 /// Settings of connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPlan {
-    /// The choice of an origin for an object that several origins serve.
+    /// Choice of an origin for an object that several origins serve.
     pub spread: Spread,
-    /// The route to an origin.
+    /// Route to an origin.
     pub route: Route,
-    /// Rules that redirect connections. The first that matches applies.
+    /// Rules that redirect connections. The first matching rule applies.
     pub connect_to: Vec<ConnectTo>,
     /// Addresses known before the run.
     pub known: HashMap<(String, u16), Arc<[SocketAddr]>>,
-    /// Local addresses from which connections are opened, in turn; empty to leave the choice to the kernel.
+    /// Local addresses from which connections are opened, in turn. If the list is empty, the kernel chooses.
     pub from: Arc<[IpAddr]>,
     /// Number of requests after which a connection is closed.
     pub requests_max: Option<NonZeroU64>,
-    /// The most open connections of a thread, including idle ones.
+    /// Maximum number of open connections of a thread, including idle ones.
     pub open_max: usize,
     /// Settings of HTTP/2; `None` if it is not used.
     pub http2: Option<Http2Plan>,
     /// TLS settings, for URLs and redirects with https.
     pub tls: Arc<TlsPlan>,
-    /// Value of `SO_RCVLOWAT` in bytes for large bodies. It saves wake-ups, but acknowledgements are sent later.
+    /// Value of `SO_RCVLOWAT` in bytes for large bodies. It saves wake-ups, but delays acknowledgements.
     pub receive_low_water: Option<usize>,
 }
 
 impl Default for ConnectionPlan {
-    /// HTTP/1 connections to the origins themselves. As many are opened as are needed, and they are kept as long as the server
-    /// keeps them.
+    /// Returns settings for HTTP/1 connections to the origins themselves. As many connections are opened as needed, and
+    /// they are kept until the server closes them.
     fn default() -> Self {
         Self {
             spread: Spread::default(),

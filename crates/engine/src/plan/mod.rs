@@ -1,7 +1,7 @@
 //! The plan of a run. It is valid by construction.
 //!
-//! A plan contains no text that is still to be parsed, and no setting that matters only if another one is on. Code that makes a
-//! plan must have reported every mistake that a user can make.
+//! All text in a plan is already parsed. No setting of a plan depends on another setting being on. Code that makes a
+//! plan must have reported all mistakes of the user.
 
 mod auth;
 mod batch;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::message::Version;
 
-/// The choice of the object for the n-th operation.
+/// Choice of the object for the n-th operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Each object in turn.
@@ -54,20 +54,20 @@ pub struct HttpPlan {
 /// The load model.
 #[derive(Clone, Debug)]
 pub enum LoadModel {
-    /// Each of N slots starts its next operation when its last one has ended.
+    /// Each of N slots starts its next operation when its previous one has ended.
     Closed {
-        /// Slots in use over time.
+        /// Number of slots in use over time.
         slots: Profile,
         /// Pause of a slot between two operations.
         think: Duration,
     },
-    /// Operations start according to a schedule, even if earlier ones have not ended.
+    /// Operations start according to a schedule, even if earlier operations have not ended.
     Open {
-        /// Number of operations to start per second, over time.
+        /// Number of operations that start per second, over time.
         rate: Profile,
         /// Spacing of arrivals.
         spacing: Spacing,
-        /// The most operations in flight.
+        /// Maximum number of operations in flight.
         in_flight_max: NonZeroU64,
     },
 }
@@ -119,7 +119,7 @@ pub struct StopAfter {
 pub struct Timeouts {
     /// Limit for opening a connection.
     pub connect: Duration,
-    /// Limit from sending the request to the end of the response head. Received bytes do not extend it.
+    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend it.
     pub head: Duration,
     /// Limit between two arrivals of body bytes.
     pub idle: Duration,
@@ -128,7 +128,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// Returns the default values, which docs/measurement.md lists.
+    /// Returns the default values. They are listed in docs/measurement.md.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -139,12 +139,12 @@ impl Default for Timeouts {
     }
 }
 
-/// The handling of redirects.
+/// Handling of redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Redirects are followed if the rules allow them, at most this many for each request.
+    /// Redirects are followed if the rules allow it, at most this many for each request.
     UpTo(u8, RedirectRules),
 }
 
@@ -156,17 +156,17 @@ impl Follow {
     }
 }
 
-/// Rules for redirects that could lead a client to a place that its user did not intend.
+/// Rules for redirects to a destination that the user may not have intended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedirectRules {
     /// Redirects from https to http, which remove the encryption.
     pub downgrade: RedirectRule,
-    /// Redirects from a public address to a private one. With these, a server could make the client access the client's own
-    /// network.
+    /// Redirects from a public address to a private one. A server could use them to make the client access the client's
+    /// own network.
     pub private: RedirectRule,
 }
 
-/// The handling of a redirect to which one of [`RedirectRules`] applies.
+/// Handling of a redirect to which one of [`RedirectRules`] applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedirectRule {
     /// The redirect is not followed. The cause of the failure is `redirect_denied`.
@@ -181,7 +181,7 @@ pub enum RedirectRule {
 pub struct Plan {
     /// The objects.
     pub targets: Arc<Targets>,
-    /// The choice of each operation's object.
+    /// Choice of each operation's object.
     pub choice: Choice,
     /// The requests.
     pub mix: Mix,
@@ -199,29 +199,29 @@ pub struct Plan {
     pub drain: Duration,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// The handling of redirects.
+    /// Handling of redirects.
     pub follow: Follow,
     /// Connections.
     pub connections: ConnectionPlan,
-    /// The rules for retries of failed requests; `None` for no retries, as in all measured load.
+    /// Rules for retries of failed requests; `None` for no retries, as in all measured load.
     pub retry: Option<RetryPolicy>,
-    /// Multipart uploads that an earlier run began. Operations on their objects go on with them.
+    /// Multipart uploads that an earlier run began. Operations on their objects continue these uploads.
     pub resumed_uploads: ResumedUploads,
     /// Number of threads.
     pub threads: u32,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Response header by whose values the results are broken down.
+    /// Response header by whose value the results are broken down.
     pub group_by: Option<Box<str>>,
     /// `true` to log every operation.
     pub log_ops: bool,
-    /// Length of the slices that a controller gets in addition to intervals; `None` for no slices.
+    /// Length of the slices that a controller receives in addition to intervals; `None` for no slices.
     pub slices: Option<Duration>,
 }
 
 impl Plan {
-    /// Returns a plan that reads `targets` in turn with GET, under `load`. It uses one thread and no warm-up, and follows up to
-    /// 10 redirects. The run ends only when it is stopped, unless the caller sets `stop`.
+    /// Returns a plan that reads `targets` in turn with GET, under `load`. It uses one thread and no warm-up, and
+    /// follows up to 10 redirects. Unless the caller sets `stop`, the run does not end by itself.
     #[must_use]
     pub fn new(targets: Targets, load: LoadModel) -> Self {
         Self {
@@ -254,8 +254,8 @@ impl Plan {
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
-    /// Returns the most requests that can be in flight at once. These can be more than operations, because the parts of one
-    /// object are sent in parallel.
+    /// Returns the maximum number of requests that can be in flight at once. It can exceed the number of operations,
+    /// because the parts of one object are sent in parallel.
     #[must_use]
     pub fn requests_in_flight_max(&self) -> u64 {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
@@ -267,7 +267,7 @@ impl Plan {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
     }
 
-    /// Returns the number of threads that are used. It is not higher than the number of operations that can be in flight.
+    /// Returns the number of threads that are used. It is at most the number of operations that can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {
         u32::try_from(self.load.in_flight_max()).unwrap_or(u32::MAX).min(self.threads.max(1))

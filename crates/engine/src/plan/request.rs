@@ -13,40 +13,40 @@ use wire::header::Header;
 use wire::range::ByteRange;
 use wire::s3::MAX_PARTS;
 
-/// The range of the object that an operation requests.
+/// Range of the object that an operation requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeChoice {
     /// The same range each time.
     Fixed(ByteRange),
-    /// A range of this length, chosen uniformly among all such ranges in the object. If the object is not longer than this, the
-    /// whole object is requested.
+    /// A range of this length, chosen uniformly among all such ranges in the object. If the object is not longer than
+    /// this, the whole object is requested.
     Random {
         /// Length of the range in bytes.
         length: NonZeroU64,
     },
 }
 
-/// The object that an operation reads or writes.
+/// Object that an operation reads or writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
     /// One of the run's targets, according to [`super::Choice`].
     #[default]
     Target,
-    /// A new object that this operation writes. It is not one of the dataset.
+    /// A new object that this operation writes. It does not belong to the dataset.
     Fresh,
-    /// The oldest object that an operation of the same thread has written as [`Pick::Fresh`] and that still exists. If there is
+    /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is
     /// none, the operation makes another request of the mix instead.
     Written {
-        /// Index of that request, which writes an object.
+        /// Index of that other request, which writes an object.
         instead: usize,
     },
     /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
     Batch(Batch),
-    /// No object, but the bucket or folder that contains all objects.
+    /// No object. The request is for the bucket or folder that contains all objects.
     Container,
 }
 
-/// The source of the bytes of request bodies. Bodies are not held in memory: they are generated or read piece by piece.
+/// Source of the bytes of request bodies. Bodies are not kept in memory. They are generated or read piece by piece.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The same bytes each time.
@@ -67,7 +67,7 @@ impl Source {
     }
 }
 
-/// The framing of a request body.
+/// Framing of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// By `Content-Length`.
@@ -102,14 +102,13 @@ impl BodyPlan {
     }
 }
 
-/// The status codes that a response with a range may have.
+/// Status codes that a response with a range may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeStatus {
     /// Only 206 (RFC 9110 §14.2).
     #[default]
     Only206,
-    /// Also 200, if `Content-Range` and the length are those of the range. This is how gofakes3 and systems built on it
-    /// respond.
+    /// Also 200, if `Content-Range` and the length match the range. Servers built on gofakes3 respond in this way.
     Also200,
 }
 
@@ -126,12 +125,12 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// `true` if an encoded body was requested.
     pub encoding_asked: bool,
-    /// `true` if `ETag` must be the last part of the path in quotes (also with `.gz` after it, if an encoded body was
-    /// requested). Systems that name objects by their content send such ETags. Applies only to the URLs of a list.
+    /// `true` if `ETag` must be the last part of the path in quotes. If an encoded body was requested, `.gz` may follow
+    /// it. Systems that name objects by their content send such ETags. Applies only to the URLs of a list.
     pub etag_is_name: bool,
 }
 
-/// The largest number of header fields that can be required. No head has more fields.
+/// Maximum number of header fields that can be required. No head has more fields.
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
@@ -141,7 +140,7 @@ impl Checks {
     }
 }
 
-/// The use of the bodies of good responses.
+/// Use of the bodies of good responses.
 #[derive(Clone, Debug, Default)]
 pub enum ResponseBody {
     /// Bodies are discarded, large ones inside the kernel.
@@ -151,8 +150,8 @@ pub enum ResponseBody {
     Compared(Arc<Content>),
     /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway, and are checked to this depth while they arrive. Possible only for the
-    /// targets of a list, because their paths name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. They are checked to this depth while they arrive. Possible only
+    /// for the targets of a list, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -160,7 +159,7 @@ pub enum ResponseBody {
     KeptList,
 }
 
-/// The expected checksum of a body.
+/// Expected checksum of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedChecksum {
     /// A given checksum.
@@ -171,7 +170,7 @@ pub enum ExpectedChecksum {
     FromResponse,
 }
 
-/// The requests that follow a good response within the same operation.
+/// Requests that follow a good response within the same operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// Nothing.
@@ -179,7 +178,7 @@ pub enum Then {
     End,
     /// The next page of an S3 listing, as long as there is one. The responses must be [`ResponseBody::Kept`].
     Pages {
-        /// The most pages of an operation.
+        /// Maximum number of pages of an operation.
         most: u32,
     },
     /// The parts of an S3 multipart upload, then its completion. The responses to both must be [`ResponseBody::Kept`].
@@ -188,19 +187,20 @@ pub enum Then {
     Poll(Poll),
 }
 
-/// A multipart upload. Its requests are given by their indexes in the mix. Their weight there is 0, so that no operation begins
-/// with them.
+/// A multipart upload. Its requests are indexes in the mix. Their weight there is 0, so that no operation begins with
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
     /// Index of the request that uploads a part. Its body is the object's content or file.
     pub part: usize,
     /// Index of the request that completes the upload. Its body is [`Source::Own`].
     pub complete: usize,
-    /// Index of the request that aborts an upload that failed. Otherwise the server would keep its parts.
+    /// Index of the request that aborts a failed upload. Without an abort, the server would keep the parts.
     pub abort: usize,
-    /// Size in bytes of each part except the last. If an object would have more than 10,000 parts, they are larger.
+    /// Size in bytes of each part except the last. If an object would have more than 10,000 parts, its parts are
+    /// larger.
     pub bytes: NonZeroU64,
-    /// The most parts of one object in flight at once.
+    /// Maximum number of parts of one object in flight at once.
     pub parallel: NonZeroU32,
 }
 
@@ -212,7 +212,7 @@ impl Multipart {
     }
 }
 
-/// The most bytes of a response body that are kept.
+/// Maximum number of bytes of a response body that are kept.
 pub const MESSAGE_BYTES_MAX: usize = wire::s3::MAX_XML_BYTES;
 
 /// A kind of request.
@@ -228,17 +228,17 @@ pub struct RequestPlan {
     pub body: Option<BodyPlan>,
     /// The requested range.
     pub range: Option<RangeChoice>,
-    /// The object that the request reads or writes.
+    /// Object that the request reads or writes.
     pub pick: Pick,
-    /// Path and query of every such request, instead of those of an object.
+    /// Fixed path and query of these requests; `None` if the path and query of an object are used.
     pub path: Option<Box<str>>,
-    /// The query, without the question mark. It is added to that of the path, if that has one.
+    /// Query, without the question mark. If the path already has a query, this query is added to it.
     pub query: Option<Box<str>>,
-    /// The requests that follow within the same operation.
+    /// Requests that follow within the same operation.
     pub then: Then,
     /// The checks of responses.
     pub checks: Checks,
-    /// The use of the bodies of good responses.
+    /// Use of the bodies of good responses.
     pub response_body: ResponseBody,
 }
 
@@ -261,8 +261,8 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether the request is idempotent: sending it twice has the same effect as sending it once (RFC 9110 §9.2.2).
-    /// Deleting a batch is idempotent although its method is POST.
+    /// Returns whether the request is idempotent: sending it twice has the same effect as sending it once (RFC 9110
+    /// §9.2.2). Deleting a batch is idempotent although its method is POST.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let deletes = matches!(self.pick, Pick::Batch(_));
@@ -275,7 +275,7 @@ impl RequestPlan {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Returns whether the request writes an object. If so, its throughput is that of the request body.
+    /// Returns whether the request writes an object. If so, the request body counts for the throughput.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)
@@ -288,12 +288,11 @@ impl RequestPlan {
     }
 }
 
-/// The requests of a run, each with its share of the operations.
-/// Invariant: there is at least one request.
+/// Requests of a run, each with its share of the operations. Invariant: there is at least one request.
 #[derive(Clone, Debug)]
 pub struct Mix {
     requests: Vec<RequestPlan>,
-    /// For each request, the sum of the weights up to and including it.
+    /// Sum of the weights up to and including each request.
     bounds: Vec<u64>,
 }
 
@@ -304,9 +303,12 @@ impl Mix {
         Self { requests: vec![request], bounds: vec![1] }
     }
 
-    /// Returns a mix of requests with weights. Returns `None` if no request has a weight above 0, if a request refers to
-    /// another one that does not write objects, if a request deletes a batch but was not made by
-    /// [`RequestPlan::delete_batch`], or if a request polls and the bodies for this are not kept.
+    /// Returns a mix of requests with weights. Returns `None` in these cases:
+    ///
+    /// * No request has a weight above 0.
+    /// * A request refers to another one that does not write objects.
+    /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
+    /// * A request polls, but the bodies that this needs are not kept.
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();
@@ -336,12 +338,12 @@ impl Mix {
         &self.requests
     }
 
-    /// Returns the requests, to be changed.
+    /// Returns the requests, so that they can be changed.
     pub fn requests_mut(&mut self) -> &mut [RequestPlan] {
         &mut self.requests
     }
 
-    /// Returns the most requests of one operation that can be in flight at once.
+    /// Returns the maximum number of requests of one operation that can be in flight at once.
     #[must_use]
     pub fn parallel_max(&self) -> u64 {
         let parallel = self.requests.iter().filter_map(|request| match request.then {

@@ -1,4 +1,4 @@
-//! Multipart uploads that an earlier run began and a later run goes on with.
+//! Multipart uploads that an earlier run began and a later run continues.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// Unfinished multipart uploads, by the number of their object ([`super::Targets::object_number`]).
 pub type ResumedUploads = Arc<BTreeMap<u64, ResumedUpload>>;
 
-/// An unfinished multipart upload. Its parts must have the sizes that the plan gives them.
+/// An unfinished multipart upload. Its parts must have the sizes of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedUpload {
     /// The server's ID of the upload.
     pub upload_id: Box<str>,
-    /// The parts that the server has, each with its number and its ETag.
+    /// Parts that the server has, each with its number and its ETag.
     pub parts: Vec<(u16, Box<str>)>,
 }

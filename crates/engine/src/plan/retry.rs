@@ -1,5 +1,5 @@
-//! Retries of failed requests. Measured load has none, because a retry would hide a failure of the target. A fill, whose aim is
-//! that every object arrives, retries with growing pauses.
+//! Retries of failed requests. Measured load has no retries, because they would hide failures of the target. A fill
+//! retries with growing pauses, because its aim is that every object arrives.
 
 use crate::random::{Stream, below};
 use measure::values::random::mix;
@@ -7,17 +7,17 @@ use measure::{AttemptClass, AttemptOutcome, Cause};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// The rules for retries.
+/// Rules for retries.
 ///
-/// A transient failure, as defined by [`is_transient`], is retried until it passes or the run ends. A refusal is retried a few
-/// times, because some servers refuse at random. Wrong credentials are not retried.
+/// A transient failure, as defined by [`is_transient`], is retried until the request succeeds or the run ends. A
+/// refusal is retried a few times, because some servers refuse at random. Wrong credentials are not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The longest pause before the first retry. It doubles with each further retry.
+    /// Maximum pause before the first retry. It doubles with each further retry.
     pub first: Duration,
-    /// The longest pause before any retry, also if the server asks for a longer one.
+    /// Maximum pause before any retry, even if the server requests a longer one.
     pub longest: Duration,
-    /// The most times that a request is sent if it is refused each time.
+    /// Maximum number of times that a request is sent if it is refused each time.
     pub refused_max: NonZeroU32,
 }
 
@@ -28,20 +28,20 @@ impl Default for RetryPolicy {
     }
 }
 
-/// The request whose retry is planned.
+/// Request whose retry is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retried {
     /// Number of the operation.
     pub number: u64,
     /// Number of the part of a multipart upload, counted from 1; 0 for other requests.
     pub part: u32,
-    /// How many times the request has failed.
+    /// Number of times that the request has failed.
     pub failures: u32,
 }
 
 impl RetryPolicy {
-    /// Returns the pause before a retry. It is random ("full jitter"), so that requests that fail together are not repeated
-    /// together. `asked` is the pause that the server asked for.
+    /// Returns the pause before a retry. It is random ("full jitter"), so that requests that fail together are not
+    /// repeated together. `asked` is the pause that the server requested.
     pub(crate) fn pause(&self, seed: u64, retried: Retried, asked: Option<Duration>) -> Duration {
         let Retried { number, part, failures } = retried;
         let doublings = failures.saturating_sub(1).min(31);
@@ -53,7 +53,7 @@ impl RetryPolicy {
     }
 }
 
-/// Returns whether the same request may succeed a moment later: the server was busy, or the connection failed.
+/// Returns whether the same request may succeed a moment later, because the server was busy or the connection failed.
 #[must_use]
 pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
     use AttemptClass::{

@@ -3,7 +3,7 @@
 use content::Dataset;
 use wire::url::{Origin, Url};
 
-/// The most different origins in a list of URLs.
+/// Maximum number of different origins in a list of URLs.
 pub const ORIGINS_MAX: usize = 4096;
 
 /// The origins and objects of a run.
@@ -18,7 +18,7 @@ pub struct Targets {
 enum Objects {
     /// The URLs of a list, stored compactly because there can be millions.
     Listed(Vec<Item>),
-    /// The objects of a dataset, whose names are computed.
+    /// Objects of a dataset, whose names are computed.
     Dataset(Box<Area>),
 }
 
@@ -39,7 +39,7 @@ pub struct Item {
     pub size: Option<u64>,
 }
 
-/// The place of a dataset at a server.
+/// Place of a dataset at a server.
 #[derive(Clone, Debug)]
 pub struct Area {
     /// The dataset.
@@ -52,30 +52,31 @@ pub struct Area {
     pub prefix: Box<str>,
 }
 
-/// The objects of an area that a run uses.
+/// Objects of an area that a run uses.
 #[derive(Clone, Debug)]
 pub enum Members {
     /// All objects of the dataset.
     Dataset,
     /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects that are left to a resumed run: those of the dataset with the chosen numbers, then all from `from` on.
+    /// The objects that remain for a resumed run. These are the objects of the dataset with the chosen numbers, then
+    /// all objects from `from` on.
     Rest {
         /// Numbers of the first objects.
         chosen: Box<[u64]>,
-        /// Number of the first of the other objects.
+        /// Number of the first of the remaining objects.
         from: u64,
     },
     /// The objects with these numbers that runs wrote in addition to the dataset.
     Fresh(Box<[u64]>),
 }
 
-/// The object that an operation reads or writes.
+/// Object that an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// One of [`Targets`], by index.
     Target(u64),
-    /// An object with this number that the run writes in addition to those of the dataset.
+    /// An object with this number that the run writes in addition to the objects of the dataset.
     Fresh(u64),
     /// No object, but the bucket or folder that contains the objects.
     Container,
@@ -107,8 +108,8 @@ impl Area {
         .filter(|number| *number < self.dataset.count())
     }
 
-    /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and size
-    /// determine its content. Returns `None` for an object that does not exist.
+    /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and
+    /// size determine its content. Returns `None` for an object that does not exist.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
             (Subject::Target(index), Members::Fresh(numbers)) => {
@@ -116,8 +117,8 @@ impl Area {
             }
             (Subject::Target(index), _) => Some(self.dataset.read(self.number(index)?, key)?.0),
             (Subject::Fresh(number), _) => {
-                // The object has the size of one of the dataset's objects. Its name is different, and contains the dataset's
-                // seed.
+                // The object has the size of one of the dataset's objects. Its name differs from theirs, and contains
+                // the dataset's seed.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
                 key.clear();
@@ -160,7 +161,8 @@ fn fresh_key(seed: u64, number: u64, key: &mut String) {
     let _ = write!(key, "plimsoll-fresh-{seed:016x}-{number:020}");
 }
 
-/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote under this key; `None` for other keys.
+/// Returns the number of the [`Subject::Fresh`] that a run with this dataset wrote under this key; `None` for other
+/// keys.
 #[must_use]
 pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
     let number = key.strip_prefix(&fresh_prefix(seed))?;
@@ -191,7 +193,7 @@ impl Targets {
     /// Adds a URL. Returns `false` if there are too many origins, or if the targets are a dataset.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {
-        // Lists are mostly sorted by origin, so the last origin is the most likely, and the search starts there.
+        // Lists are mostly sorted by origin. The search starts at the last origin, because it is the most likely one.
         let known = self.origins.iter().rposition(|origin| origin == url.origin());
         let Objects::Listed(items) = &mut self.objects else { return false };
         if known.is_none() && self.origins.len() >= ORIGINS_MAX {
@@ -268,8 +270,9 @@ impl Targets {
         }
     }
 
-    /// Returns the number of a target in its dataset, or its index in a list. This number identifies the object in all runs with
-    /// the same dataset or list, whatever part of the objects a run uses. Returns `None` for other objects.
+    /// Returns the number of a target in its dataset, or its index in a list. This number identifies the object in all
+    /// runs with the same dataset or list, even if a run uses only a part of the objects. Returns `None` for other
+    /// objects.
     #[must_use]
     pub fn object_number(&self, subject: Subject) -> Option<u64> {
         let Subject::Target(index) = subject else { return None };

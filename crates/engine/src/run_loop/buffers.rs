@@ -2,20 +2,20 @@
 
 use crate::http2_session::Event;
 
-/// Size of the receive buffer. Compared with 64 KiB, it halves the CPU time for large bodies that are checked, because there
-/// are fewer system calls and fewer wake-ups of both sides. It still fits the second-level cache of most cores. Pages that are
-/// never filled take no memory.
+/// Size of the receive buffer. Compared with 64 KiB, it halves the CPU time for large bodies that are checked, because
+/// both sides need fewer system calls and wake-ups. It still fits into the second-level cache of most cores. Pages that
+/// are never filled use no memory.
 const RECEIVE_BYTES: usize = 1 << 20;
 
-/// The buffers of one thread.
+/// Buffers of one thread.
 ///
-/// Invariant: no bytes are kept in them from one connection to the next. While received bytes are parsed, `receive` is moved
-/// out and an empty buffer is in its place.
+/// Invariant: they keep no bytes from one connection to the next. While received bytes are parsed, `receive` is moved
+/// out, and an empty buffer replaces it.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// Bytes of one `recv`.
     pub receive: Box<[u8]>,
-    /// The part of a request that is being sent.
+    /// Part of a request that is being sent.
     pub send: Vec<u8>,
     /// Events of streams, while they are handled.
     pub events: Vec<Event>,

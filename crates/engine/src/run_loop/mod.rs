@@ -1,17 +1,17 @@
 //! The run loop: the state machine of one thread, which generates load.
 //!
 //! [`RunLoop::drive`] alternates between waiting and steps. A step gets the current instant and the ready sockets, does
-//! everything that is due, and returns the instant until which the thread can wait. It never blocks, and uses only the clock of
-//! its network. The folders follow the life of an operation:
+//! everything that is due, and returns the instant until which the thread can wait. It never blocks, and uses only the
+//! clock of its network. The folders follow the life of an operation:
 //!
-//! - `pacing`: which slot may start an operation, and when;
-//! - `operation`: its request and object are chosen, and also what follows each of its requests;
-//! - `attempt`: one of its requests begins, is redirected, is sent again or retried, times out or ends (for both versions of HTTP);
-//! - `request`: the fields and the body of a request;
-//! - `connections`: an attempt finds a free connection, or a new one is opened;
-//! - `http1`, `http2`: requests are sent and responses are received;
-//! - `response`: responses are judged;
-//! - `observation`: the thread observes itself, for example for client stalls.
+//! - `pacing` decides which slot may start an operation, and when;
+//! - `operation` chooses its request and object, and the requests that follow;
+//! - `attempt` begins and ends requests: redirects, resends, retries and timeouts (for both versions of HTTP);
+//! - `request` composes the fields and the body of a request;
+//! - `connections` finds a free connection for an attempt, or opens a new one;
+//! - `http1` and `http2` send requests and receive responses;
+//! - `response` judges responses;
+//! - `observation` observes the thread itself, for example for client stalls.
 
 mod attempt;
 mod buffers;
@@ -60,27 +60,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::sigv4::Timestamp;
 
-/// Interval between checks of names that are being looked up.
+/// Interval between checks of pending name lookups.
 const NAME_POLL: Duration = Duration::from_millis(1);
 
-/// The result of a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Nothing is due before this instant, unless a socket becomes ready.
     WaitUntil(Instant),
-    /// The run is over for this thread.
+    /// The run has ended for this thread.
     Done,
 }
 
-/// Results of one thread that it hands over together.
+/// Results that one thread hands over together.
 #[derive(Debug, Default)]
 pub struct Handover {
-    /// Intervals that are over.
+    /// Intervals that have ended.
     pub intervals: Vec<Interval>,
     /// Operations that have ended, if they are logged.
     pub ops: Vec<OpEntry>,
-    /// Multipart uploads that the server has created, for plans with retries. Those of `ops` are among these or among earlier
-    /// ones.
+    /// Multipart uploads that the server has created, for plans with retries. The uploads of `ops` are included here,
+    /// or were handed over earlier.
     pub uploads: Vec<CreatedUpload>,
 }
 
@@ -107,7 +107,7 @@ pub struct RunLoop<'p, N: Network> {
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
-    /// Returns the loop of one thread, for a run that starts at `start` on its clock and at `wall` on the wall clock.
+    /// Returns the loop of one thread. The run starts at `start` on its own clock, and at `wall` on the wall clock.
     pub fn new(
         plan: &'p Plan,
         control: &'p Control,
@@ -145,10 +145,10 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Drives the loop until the run is over, and passes results to `hand_over`.
+    /// Drives the loop until the run has ended, and passes results to `hand_over`.
     ///
     /// # Errors
-    /// When the poller fails.
+    /// Fails if the poller fails.
     pub fn drive(&mut self, net: &mut N, mut hand_over: impl FnMut(Handover)) -> io::Result<()> {
         let mut ready = Vec::new();
         self.load.start(net.thread_use());
@@ -185,7 +185,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.first_response.found.as_ref()
     }
 
-    /// Returns the objects and uploads that this thread leaves at the server.
+    /// Returns the objects and uploads of this thread that remain at the server.
     #[must_use]
     pub fn left(&self) -> Left {
         self.written.left()
@@ -227,14 +227,14 @@ impl<'p, N: Network> RunLoop<'p, N> {
         }
     }
 
-    /// Returns whether this is an open run that has received the requested number of bytes. It ends at once, because further
-    /// arrivals and the operations in flight would only move more bytes. A closed run starts nothing more, but lets operations
-    /// in flight end.
+    /// Returns whether this is an open run that has received the requested number of bytes. Such a run ends at once,
+    /// because further arrivals and the operations in flight would only move more bytes. A closed run starts nothing
+    /// more, but its operations in flight may end.
     fn ends_at_once(&self) -> bool {
         matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
     }
 
-    /// Notes that the clock has advanced, and closes the intervals that are over.
+    /// Advances the clock, and closes the intervals that have ended.
     #[inline]
     fn advance_to(&mut self, net: &mut N, now: Instant) {
         self.note_taken_requests(now);
@@ -252,7 +252,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         self.recorder.advance(now);
     }
 
-    /// Returns when the next action is due, if no socket becomes ready before.
+    /// Returns when the next action is due, unless a socket becomes ready earlier.
     fn next_due(&self, now: Instant) -> Instant {
         let pool = &self.pool;
         if !pool.unfinished.is_empty() || !pool.to_send.is_empty() {
@@ -284,12 +284,12 @@ impl<'p, N: Network> RunLoop<'p, N> {
             State::Multiplexed if event.writable => readable |= self.send_frames(net, event.token, now),
             State::Opening | State::Handshaking | State::Multiplexed | State::Active | State::Idle => {}
         }
-        // A connection in `unfinished` is read in the next step.
+        // The next step reads the connections in `unfinished`.
         let queued = self.pool.connections.get(event.token).is_some_and(|connection| connection.queued);
         if readable && !queued { self.read_connection(net, event.token, now) } else { now }
     }
 
-    /// Continues to read from connections that still had bytes when their turn was over. Returns the current instant.
+    /// Continues to read from connections that still had bytes at the end of their turn. Returns the current instant.
     fn read_unfinished(&mut self, net: &mut N, mut now: Instant) -> Instant {
         for token in std::mem::take(&mut self.pool.unfinished) {
             if let Some(connection) = self.pool.connections.get_mut(token) {
@@ -302,7 +302,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         now
     }
 
-    /// Returns whether this thread is done. Ends the operations in flight when the drain is over.
+    /// Returns whether this thread is done. At the end of the drain, ends the operations in flight.
     fn end_if_over(&mut self, net: &mut N, now: Instant) -> bool {
         if self.control.is_abandoned() {
             self.recorder.end_window(now);

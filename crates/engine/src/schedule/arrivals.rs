@@ -1,15 +1,16 @@
 //! The schedule of the open model. It determines the intended start of the n-th operation.
 //!
-//! The time of an arrival never depends on when the operation before it actually started, so lateness is visible and nothing
-//! drifts. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing, each thread has its own
-//! process with a T-th of the rate. So all threads together follow the requested schedule without communication.
+//! The time of an arrival never depends on when the previous operation actually started. Lateness is therefore visible
+//! and does not accumulate. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing,
+//! each thread has its own process with a T-th of the rate. All threads together thus follow the requested schedule
+//! without communication.
 
 use super::Profile;
 use crate::random::{Stream, exponential};
 use measure::Instant;
 use std::time::Duration;
 
-/// The spacing of arrivals.
+/// Spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Even spacing.
@@ -18,7 +19,7 @@ pub enum Spacing {
     Poisson,
 }
 
-/// A cursor over the arrivals of one thread.
+/// Cursor over the arrivals of one thread.
 #[derive(Clone, Debug)]
 pub struct Arrivals<'p> {
     profile: &'p Profile,
@@ -29,7 +30,7 @@ pub struct Arrivals<'p> {
     start: Instant,
     /// Number of arrivals taken.
     taken: u64,
-    /// The value of Λ (see [`Profile::area`]) at the next arrival.
+    /// Value of Λ (see [`Profile::area`]) at the next arrival.
     area: f64,
     next: Option<Instant>,
 }
@@ -66,23 +67,24 @@ impl<'p> Arrivals<'p> {
         Some(self.start + Duration::try_from_secs_f64(seconds).ok()?)
     }
 
-    /// Returns the intended start of the next arrival; `None` when the schedule is over.
+    /// Returns the intended start of the next arrival; `None` at the end of the schedule.
     #[inline]
     #[must_use]
     pub fn peek(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Returns the number of the next arrival among those of all threads.
+    /// Returns the number of the next arrival, counted over all threads.
     fn number(&self) -> u64 {
         self.taken * u64::from(self.threads) + u64::from(self.thread)
     }
 
-    /// Advances to the arrival after the next one.
+    /// Advances by one arrival.
     #[inline]
     pub fn advance(&mut self) {
         self.taken += 1;
-        // With constant spacing, the position is computed from the number each time, so that rounding errors do not add up.
+        // With constant spacing, the position is computed from the number each time, so that rounding errors do not add
+        // up.
         self.area = match self.spacing {
             Spacing::Constant => self.number() as f64,
             Spacing::Poisson => self.area + self.gap(self.taken),

@@ -22,10 +22,10 @@ struct Segment {
     area_before: f64,
 }
 
-/// A level (operations per second, or slots) over the time of a run. After the last stage, the level stays the same.
+/// Level (operations per second, or slots) over the time of a run. After the last stage, the level stays the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The level at the start, as given.
+    /// Level at the start, as specified.
     from: f64,
     stages: Vec<StagePlan>,
     segments: Vec<Segment>,
@@ -37,7 +37,7 @@ pub struct Profile {
     area: f64,
 }
 
-/// The reason why stages are not a valid profile.
+/// Reason why stages are not a valid profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// A level is negative or not a number.
@@ -52,7 +52,7 @@ impl Profile {
     /// Returns a constant profile.
     ///
     /// # Errors
-    /// When `level` is not above 0.
+    /// Fails if `level` is not above 0.
     pub fn constant(level: f64) -> Result<Self, ProfileError> {
         Self::stages(level, &[])
     }
@@ -70,7 +70,7 @@ impl Profile {
     /// Returns a profile that rises from 0 to `level` over `ramp`.
     ///
     /// # Errors
-    /// When `level` is not above 0.
+    /// Fails if `level` is not above 0.
     pub fn ramp(level: f64, ramp: Duration) -> Result<Self, ProfileError> {
         Self::stages(0.0, &[StagePlan { length: ramp, level }])
     }
@@ -78,7 +78,7 @@ impl Profile {
     /// Returns a profile that starts at level `from` and goes through `stages`.
     ///
     /// # Errors
-    /// When a level is negative or not a number, or none is above 0.
+    /// Fails if a level is negative or not a number, or if none is above 0.
     pub fn stages(from: f64, stages: &[StagePlan]) -> Result<Self, ProfileError> {
         let levels = || stages.iter().map(|stage| stage.level).chain([from]);
         if !levels().all(|level| level.is_finite() && level >= 0.0) {
@@ -106,13 +106,13 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Returns the level at the start, as given.
+    /// Returns the level at the start, as specified.
     #[must_use]
     pub fn level_at_start(&self) -> f64 {
         self.from
     }
 
-    /// Returns the stages as given; none when the level never changes.
+    /// Returns the stages as specified; none if the level never changes.
     #[must_use]
     pub fn as_stages(&self) -> &[StagePlan] {
         &self.stages
@@ -145,7 +145,7 @@ impl Profile {
         self.segments.is_empty()
     }
 
-    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`: the number of operations requested until then.
+    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`. This is the number of operations requested until then.
     #[must_use]
     pub fn area(&self, seconds: f64) -> f64 {
         match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
@@ -164,7 +164,7 @@ impl Profile {
         for segment in &self.segments {
             let inside = area - segment.area_before;
             if inside <= segment.length * (segment.from + segment.to) / 2.0 {
-                // Solves inside = from·x + slope·x²/2 for x, in the form that has no cancellation of digits.
+                // Solves inside = from·x + slope·x²/2 for x, in a form without cancellation of digits.
                 let slope = (segment.to - segment.from) / segment.length;
                 let root = (segment.from * segment.from + 2.0 * slope * inside).max(0.0).sqrt();
                 let denominator = segment.from + root;
@@ -197,7 +197,8 @@ mod tests {
         fn time_of_inverts_area(profile in profiles(), seconds in 0.0_f64..120.0) {
             let area = profile.area(seconds);
             let back = profile.time_of(area).unwrap_or(seconds);
-            // Where the level is 0, many times have the same area, so the areas are compared instead of the times.
+            // While the level is 0, many times have the same area. The areas are therefore compared instead of the
+            // times.
             prop_assert!((profile.area(back) - area).abs() <= 1e-6 * area.max(1.0), "{area} -> {back} -> {}", profile.area(back));
         }
 
@@ -206,7 +207,7 @@ mod tests {
             let steps = 20_000;
             let width = seconds / f64::from(steps);
             let sum: f64 = (0..steps).map(|i| profile.level((f64::from(i) + 0.5) * width) * width).sum();
-            // A midpoint sum is wrong by at most one level times the width at each jump of the level.
+            // At each jump of the level, a midpoint sum is wrong by at most one level times the width.
             prop_assert!((sum - profile.area(seconds)).abs() <= 10.0 * 5_000.0 * width + 1e-6 * sum);
         }
 

@@ -1,14 +1,14 @@
 //! Numbers of operations in the closed model.
 //!
-//! Every operation has a number, which determines its object and range. When a run has a limited number of operations, all
-//! threads draw their numbers from one [`Budget`]. They draw batches, so that they need not access the shared counter for every
-//! operation. The batches become smaller towards the end, so that no thread runs out of work while another one has much left.
-//! A run can be held at a number: see [`crate::Control::let_start_below`].
+//! Every operation has a number, which determines its object and range. If a run has a limited number of operations,
+//! all threads draw their numbers from one [`Budget`]. They draw batches, so that they need not access the shared
+//! counter for every operation. The batches become smaller towards the end. Otherwise, one thread could run out of work
+//! while another one has much left. The numbers of a run can have a bound (see [`crate::Control::let_start_below`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The numbers of operations that are left, shared by all threads.
+/// Numbers of the remaining operations, shared by all threads.
 #[derive(Debug)]
 pub struct Budget {
     total: u64,
@@ -16,7 +16,7 @@ pub struct Budget {
     taken: AtomicU64,
 }
 
-/// The most numbers that a thread draws at once.
+/// Maximum number of numbers that a thread draws at once.
 const BATCH_MAX: u64 = 256;
 
 impl Budget {
@@ -26,7 +26,7 @@ impl Budget {
         Self { total, threads: u64::from(threads.max(1)), taken: AtomicU64::new(0) }
     }
 
-    /// Draws a batch of numbers below `bound`. It is empty if there are none.
+    /// Draws a batch of numbers below `bound`. It is empty if there are no such numbers.
     fn draw(&self, bound: u64) -> std::ops::Range<u64> {
         let end = self.total.min(bound);
         let after = |taken: u64| {
@@ -43,21 +43,21 @@ impl Budget {
     }
 }
 
-/// The result of drawing a number.
+/// Result of drawing a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
     /// The number of the next operation.
     Number(u64),
-    /// The next number is not below the bound.
+    /// The next number is at or above the bound.
     AtBound,
     /// There are no more numbers.
     UsedUp,
 }
 
-/// One thread's source of operation numbers.
+/// Source of one thread's operation numbers.
 #[derive(Clone, Debug)]
 pub enum Tickets {
-    /// Unlimited numbers. Thread t of T takes t, t + T, t + 2T, …
+    /// Unlimited numbers. Thread t of T uses t, t + T, t + 2T, …
     Endless {
         /// The next number.
         next: u64,

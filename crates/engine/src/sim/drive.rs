@@ -1,4 +1,4 @@
-//! Carries out a plan on simulated time.
+//! Execution of a plan on simulated time.
 
 use super::{SimNetwork, SimServer};
 use crate::control::{Control, StopReason};
@@ -8,8 +8,8 @@ use measure::{Instant, Interval};
 use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
-/// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their start,
-/// and the operations. Simulated threads run one after the other. They share the budget, but not their stalls.
+/// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their
+/// start, and the operations. Simulated threads run one after the other. They share the budget, but not their stalls.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -25,8 +25,8 @@ pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S
     (merged.into_values().collect(), ops)
 }
 
-/// Like [`simulate`], but passes the intervals to `decided`, thread by thread, and keeps none. The window ends when `decided`
-/// returns `true`, as a controller would end it.
+/// Carries out a plan like [`simulate`], but passes the intervals to `decided`, thread by thread, and keeps none. The
+/// window ends when `decided` returns `true`, as if a controller had ended it.
 pub fn simulate_until<S: SimServer>(
     plan: &Plan,
     network: impl Fn(u32) -> SimNetwork<S>,
@@ -46,8 +46,8 @@ pub fn simulate_until<S: SimServer>(
     all_ops
 }
 
-/// Like [`simulate`], but under a control that `receive` can use, and passes all results to `receive`, thread by thread. Keeps
-/// nothing.
+/// Carries out a plan like [`simulate`], but under a control that `receive` can use. Passes all results to `receive`,
+/// thread by thread, and keeps none.
 pub fn simulate_under<S: SimServer>(
     plan: &Plan,
     control: &Control,

@@ -1,8 +1,9 @@
 //! A network on simulated time. It drives the same run loop as a measurement, without sockets and without waiting.
 //!
-//! A [`SimServer`] responds to each request with bytes that become readable at instants of its choice. Time stands still while
-//! the loop works (unless a cost is set for each send), and jumps to the next event when the loop waits. So ten seconds of load
-//! take only milliseconds, and every result can be compared with the expected one to the nanosecond.
+//! A [`SimServer`] responds to each request with bytes that become readable at instants that it chooses. Time stands
+//! still while the loop works (unless a cost is set for each send), and jumps to the next event when the loop waits.
+//! Ten seconds of load therefore take only milliseconds, and every result can be compared with the expected one to the
+//! nanosecond.
 
 mod drive;
 
@@ -30,16 +31,16 @@ pub enum Reply {
     Reset,
 }
 
-/// The way in which a simulated server accepts a connection.
+/// Way in which a simulated server accepts a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// The connection is established after this time.
     After(Duration),
     /// The connection is refused.
     Refuse,
-    /// There is no response at all.
+    /// The server does not respond.
     Ignore,
-    /// The connection is not possible now, because the queue of the listening unix socket is full.
+    /// The connection is not possible now, because the queue of the listening Unix socket is full.
     Full,
 }
 
@@ -50,7 +51,7 @@ pub trait SimServer {
         Accept::After(Duration::ZERO)
     }
 
-    /// Accepts a connection to an address, for servers with several.
+    /// Accepts a connection to an address, for servers with several addresses.
     fn connect_to(&mut self, now: Instant, _address: &Address) -> Accept {
         self.connect(now)
     }
@@ -58,8 +59,8 @@ pub trait SimServer {
     /// Returns the replies to a complete request, each with the time at which it arrives.
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)>;
 
-    /// Handles bytes from a connection. `bytes` also has the earlier bytes that the server left in it; the server removes the
-    /// bytes that it has read. The default reads HTTP/1 requests without a body.
+    /// Handles bytes from a connection. `bytes` also contains earlier bytes that the server has not removed. The server
+    /// removes the bytes that it has read. The default reads HTTP/1 requests without a body.
     fn received(&mut self, now: Instant, _connection: usize, bytes: &mut Vec<u8>) -> Vec<(Instant, Reply)> {
         if !bytes.ends_with(b"\r\n\r\n") {
             return Vec::new();
@@ -69,7 +70,7 @@ pub trait SimServer {
     }
 }
 
-/// A function that returns the replies to a request at an instant can be used as a server.
+/// A server that is a function. The function returns the replies to a request at an instant.
 impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for F {
     fn request(&mut self, now: Instant, request: &str) -> Vec<(Instant, Reply)> {
         self(now, request)
@@ -86,7 +87,7 @@ pub struct SimSocket {
 struct Pipe {
     token: Token,
     open: bool,
-    /// Time at which the connection is established or refused, and which of the two; `None` once that was reported.
+    /// Time at which the connection is established or refused. `true` means established. `None` once this was reported.
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
@@ -119,7 +120,7 @@ pub struct SimNetwork<S> {
     busy_nanos: u64,
     /// Connections that can be open at once.
     descriptors: usize,
-    /// Periods in which the client does not run, given by start and end, in order.
+    /// Periods in which the client does not run, as start and end, in order.
     stalls: Vec<(Instant, Instant)>,
     /// Arrival time of the newest byte of the last read.
     newest: Option<Instant>,
@@ -140,7 +141,8 @@ impl<S: SimServer> SimNetwork<S> {
         }
     }
 
-    /// Stops the client from running in some periods, given by start and end. They must be in order and must not overlap.
+    /// Stops the client from running in some periods, each with start and end. They must be in order and must not
+    /// overlap.
     #[must_use]
     pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
         self.stalls = stalls;
@@ -166,7 +168,7 @@ impl<S: SimServer> SimNetwork<S> {
         &self.server
     }
 
-    /// Returns the instant at which the client actually runs if it wants to run at `at`.
+    /// Returns the instant at which the client actually runs if it needs to run at `at`.
     fn awake(&self, at: Instant) -> Instant {
         let begun = self.stalls.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))

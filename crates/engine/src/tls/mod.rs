@@ -1,9 +1,9 @@
 //! TLS settings, and the TLS sessions of connections. Threads share no locks.
 //!
 //! [`configure`] reads the files that the user named, so that a wrong file is reported before the run. The system's CA
-//! certificates are read when the first connection needs them, so a run without TLS does not read them. Each thread has a copy
-//! of the settings with its own session store. rustls implements the protocol; `outcome` classifies failures, and
-//! [`negotiated`] describes connections.
+//! certificates are read when the first connection needs them, so a run without TLS does not read them. Each thread has
+//! a copy of the settings with its own session store. rustls implements the protocol. `outcome` classifies failures,
+//! and [`negotiated`] describes connections.
 
 mod error;
 pub mod negotiated;
@@ -25,12 +25,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use wire::url::Origin;
 
-/// The most servers whose sessions a thread keeps.
+/// Maximum number of servers whose sessions a thread keeps.
 const SESSIONS_MAX: usize = 256;
-/// The largest file of certificates or keys that is read.
+/// Maximum size of a file of certificates or keys, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The certificates that are trusted.
+/// Certificates that are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Certificates signed by a CA that this system trusts.
@@ -38,7 +38,7 @@ pub enum Trust {
     System,
     /// Certificates signed by a CA certificate in these PEM files.
     Files(Vec<PathBuf>),
-    /// All certificates. The only check is that the server has the key of its certificate.
+    /// All certificates. The client checks only that the server has the key of its certificate.
     Any,
 }
 
@@ -51,10 +51,10 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// The TLS settings of a user.
+/// TLS settings of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// The certificates that are trusted.
+    /// Certificates that are trusted.
     pub trust: Trust,
     /// The client certificate, for servers that request one.
     pub identity: Option<Identity>,
@@ -70,7 +70,7 @@ impl Default for TlsSettings {
     }
 }
 
-/// The trusted CA certificates, whose files have been read.
+/// Trusted CA certificates, read from their files.
 #[derive(Clone)]
 enum Roots {
     System,
@@ -84,11 +84,11 @@ pub struct TlsPlan {
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     resumption: bool,
     protocols: Vec<Box<[u8]>>,
-    /// The configuration for rustls, made when the first connection needs it and then used by the whole run.
+    /// Configuration for rustls. It is created when the first connection needs it, and used by the whole run.
     made: OnceLock<Arc<ClientConfig>>,
 }
 
-/// The default settings, for a user who gives none.
+/// Default settings, if the user sets none.
 impl Default for TlsPlan {
     fn default() -> Self {
         let TlsSettings { resumption, protocols, .. } = TlsSettings::default();
@@ -107,10 +107,10 @@ impl std::fmt::Debug for TlsPlan {
     }
 }
 
-/// Reads the files that the settings name.
+/// Reads the files in the settings.
 ///
 /// # Errors
-/// The error names the file that cannot be used, and the reason.
+/// Fails with the name of the file that cannot be used, and the reason.
 pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
     let roots = match &settings.trust {
         Trust::System => Roots::System,
@@ -134,7 +134,7 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
         made: OnceLock::new(),
     };
     if let Some(identity) = settings.identity.as_ref() {
-        // This checks whether key and certificate belong together. rustls reports it only when it builds a configuration.
+        // This checks whether key and certificate match. rustls reports a mismatch only when it builds a configuration.
         plan.build(RootCertStore::empty()).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsConfigError::KeyOfAnother(identity.clone()),
             _ => TlsConfigError::BadKey(identity.key.clone()),
@@ -168,7 +168,7 @@ fn read(file: &Path) -> Result<Vec<u8>, TlsConfigError> {
     fs::read(file).map_err(unreadable)
 }
 
-/// Returns the system's CA certificates. Unreadable ones are left out.
+/// Returns the system's CA certificates without unreadable ones.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -181,7 +181,7 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 impl TlsPlan {
-    /// Returns whether certificates are not checked.
+    /// Returns whether certificates are accepted without a check.
     #[must_use]
     pub fn is_insecure(&self) -> bool {
         matches!(self.roots, Roots::Any)
@@ -199,10 +199,10 @@ impl TlsPlan {
         self.identity.is_some()
     }
 
-    /// Makes the configuration before the run, so that the first connection does not have to wait for it.
+    /// Creates the configuration before the run, so that the first connection does not have to wait for it.
     ///
     /// # Errors
-    /// When there is no CA certificate, so that no server could be trusted.
+    /// Fails if there is no CA certificate, because no server could be trusted.
     pub fn prepare(&self) -> Result<(), TlsConfigError> {
         self.config().map(|_| ())
     }
@@ -238,8 +238,8 @@ impl TlsPlan {
         Ok(config)
     }
 
-    /// Returns a copy of the configuration for one thread. It has its own session store, so that threads do not wait for each
-    /// other.
+    /// Returns a copy of the configuration for one thread. The copy has its own session store, so that threads do not
+    /// wait for each other.
     pub(crate) fn for_thread(&self) -> Option<Arc<ClientConfig>> {
         let mut config = ClientConfig::clone(self.config().ok()?);
         config.resumption = if self.resumption {
@@ -251,7 +251,7 @@ impl TlsPlan {
     }
 }
 
-/// Returns the name for which an origin's certificate must be issued; `None` if no certificate can contain this name.
+/// Returns the name that an origin's certificate must contain; `None` if no certificate can contain this name.
 #[must_use]
 pub fn server_name(origin: &Origin) -> Option<ServerName<'static>> {
     ServerName::try_from(origin.host.to_string()).ok()

@@ -6,10 +6,10 @@ use rustls::pki_types::CertificateDer;
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 
-/// The most bytes that are kept of a name in a certificate.
+/// Maximum number of bytes that are kept of a name in a certificate.
 const NAME_BYTES_MAX: usize = 256;
 
-/// The result of the TLS handshake on the connection of the first good response. Names come from the server and are not
+/// Result of the TLS handshake on the connection of the first good response. Names come from the server and are not
 /// trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Negotiated {
@@ -17,9 +17,9 @@ pub struct Negotiated {
     pub version: String,
     /// Cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
-    /// The protocol chosen by ALPN, when the server chose one.
+    /// Protocol chosen by ALPN, if the server chose one.
     pub protocol: Option<String>,
-    /// The server name for which the connection was opened. Unless it is an IP address, it was also sent as SNI.
+    /// Server name for which the connection was opened. Unless it is an IP address, it was also sent as SNI.
     pub server_name: String,
     /// The subject of the certificate.
     pub subject: Option<String>,

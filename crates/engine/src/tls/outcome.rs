@@ -1,13 +1,14 @@
-//! The outcomes of TLS failures. They are derived from rustls' kinds of errors and from bytes, never from text.
+//! Outcomes of TLS failures. They are derived from rustls' kinds of errors and from bytes, never from text.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use rustls::{CertificateError, Error};
 
-/// A TLS record begins with its type, 20 to 23, and the major version 3.
+/// Types of TLS records. A record begins with its type and the major version.
 const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=23;
+/// Major version in every TLS record.
 const RECORD_MAJOR: u8 = 3;
 
-/// Returns the outcome of a handshake that failed. `began_plain` states that the server sent plain HTTP.
+/// Returns the outcome of a handshake that failed. `began_plain` means that the server sent plain HTTP.
 pub(crate) fn of_handshake(error: &Error, began_plain: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::InvalidCertificate(error) => (AttemptClass::TlsCert, of_certificate(error)),
@@ -32,9 +33,9 @@ fn of_certificate(error: &CertificateError) -> Cause {
     }
 }
 
-/// Returns the outcome for an established connection that ended because of a bad record or an alert. In TLS 1.3, a server can
-/// refuse a client certificate only after the handshake is over for the client. So an alert before the first response counts as
-/// a failure of the handshake.
+/// Returns the outcome for an established connection that ended because of a bad record or an alert. In TLS 1.3, a
+/// server can refuse a client certificate only after the handshake has ended for the client. An alert before the first
+/// response therefore counts as a failure of the handshake.
 pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> AttemptOutcome {
     let (class, cause) = match error {
         Error::AlertReceived(_) if unanswered => (AttemptClass::TlsHandshake, Cause::TlsAlert),
@@ -44,7 +45,7 @@ pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> Attemp
     AttemptOutcome::failed(class, cause, phase)
 }
 
-/// Returns the details of an error, for an example of the failure.
+/// Returns the details of an error, for the example of the failure.
 pub(crate) fn detail(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("alert {} ({alert:?})", u8::from(*alert)),

@@ -1,7 +1,7 @@
-//! The TLS session of one connection. It decrypts received bytes and encrypts those to be sent. It has no socket.
+//! The TLS session of one connection. It decrypts received bytes and encrypts bytes to be sent. It has no socket.
 //!
-//! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all plaintext
-//! before it returns. So when the socket is empty, no plaintext waits in the session either.
+//! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all
+//! plaintext before it returns. If the socket is empty, no plaintext waits in the session either.
 
 use crate::unattributed::Unattributed;
 use rustls::pki_types::ServerName;
@@ -9,18 +9,18 @@ use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-/// The size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At
-/// most this many received bytes can be unknown, because every complete record is decrypted.
+/// Size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At most
+/// this many received bytes can be unknown, because every complete record is decrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
-/// Number of bytes that are kept of the start, to recognize a response in plain HTTP.
+/// Number of bytes at the start that are kept, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
 
-/// The result of sending bytes.
+/// Result of sending bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// Plaintext bytes that were taken and need not be sent again.
+    /// Number of plaintext bytes that were accepted. They need not be sent again.
     pub taken: usize,
-    /// Encrypted bytes that the kernel took.
+    /// Number of encrypted bytes that the kernel accepted.
     pub sent: usize,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Received bytes that are not counted yet, because they may belong to content that is not decrypted yet.
+    /// Received bytes that are not counted yet. They may be content that is not decrypted yet.
     unattributed: Unattributed,
     /// The first bytes from the server.
     begin: [u8; BEGIN_BYTES],
@@ -36,7 +36,7 @@ pub(crate) struct Session {
     peer_closed: bool,
 }
 
-/// Adapts a function that sends bytes to the writer that rustls needs.
+/// Writer for rustls, made from a function that sends bytes.
 struct Put<F>(F);
 
 impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Put<F> {
@@ -61,7 +61,7 @@ impl Session {
         })
     }
 
-    /// Returns rustls' connection, from which the result of the handshake can be read.
+    /// Returns rustls' connection, which contains the result of the handshake.
     pub(crate) fn connection(&self) -> &ClientConnection {
         &self.tls
     }
@@ -81,25 +81,25 @@ impl Session {
         &self.begin[..self.begun]
     }
 
-    /// Notes that `bytes` bytes were received.
+    /// Records that `bytes` bytes were received.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
         self.unattributed.add(bytes as u64);
     }
 
-    /// Returns how many received bytes to count, now that `body` more of them are known to be content.
+    /// Returns how many received bytes to count, given that `body` more bytes are known to be content.
     #[inline]
     pub(crate) fn attribute(&mut self, body: usize) -> usize {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Takes all received bytes that are not counted yet, because their attempt has ended.
+    /// Returns and resets the number of received bytes that are not counted yet, because their attempt has ended.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to the handshake.
+    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to it.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
@@ -111,7 +111,7 @@ impl Session {
         Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
     }
 
-    /// Decrypts `input`. Calls `see` with every piece of plaintext; `see` returns whether more is wanted. If a record is
+    /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. If a record is
     /// damaged, the plaintext before it is passed on first, and then the error is returned.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
@@ -142,7 +142,7 @@ impl Session {
 
     fn take_in(&mut self, rest: &mut &[u8]) -> Result<(), Error> {
         match self.tls.read_tls(rest) {
-            // After the server's `close_notify`, rustls reads nothing more.
+            // After the server's `close_notify`, rustls processes nothing more.
             Ok(0) => *rest = &[],
             Ok(_) => {}
             Err(_) => return Err(Error::General("more than one record waits".into())),
@@ -157,7 +157,7 @@ impl Session {
         self.tls.wants_write()
     }
 
-    /// Sends as many of the waiting bytes as the kernel takes.
+    /// Sends as many of the waiting bytes as the kernel accepts.
     #[inline]
     pub(crate) fn flush(&mut self, put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
         let mut put = Put(put);
@@ -174,7 +174,7 @@ impl Session {
         Ok(sent)
     }
 
-    /// Encrypts and sends as much of `bytes` as the kernel takes. Returns `WouldBlock` when it takes nothing.
+    /// Encrypts and sends as much of `bytes` as the kernel accepts. Returns `WouldBlock` if it accepts nothing.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8], mut put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<Wire> {
         let earlier = self.flush(&mut put)?;

@@ -6,8 +6,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::Arc;
 
-/// A verifier that accepts every certificate for every name. The server still has to prove that it has the key, so a handshake
-/// costs as much as with a trusted certificate.
+/// Verifier that accepts every certificate for every name. The server must still prove that it has the key, so a
+/// handshake costs as much as with a trusted certificate.
 #[derive(Debug)]
 pub(super) struct TrustAll {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! A simulated S3 bucket with multipart uploads, and faults of the test's choice.
+//! A simulated S3 bucket with multipart uploads, and faults that the test chooses.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use content::{Content, Dataset, Description, Names, Seed};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::s3::{CompletedUpload, ErrorBody, ErrorCode, InitiatedUpload, read_complete};
 
-/// The reaction of the bucket to a request or a connection.
+/// Reaction of the bucket to a request or a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The request is carried out and acknowledged.
     None,
-    /// The request is refused with this code, and these seconds in `Retry-After`.
+    /// The request is refused with this code, and this number of seconds in `Retry-After`.
     Refused(ErrorCode, Option<u64>),
     /// The request is carried out, but the connection is closed before the response.
     AckLost,
@@ -63,7 +63,7 @@ pub struct OpenUpload {
     pub parts: BTreeMap<u16, Vec<u8>>,
 }
 
-/// The content of the bucket, and the requests that it received.
+/// Content of the bucket, and requests that it received.
 #[derive(Debug, Default)]
 pub struct State {
     pub objects: BTreeMap<String, Vec<u8>>,
@@ -78,7 +78,7 @@ impl State {
         self.requests.iter().map(Request::short).collect()
     }
 
-    /// Carries out a request. Returns the status, the value of `ETag`, and the body of the response.
+    /// Carries out a request. Returns the value of `ETag` and the body of the response, or the code of an error.
     fn carry_out(&mut self, request: &Request) -> Result<(Option<String>, String), ErrorCode> {
         let mut message = String::new();
         let id = request.parameter("uploadId").unwrap_or_default().to_owned();
@@ -119,8 +119,8 @@ impl State {
     }
 }
 
-/// A bucket. `fault` chooses the reaction to each request, and `accepts` whether connections are possible at an instant. Every
-/// response takes `delay`.
+/// A bucket. `fault` chooses the reaction to each request. `accepts` returns whether connections are possible at an
+/// instant. Every response takes `delay`.
 pub struct Bucket<F> {
     pub state: Rc<RefCell<State>>,
     pub fault: F,

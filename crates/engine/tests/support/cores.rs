@@ -1,10 +1,10 @@
-//! Checks whether the cores are free. Timing tests prove nothing while other processes use the cores.
+//! Checks of whether the cores are free. Timing tests prove nothing while other processes use the cores.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a run is repeated if it had to share its cores.
+/// Maximum number of runs of a test, if a run had to share its cores.
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
@@ -19,7 +19,8 @@ pub fn wait_until_free() {
     }
 }
 
-/// Starts one busy thread for each core. Returns whether any of them has to wait for its core for more than 5 % of the time.
+/// Starts one busy thread for each core. Returns whether any of them has to wait for its core for more than 5 % of the
+/// time.
 pub fn are_taken() -> bool {
     let look = || {
         let (started, before) = (Instant::now(), run_delay());

@@ -16,18 +16,18 @@ pub const INTERNAL_ERROR: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRequest {
     pub now: Instant,
-    /// Number of connections before that of the request.
+    /// Number of connections that were opened before the connection of the request.
     pub connection: usize,
     /// Identifier of the stream: 1, 3, 5, …
     pub stream: u32,
-    /// Number of requests before this one, on all connections.
+    /// Number of earlier requests, on all connections.
     pub before: usize,
 }
 
 /// A server that responds to each request with the frames that a function returns.
 pub struct Frames<F> {
     script: F,
-    /// The limit of concurrent streams that the server announces.
+    /// Limit of concurrent streams that the server announces.
     streams: Option<u32>,
     requests: usize,
     greeted: HashSet<usize>,

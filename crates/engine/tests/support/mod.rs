@@ -11,7 +11,8 @@ use std::time::Duration;
 use wire::Url;
 use wire::sigv4::{Keys, Secret, Signer};
 
-/// Returns a plan for one URL, which the test can change. It has the closed model with 1 slot, takes 10 s, and has no warm-up.
+/// Returns a plan for one URL, which the test can change. The plan has the closed model with 1 slot, lasts 10 s, and
+/// has no warm-up.
 pub fn plan() -> Plan {
     let mut targets = Targets::default();
     assert!(targets.push(&Url::parse("http://sim:80/object").unwrap()));

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 pub const HOST: &str = "plimsoll.test";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A CA that signs certificates, and keeps all files of a test.
+/// A CA that signs certificates. It also keeps all files of a test.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -74,7 +74,7 @@ impl Authority {
         roots
     }
 
-    /// Returns the settings of a server with this identity. `asks` states whether it requests a client certificate.
+    /// Returns the settings of a server with this identity. `asks` means that it requests a client certificate.
     pub fn server(&self, identity: &Identity, asks: bool) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
@@ -92,7 +92,7 @@ impl Authority {
     }
 }
 
-/// The observations of an endpoint.
+/// Observations of an endpoint.
 #[derive(Default)]
 pub struct Seen {
     pub connections: AtomicU64,
@@ -201,7 +201,7 @@ pub fn request(tls: &mut impl Read) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Closes the connection as TLS requires.
+/// Closes the connection in the way that TLS requires.
 pub fn goodbye(tls: &mut Tls) -> io::Result<()> {
     tls.conn.send_close_notify();
     tls.flush()
@@ -217,7 +217,7 @@ pub fn serve(config: Arc<ServerConfig>, bytes: usize) -> impl Fn(Counted) -> io:
                 Ok(true) => tls.write_all(&answer)?,
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    // Closing with unread bytes would reset the connection and lose the alert.
+                    // Closing the socket with unread bytes would reset the connection, and the alert would be lost.
                     tls.sock.stream.shutdown(std::net::Shutdown::Write)?;
                     io::copy(&mut tls.sock.stream, &mut io::sink())?;
                     return Err(error);

@@ -108,7 +108,7 @@ fn failed_handshakes_have_their_own_causes() {
             "",
         ),
         (
-            // Closing the socket before the ClientHello is read completely resets the connection.
+            // If the socket is closed before the ClientHello is read completely, the connection is reset.
             "a reset",
             Box::new(|mut socket| socket.read(&mut [0; 10]).map(|_| ())),
             (AttemptClass::Reset, Cause::TlsReset, Phase::Tls),
@@ -134,7 +134,7 @@ fn a_tls_server_that_gets_plain_http_is_recognized() {
     assert_eq!(end, (AttemptClass::Protocol, Cause::TlsResponse, Phase::Head));
 }
 
-/// Returns a script that does the handshake, reads a request, and then does `deed`.
+/// Returns a script that makes the handshake, reads a request, and then runs `deed`.
 fn then(authority: &Authority, deed: impl Fn(&mut Tls) -> io::Result<()> + Send + Sync + 'static) -> Script {
     let config = authority.server(&authority.sign(HOST, VALID), false);
     Box::new(move |socket| {
@@ -176,7 +176,7 @@ fn an_end_without_close_notify_does_not_end_a_body() {
 #[test]
 fn an_end_without_close_notify_after_the_body_is_flagged() {
     let authority = Authority::new();
-    // The client is kept from reading between the response and the end of the connection, so that both become one event.
+    // The client does not read between the response and the end of the connection, so that both become one event.
     let endpoint = Endpoint::start(then(&authority, |tls| tls.write_all(&page(5))));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     plan.stop.ops = NonZeroU64::new(200);
@@ -248,7 +248,7 @@ fn every_byte_is_counted_by_both_sides() {
         );
         let connections = endpoint.seen.connections.load(Ordering::Relaxed);
         assert_eq!((stats.connections.opened, stats.connections.handshakes()), (connections, connections));
-        // A thread that starts late may find nothing left to do, so not every slot opens a connection.
+        // A thread that starts late may find no operation left to start, so not every slot opens a connection.
         let expected = if keep_alive { 1..=slots } else { ops..=ops };
         assert!(expected.contains(&connections), "{connections} connections for {slots} slots and {ops} operations");
         let overhead = stats.traffic.overhead as f64 / ops as f64;
@@ -256,8 +256,8 @@ fn every_byte_is_counted_by_both_sides() {
     }
 }
 
-/// A body may need several turns to be read. Its end may be read in a turn before its last event is handled. When that event is
-/// handled, nothing is left to read, and the idle connection must remain usable.
+/// Several turns may be needed to read a body. Its end may be read in a turn before its last event is handled. When
+/// that event is handled, nothing is left to read, and the idle connection must remain usable.
 #[test]
 fn a_free_connection_with_nothing_to_read_is_kept() {
     const BYTES: usize = 24 << 20;
@@ -276,7 +276,7 @@ fn reads_inside_tls_are_timestamped() {
     let endpoint = Endpoint::start(serve(authority.server(&authority.sign(HOST, VALID), false), 1000));
     let mut plan = plan_for(&endpoint, "https", &trusting(&authority));
     (plan.load, plan.stop.time, plan.stop.ops) = (closed(4), Some(ms(400)), None);
-    // Several runs may be needed, because the kernel takes a while to switch timestamps on.
+    // Several runs may be needed, because the kernel needs some time to switch timestamps on.
     let share = (0..10).find_map(|_| carry_out(&plan).0.client_share()).expect("the kernel takes timestamps");
     assert!(!share.at_least && share.samples > 0, "a response fits one segment: {share:?}");
 }

@@ -1,7 +1,7 @@
 //! Response times, grouped by the time at which the operations were due.
 //!
-//! Grouping operations by the time at which they ended would mislead. Quick operations end before slow ones, so response
-//! times would seem to grow at the beginning of every run.
+//! They are not grouped by the time at which the operations ended. Quick operations end before slow ones, so response
+//! times would then seem to grow at the beginning of every run.
 
 use crate::sample::OpSample;
 use crate::time::Timeline;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Time span of the shortest cohorts, in nanoseconds. It is short enough for runs that last one second.
 const SPAN: u64 = 50_000_000;
-/// Number of cohorts that have the shortest span. After these, the span doubles every [`DOUBLED`] cohorts, like the
-/// buckets of a histogram. Two weeks therefore need only about 1,300 cohorts.
+/// Number of cohorts with the shortest span. After these, the span doubles every [`DOUBLED`] cohorts, like the buckets
+/// of a histogram. A run of two weeks therefore needs only about 1,300 cohorts.
 const SHORTEST: u64 = 128;
 const DOUBLED: u64 = SHORTEST / 2;
 /// Maximum number of cohorts of a run, enough for 2⁶⁴ ns.
@@ -26,9 +26,9 @@ pub struct ArrivalCohort {
     pub scheduled: u64,
     /// Number of these operations that have ended, whether they succeeded or failed.
     pub ended: u64,
-    /// Σ of the response times of [`Self::ended`], in nanoseconds.
+    /// Sum of the response times of the operations in [`Self::ended`], in nanoseconds.
     pub response_nanos: u64,
-    /// Σ of the lateness of [`Self::ended`], in nanoseconds.
+    /// Sum of the lateness of the operations in [`Self::ended`], in nanoseconds.
     pub late_nanos: u64,
     /// Number of operations that ended within the span, whenever they were due.
     #[serde(default)]
@@ -136,7 +136,7 @@ mod tests {
     fn spans_tile_the_time_and_grow_with_it() {
         let mut before = (0, 0.0);
         for step in 0..2_000_000_u64 {
-            // Times of up to 11 days.
+            // The times extend to 11 days.
             let nanos = step * step * 250 * 1000;
             let index = ArrivalCohort::index_of(nanos);
             let middle = ArrivalCohort { index, ..ArrivalCohort::default() }.middle();

@@ -29,7 +29,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Creates a collector. `scheduled` tells whether operations have a planned start.
+    /// Creates a collector. `scheduled` means that operations have a planned start.
     pub fn new(scheduled: bool) -> Self {
         let source = if scheduled { Source::Arrivals } else { Source::Slots };
         Self {
@@ -47,7 +47,7 @@ impl Collector {
         }
     }
 
-    /// Notes that the slots have no more operations to start because a budget (of operations or bytes) is used up.
+    /// Records that the slots have no more operations to start, because a budget (of operations or bytes) is used up.
     pub fn exhausted(&mut self, now: Instant) {
         self.edges.exhausted(now);
     }
@@ -60,7 +60,7 @@ impl Collector {
         }
     }
 
-    /// Notes the start of an operation. `in_flight` does not include it.
+    /// Records the start of an operation. `in_flight` does not include it.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         self.edges.started(now);
@@ -69,7 +69,7 @@ impl Collector {
         }
     }
 
-    /// Notes the end of an operation. `size` is the index of its size class.
+    /// Records the end of an operation. `size` is the index of its size class.
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.source == Source::Arrivals {

@@ -1,7 +1,8 @@
 //! The first and the last operations of a run.
 //!
-//! The first operations arrive at an idle target. In a closed run, the last ones end while no new ones start. In between,
-//! the number of operations in flight is constant, so only these edges show how times depend on that number.
+//! The first operations arrive at an idle target. In a closed run, the last operations end while no new ones start.
+//! Between these two edges, the number of operations in flight is constant. Only the edges therefore show how times
+//! depend on that number.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
@@ -10,9 +11,9 @@ use crate::time::Timeline;
 use crate::values::{add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of operations that a thread keeps for each edge.
+/// Maximum number of operations that one thread keeps for each edge.
 const OF_A_THREAD: usize = 256;
-/// Maximum number of operations that are kept for an edge, over all threads.
+/// Maximum number of operations that all threads together keep for each edge.
 const OF_AN_EDGE: usize = 1024;
 
 /// Operation at the beginning or at the end of a run.
@@ -22,7 +23,7 @@ pub struct EdgeOp {
     pub sent: Instant,
     /// Instant at which the operation ended.
     pub end: Instant,
-    /// Class of the operations with which this one is compared.
+    /// Class of the operations that are compared with this one.
     #[serde(flatten)]
     pub class: OperationClass,
 }
@@ -32,7 +33,7 @@ pub struct EdgeOp {
 pub struct OperationClass {
     /// Kind of the operations.
     pub kind: OpKind,
-    /// Index of their size class.
+    /// Index of the size class of the operations.
     pub size: u8,
 }
 
@@ -48,8 +49,8 @@ pub struct Edges {
     /// Instant from which no new operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
-    /// Number of operations that were in flight at `closed_at` but are not in `closing`, because they failed, did not
-    /// end, or exceeded the maximum number that is kept.
+    /// Number of operations that were in flight at `closed_at` but are not in `closing`. They failed, did not end, or
+    /// exceeded the maximum number kept.
     #[serde(default)]
     pub lost: u64,
     /// `true` if the target paused while a thread's first operations ended.
@@ -97,8 +98,8 @@ impl Edges {
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// Start of the last operation that may be kept. Operations are selected by their start and not by their end, because
-    /// the first ones to end are faster than typical ones.
+    /// Start of the last operation that may be kept. Operations are selected by their start. The operations that end
+    /// first are faster than usual, so they are not representative.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,
@@ -129,7 +130,7 @@ impl EdgeWatch {
         }
     }
 
-    /// Keeps an operation that has ended, provided that it started before any operation had ended.
+    /// Keeps an operation that has ended, if it started before any operation had ended.
     #[inline]
     pub fn opened(&mut self, edges: &mut Edges, sample: &OpSample, size: u8) {
         let first_end = *self.first_end.get_or_insert(sample.end);

@@ -1,15 +1,15 @@
 //! Evidence of what limited a run. It is recorded during the run, and [`crate::limits`] draws the conclusion.
 //!
-//! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the target
-//! falls behind, response times grow for as long as the run lasts.
+//! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the
+//! target falls behind, response times grow for as long as the run lasts.
 //!
-//! In a closed run, the number of operations in flight is constant, so one moment of it looks like any other. Evidence
-//! comes from the times at which this number changes: the first operations of all slots find the target idle, and the
-//! last ones find it less and less busy ([`EdgeOp`]). In between, operations that wait in one queue do not overtake each
-//! other ([`Overtaking`]). Pauses of the target have the same effect on the order, so operations affected by them are
-//! left out (`target_pauses`).
+//! In a closed run, the number of operations in flight is constant, so all moments of the run look alike. The
+//! exceptions are its beginning and its end ([`EdgeOp`]): the first operations of all slots find the target idle, and
+//! the last ones find it less and less busy. Between these, operations that wait in one queue do not overtake each
+//! other ([`Overtaking`]). Pauses of the target have the same effect on the order, so operations affected by a pause
+//! are left out (`target_pauses`).
 //!
-//! On a full link, data waits in the network ([`NetworkPaths`]).
+//! If the link is full, data waits in the network ([`NetworkPaths`]).
 
 mod arrival_cohorts;
 mod collector;
@@ -30,8 +30,8 @@ use crate::time::Instant;
 use crate::values::Distribution;
 use serde::{Deserialize, Serialize};
 
-/// Evidence of one thread in an interval, of all threads in an interval, or of a whole run. Smaller parts can be merged
-/// into larger ones.
+/// Evidence from one thread in one interval, from all threads in one interval, or from a whole run. Evidence can be
+/// merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Measured operations, grouped by the time at which they were due. Only runs with a schedule have them.
@@ -43,11 +43,11 @@ pub struct Evidence {
     /// Overtaking among operations in flight. Closed runs only.
     #[serde(default, skip_serializing_if = "Overtaking::is_empty")]
     pub overtaking: Overtaking,
-    /// Service times of measured operations that were in flight while the target paused. Closed runs only.
-    /// [`Self::overtaking`] leaves these operations out.
+    /// Service times of the measured operations that were in flight while the target paused. [`Self::overtaking`]
+    /// leaves these operations out. Closed runs only.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub paused: Distribution,
-    /// The kernel's statistics about the network paths of the connections.
+    /// Statistics of the kernel about the network paths of the connections.
     #[serde(default, skip_serializing_if = "NetworkPaths::is_empty")]
     pub network_paths: NetworkPaths,
     /// Instant at which the schedule ended, if the number of operations was fixed. Open runs only.

@@ -1,18 +1,21 @@
 //! Signs that the link between client and target is full: data waits in its queue, or is lost.
 //!
-//! The kernel measures how long the peer's kernel takes to acknowledge data, which does not depend on the target program.
-//! If this round-trip time grows far beyond the shortest one measured, data is waiting in the network. The peer may also
-//! delay an acknowledgement on purpose, on Linux by 40 ms, so smaller differences than `QUEUED_MIN` are ignored.
+//! The kernel measures the time until the peer's kernel acknowledges data. This round-trip time does not depend on the
+//! target program. If it is much longer than the shortest one measured, data is waiting in the network. The peer may
+//! also delay an acknowledgement on purpose, on Linux by 40 ms. Differences below `QUEUED_MIN` are therefore ignored.
 
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// A sample shows waiting data if its round-trip time exceeds the shortest one by at least this much, in nanoseconds, …
+/// Minimum difference between the round-trip times of a sample and the shortest one, in nanoseconds. With a smaller
+/// difference, the sample does not show waiting data. [`QUEUED_FACTOR`] must be reached too.
 const QUEUED_MIN: u64 = 50_000_000;
-/// … and is at least this many times the shortest one.
+/// Minimum ratio of the round-trip time of a sample to the shortest one. With a smaller ratio, the sample does not show
+/// waiting data.
 const QUEUED_FACTOR: u64 = 2;
-/// Minimum share of lost segments that shows a full link, and minimum number of segments for which a share is computed.
+/// Minimum share of lost segments that shows a full link.
 const LOST_MIN: f64 = 0.01;
+/// Minimum number of segments for which the share of lost ones is computed.
 const SEGMENTS_MIN: u64 = 50;
 
 /// The kernel's statistics of one connection.
@@ -24,7 +27,7 @@ pub struct PathSample {
     pub shortest: u64,
     /// Segments sent and received.
     pub segments: u64,
-    /// Segments that were retransmitted, or that arrived after a missing one.
+    /// Sums over samples of the connections. Samples are taken once per interval and at the end of the run.
     pub lost: u64,
 }
 
@@ -73,8 +76,8 @@ impl NetworkPaths {
         self.full > self.sampled / 2
     }
 
-    /// Returns two means over the samples that show a full link, in nanoseconds: of their round-trip times, and of the
-    /// shortest round-trip times of their connections.
+    /// Returns two means over the samples that show a full link, in nanoseconds. The first is the mean of their
+    /// round-trip times. The second is the mean of the shortest round-trip times of their connections.
     #[must_use]
     pub fn round_trips(&self) -> Option<(f64, f64)> {
         let mean = |nanos: u64| nanos as f64 / self.full as f64;

@@ -1,9 +1,9 @@
 //! Counts how many operations in flight overtake each other.
 //!
-//! The recorder marks one operation at a time, when it starts. The operations that were in flight at its start and are
-//! still in flight at its end have been overtaken. If service times are independent of each other, the expected share of
-//! overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two independent service times. This is the Gini
-//! coefficient of the service times. It does not depend on the kind of distribution, because the remaining time of an
+//! The recorder marks one operation at a time, when it starts. If another operation is in flight both at its start and
+//! at its end, it has overtaken this other operation. If service times are independent of each other, the expected
+//! share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two independent service times. This is
+//! the Gini coefficient of the service times. It applies to any distribution, because the remaining time of an
 //! operation in flight has the equilibrium distribution of the renewal process (Cox 1962, §5). Operations that wait in
 //! one queue overtake each other less often.
 
@@ -53,8 +53,8 @@ struct Marked {
 }
 
 impl OvertakingWatch {
-    /// Marks an operation that starts at `now`, unless another one is marked already. A marked operation is recognized by
-    /// its start, so it loses its mark if another operation starts at the same instant.
+    /// Marks an operation that starts at `now`, unless another one is already marked. The mark is the instant of the
+    /// start. If another operation starts at the same instant, the mark is removed, because it would be ambiguous.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         let alone = self.last_start.replace(now) != Some(now);
@@ -65,7 +65,7 @@ impl OvertakingWatch {
         }
     }
 
-    /// Notes the end of an operation. A marked operation that was in flight while the target paused does not count.
+    /// Records the end of an operation. A marked operation that was in flight while the target paused does not count.
     #[inline]
     pub fn ended(&mut self, overtaking: &mut Overtaking, sample: &OpSample, paused: bool) {
         let Some(marked) = &mut self.marked else { return };
@@ -89,8 +89,8 @@ pub fn spread(times: &Distribution) -> Option<f64> {
     if times.count() < 10 {
         return None;
     }
-    // The sum of |x − y| over all pairs of values. In ascending order, each value contributes its differences to all
-    // lower ones.
+    // The sum of |x − y| over all pairs of values. In ascending order, each value adds its differences to all lower
+    // values.
     let (mut below, mut sum_below, mut differences) = (0.0, 0.0, 0.0);
     for (value, here) in times.recorded() {
         let (value, here) = (value as f64, here as f64);

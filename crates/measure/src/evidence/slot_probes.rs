@@ -1,12 +1,12 @@
-//! Rates that a closed run would reach with other numbers of slots. They are measured in short levels after the run
-//! (`--probe`).
+//! Rates that a closed run reaches with other numbers of slots, measured in short levels after the run (`--probe`).
 
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of operations of a level. A level with fewer is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// The rate is assumed to grow with slots^p. p is 1 if operations are independent, and 0 if each waits for the others.
-/// More slots count as faster if p is at least this value, at which twice the slots reach 1.25 times the rate.
+/// Minimum exponent p at which more slots count as faster. The rate is assumed to grow with slots^p. If operations are
+/// independent, p is 1. If each operation waits for the others, p is 0. At this minimum, twice the slots reach 1.25
+/// times the rate.
 const POWER_MIN: f64 = 0.32;
 
 /// Level of a probe.

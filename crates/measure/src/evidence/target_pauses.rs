@@ -1,13 +1,13 @@
 //! Pauses of the target: times in which no operation ended although many were in flight.
 //!
-//! A pause delays all operations in flight at once. Their response times then differ widely, yet they end in the order in
-//! which they were sent, as if they had waited in a queue. Operations that were in flight during a pause are therefore
-//! left out when overtaking is compared with the spread of times.
+//! A pause delays all operations in flight at once. Their response times then differ widely, yet they end in the order
+//! in which they were sent, as if they had waited in a queue. Operations that were in flight during a pause are
+//! therefore left out of the comparison of overtaking with the spread of times.
 
 use crate::time::Instant;
 
-/// A gap between two ends counts as a pause if at least this many operations usually end in such a time. Among
-/// independent operations with exponential times, only one in 160,000 gaps is that long.
+/// Minimum length of a pause. The unit is the number of operations that usually end in this time. Among independent
+/// operations with exponential times, only one gap in 160,000 is that long.
 const ENDS_MIN: u64 = 12;
 /// Number of ended operations after which the usual gap between two ends is known.
 const KNOWN_FROM: u64 = 20;
@@ -20,18 +20,18 @@ pub(super) struct PauseWatch {
     ends: u64,
     /// Longest gap between two ends, in nanoseconds.
     longest_gap: u64,
-    /// Longest gap before the last end of an operation that started before any had ended, in nanoseconds.
+    /// Longest gap up to the end of the last operation that started before any had ended, in nanoseconds.
     opening_gap: u64,
     /// End of the latest pause.
     paused_until: Option<Instant>,
 }
 
 impl PauseWatch {
-    /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns true
-    /// for the first [`KNOWN_FROM`] operations, because pauses cannot be detected yet.
+    /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns
+    /// true for the first [`KNOWN_FROM`] operations, because pauses cannot be detected yet.
     ///
-    /// Comparing with the latest pause is enough: an operation that was in flight during an earlier pause and ends only
-    /// now was also in flight during the latest one.
+    /// Only the latest pause has to be compared. An operation that was in flight during an earlier pause, and ends only
+    /// now, was also in flight during the latest one.
     #[inline]
     pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
         let first_end = *self.first_end.get_or_insert(end);
@@ -78,7 +78,7 @@ mod tests {
         for end in 1..=100 {
             assert_eq!(watch.ended(at(end * 100 - 50), at(end * 100)), end <= KNOWN_FROM, "{end}");
         }
-        // After 10 ms, the target pauses for 2 ms. Operations that start when the first one ends after the pause are not
+        // At 10 ms, the target pauses for 2 ms. Operations that start when the first one ends after the pause are not
         // affected.
         assert!(watch.ended(at(9_950), at(12_000)));
         assert!(watch.ended(at(10_010), at(12_001)));

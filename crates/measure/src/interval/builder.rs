@@ -1,16 +1,16 @@
-//! Joins slices of a run to the intervals that are saved.
+//! Joins slices of a run to form the intervals that are saved.
 
 use super::Interval;
 use crate::time::INTERVAL;
 
-/// Joins consecutive slices to intervals that are at most [`INTERVAL`] long.
+/// Builder of intervals of at most [`INTERVAL`] from consecutive slices.
 #[derive(Debug, Default)]
 pub struct IntervalBuilder {
     open: Option<Interval>,
 }
 
 impl IntervalBuilder {
-    /// Adds the next slice. Passes each interval that this completes to `hand_on`.
+    /// Adds the next slice. Passes each interval that becomes complete to `hand_on`.
     pub fn add(&mut self, slice: Interval, mut hand_on: impl FnMut(Interval)) {
         let fits = |open: &&mut Interval| {
             open.stage == slice.stage && open.end == slice.start && slice.end.since(open.start) <= INTERVAL
@@ -41,7 +41,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Returns the slices of a run. Each counts as many operations as it is long in nanoseconds.
+    /// Returns the slices of a run. The number of operations in each is its length in nanoseconds.
     fn slices(timeline: &Timeline, until: Instant) -> Vec<Interval> {
         let mut at = Instant::ZERO;
         let mut slices = Vec::new();

@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// Load of the client in an interval. Shares are in 0..=1 unless stated otherwise.
 ///
-/// Merging keeps the larger value of each share, because one saturated thread or network card is enough to limit the run.
+/// Merging keeps the larger value of each share, because one saturated thread or network card is enough to limit the
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Busy time of the busiest run-loop thread, as a share of the interval: its CPU time without busy-waiting, plus the
-    /// time for which it could not hand over its results.
+    /// Busy time of the busiest run-loop thread, as a share of the interval. It consists of CPU time without
+    /// busy-waiting, and of the time for which the thread could not hand over its results.
     pub busy: f64,
-    /// Share of the same thread's polls that found responses already waiting after a full round of work.
+    /// Share of the same thread's polls that found responses waiting after a full round of work.
     pub unread: f64,
     /// Time for which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
@@ -20,32 +21,32 @@ pub struct ClientLoad {
     /// Time for which the hypervisor ran other virtual machines on this machine's cores (steal time), as a share of the
     /// interval.
     pub steal: f64,
-    /// Time for which the CPU quota of this client's control group kept it from running, as a share of the interval. This
-    /// time is also part of [`Self::run_delay`].
+    /// Time for which the CPU quota of this client's control group kept it from running, as a share of the interval. It
+    /// is also included in [`Self::run_delay`].
     #[serde(default)]
     pub throttled: f64,
     /// Traffic of the busiest network card, as a share of its speed; 0 if the speed is unknown (loopback).
     pub nic: f64,
     /// Number of open file descriptors, as a share of the limit.
     pub descriptors: f64,
-    /// Number of local ports in use for the destination that uses the most, including those in TIME_WAIT, as a share of
-    /// the port range.
+    /// Number of local ports in use, including those in TIME_WAIT, as a share of the port range. The destination that
+    /// uses the most ports counts.
     pub ports: f64,
-    /// Time for which a run-loop thread did not run at all although it was due to wake up (its process was stopped, or
-    /// its machine paused), as a share of the interval.
+    /// Time for which a run-loop thread did not run although it was due to wake up, as a share of the interval. Its
+    /// process was stopped, or its machine paused.
     #[serde(default)]
     pub frozen: f64,
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.
     #[serde(default)]
     pub host_busy: f64,
-    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. Merging adds it
-    /// up.
+    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. Merging adds
+    /// it up.
     pub cpu_nanos: u64,
 }
 
 impl ClientLoad {
-    /// Returns the load of two threads or hosts in the same interval: the larger value of each share, and the sum of the
-    /// CPU times.
+    /// Returns the combined load of two threads or hosts in the same interval. It consists of the larger value of each
+    /// share, and of the sums of the CPU times.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         let (busier, _) = if other.busy > self.busy { (other, self) } else { (self, other) };
@@ -65,8 +66,8 @@ impl ClientLoad {
         }
     }
 
-    /// Returns the load of a joined interval, of which the first `seconds` had this load and the next `later_seconds` had
-    /// `later`. Shares are averaged, weighted by time.
+    /// Returns the load of two consecutive intervals together: `self` lasts `seconds`, and `later` lasts
+    /// `later_seconds`. Shares are averaged, weighted by time.
     pub(super) fn and_then(self, seconds: f64, later: Self, later_seconds: f64) -> Self {
         let all = (seconds + later_seconds).max(f64::MIN_POSITIVE);
         let mean = |early: f64, late: f64| (early * seconds + late * later_seconds) / all;

@@ -1,7 +1,7 @@
-//! Joins the intervals of a saved run to longer ones, without changing the result of the run.
+//! Joins the intervals of a saved run to form longer ones, without changing the result of the run.
 //!
-//! Counts and histograms can be added. Some facts cannot be computed from sums: whether the client was at a limit in a
-//! second, how much overtaking was expected in it, and whether the target served. [`Joined`] keeps these.
+//! Counts and histograms can be added. Some facts about single seconds cannot be computed from sums: whether the client
+//! was at a limit, how much overtaking was expected, and whether the target served. [`Joined`] keeps these facts.
 
 use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
@@ -18,14 +18,14 @@ pub struct Joined {
     pub intervals: u64,
     /// Time for which the client was at its limits.
     pub limits: ClientLimits,
-    /// Number of operations that the marked ones are expected to overtake if all are independent.
+    /// Number of operations that the marked operations are expected to overtake if all operations are independent.
     pub overtaking_expected: f64,
     /// Facts about the single seconds.
     pub seconds: SingleSeconds,
 }
 
 impl Joined {
-    /// Returns the facts about an interval, and its evidence with the overtaking that can be judged.
+    /// Returns the facts about an interval, and its evidence. Overtaking without an expected value is left out.
     fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
         if let Some(joined) = &interval.joined {
             return (Self::clone(joined), interval.evidence.clone());
@@ -48,9 +48,9 @@ impl Joined {
 }
 
 /// Returns the evidence of a single interval, and the overtaking that is expected in it if operations are independent.
-/// The overtaking that was observed is left out if nothing can be expected.
+/// If there is no expected value, the observed overtaking is left out.
 pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
-    // Expected overtaking depends on service times, which are only recorded for measured operations.
+    // Expected overtaking depends on service times, which are recorded only for measured operations.
     let observed = interval.evidence.overtaking;
     let times = || interval.stats.of_all_kinds(|kind| &kind.service).without(&interval.evidence.paused);
     let spread = if observed.ahead > 0 { overtaking::spread(&times()) } else { None };
@@ -61,8 +61,8 @@ pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
     (evidence, spread.map_or(0.0, |spread| spread * observed.ahead as f64))
 }
 
-/// Joins the intervals of a run to longer ones. Boundaries are multiples of the length on the run's clock, so intervals
-/// can be joined in steps.
+/// Joiner of the intervals of a run. The boundaries are multiples of the length on the run's clock, so intervals can be
+/// joined in several steps.
 #[derive(Debug)]
 pub struct IntervalJoiner {
     model: Model,
@@ -78,7 +78,7 @@ impl IntervalJoiner {
         Self { model, length_nanos, open: None }
     }
 
-    /// Adds the next interval. Returns the one that is complete before it, if there is one.
+    /// Adds the next interval. Returns a joined interval if it is complete.
     pub fn add(&mut self, interval: Interval) -> Option<Interval> {
         let number = |interval: &Interval| interval.start.as_nanos() / self.length_nanos;
         let fits = |open: &&mut Interval| {
@@ -101,7 +101,7 @@ impl IntervalJoiner {
 }
 
 impl Interval {
-    /// Appends the interval of the same stage that follows this one.
+    /// Appends the next interval of the same stage.
     fn join(&mut self, model: &Model, later: &Self) {
         let (mut joined, evidence) = Joined::of(model, self);
         let (other, later_evidence) = Joined::of(model, later);
@@ -127,7 +127,8 @@ mod tests {
 
     const MODEL: Model = Model::Closed { concurrency: 4 };
 
-    /// Returns the intervals of a run with a warm-up of 12.5 s, whose seconds are then not those of its clock.
+    /// Returns the intervals of a run with a warm-up of 12.5 s. The seconds of its window therefore do not begin at
+    /// full seconds of its clock.
     fn run() -> Vec<Interval> {
         let at = |half: u64| Instant::from_nanos(half * 500_000_000);
         let mut spans: Vec<(Stage, u64, u64)> =
@@ -168,7 +169,7 @@ mod tests {
             assert_eq!((a.intervals, &a.seconds), (b.intervals, &b.seconds));
             assert_eq!((a.limits.cpu, a.limits.seconds), (b.limits.cpu, b.limits.seconds));
         }
-        // The warm-up, three minutes that the window touches, and the drain.
+        // These are the warm-up, three minutes that the window touches, and the drain.
         assert_eq!(once.len(), 5);
     }
 

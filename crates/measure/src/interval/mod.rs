@@ -28,7 +28,7 @@ pub struct Interval {
     /// Number of operations in flight at the end of the interval.
     pub in_flight: u64,
     /// Largest number of operations in flight. It is exact for one thread. The peaks of several threads are added
-    /// although they may fall on different instants, so the sum is an upper bound.
+    /// although they may occur at different instants, so the sum is an upper bound.
     #[serde(default)]
     pub in_flight_peak: u64,
     /// Load of the client itself.
@@ -36,7 +36,7 @@ pub struct Interval {
     /// Evidence of what limits the run.
     #[serde(default)]
     pub evidence: Evidence,
-    /// Facts about the intervals of which this one was made. `None` for a single interval.
+    /// Facts about the intervals that were joined to form this one. `None` for a single interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<Box<Joined>>,
 }
@@ -55,7 +55,7 @@ impl Interval {
         self.end.nanos_since(self.start) as f64 / 1e9
     }
 
-    /// Adds the results of another thread in the same interval, which was not joined.
+    /// Adds the results of another thread in the same interval. The other interval must not be a joined one.
     pub fn merge(&mut self, other: &Self) {
         debug_assert!(self.joined.is_none() && other.joined.is_none(), "threads have single intervals");
         let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = other;
@@ -68,7 +68,7 @@ impl Interval {
         self.evidence.merge(evidence);
     }
 
-    /// Appends the slice of the same stage that follows this one.
+    /// Appends the next slice of the same stage.
     fn append(&mut self, later: &Self) {
         let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = later;
         self.client = self.client.and_then(self.seconds(), *client, later.seconds());

@@ -1,4 +1,4 @@
-//! How much the client itself prolonged the times of operations.
+//! Time that the client itself added to operations.
 
 use super::{MOST, OPERATIONS_MIN};
 use crate::stats::quantile_range::{QuantileRange, Timed};
@@ -6,22 +6,23 @@ use crate::summary::Summary;
 
 /// Share of the operations of an open run that client stalls may affect before the client is reported as the limit.
 pub(super) const AFFECTED_MAX: f64 = 0.05;
-/// Mean wait of unread responses, in nanoseconds, up to which it is ignored. Waking up takes this long on any client.
+/// Mean wait of unread responses, in nanoseconds, up to which it is ignored. On any client, waking up takes about this
+/// long.
 const UNREAD_MIN: f64 = 200_000.0;
 /// Minimum number of samples of unread responses.
 const SAMPLES_MIN: u64 = 20;
-/// Quantile at which the client's effect on times is checked. It corresponds to [`AFFECTED_MAX`]. At p99, one stall of a
-/// healthy client can make up most of the value.
+/// Quantile at which the client's effect on times is checked. It corresponds to [`AFFECTED_MAX`]. A higher quantile is
+/// unsuitable: one stall of a healthy client can make up most of the p99.
 const SHOWN: f64 = 1.0 - AFFECTED_MAX;
 
 /// Measured impact of the client on the times of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientImpact {
-    /// Share of service time for which responses waited unread, in 0..=1; `None` if it was not measured, 0 if the wait is
-    /// too short to matter.
+    /// Share of service time for which responses waited unread, in 0..=1. It is 0 if the wait is too short to matter,
+    /// and `None` if the wait was not measured.
     pub service_share: Option<f64>,
-    /// Share of the operations that a client stall delayed, directly or through the queue that the stall left behind, in
-    /// 0..=1. It is 0 unless stalls explain most of the p95.
+    /// Share of the operations delayed by a client stall, in 0..=1. The stall delayed them directly, or through the
+    /// queue that it left behind. It is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
     /// Share of the slots' time by which stalls prolonged operations, in 0..=1.
     pub stalled_share: f64,
@@ -55,7 +56,7 @@ impl ClientImpact {
     }
 }
 
-/// Returns the time that stalls added to the operations that they affected, as a share of the sum of all response times.
+/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);

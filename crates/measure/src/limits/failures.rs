@@ -8,8 +8,8 @@ const FAILED_MAX: f64 = 0.1;
 /// Maximum share of the slots' time that may be spent on failing operations and on the pauses after them.
 const FAILING_MAX: f64 = 0.25;
 
-/// Returns whether failing operations take much of the run. A dead endpoint among several limits the run even if the
-/// others are healthy: slots of a closed run that wait for its operations, or pause after their failure, do nothing else.
+/// Returns whether failing operations take much of the run. One dead endpoint can limit the run even if all others are
+/// healthy. Some slots wait for its operations, or pause after a failure, and do nothing else.
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));
@@ -19,8 +19,8 @@ pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     failed as f64 > FAILED_MAX * ended as f64 || slots_fail
 }
 
-/// Returns the share of the slots' time that was spent on operations that failed or were overdue, and on pauses after
-/// them, in 0..=1; 0 in an open run.
+/// Returns the share of the slots' time, in 0..=1, that was spent on operations that failed or were overdue, and on
+/// pauses after them. It is 0 in an open run.
 #[must_use]
 pub fn failing_share(summary: &Summary, model: &Model) -> f64 {
     let Model::Closed { concurrency } = *model else { return 0.0 };

@@ -1,29 +1,29 @@
 //! Growth of response times over a run, by the time at which operations were due.
 //!
-//! A target that keeps up responds to the last operations as fast as to the first ones, however slow it is. A target that
-//! falls behind responds to each operation later than to the one before. For example, at 1,600/s offered and 800/s
-//! sustained, response times grow by one second per second of the schedule.
+//! A target that keeps up responds to the last operations as fast as to the first ones, even if it is slow. A target
+//! that falls behind responds to each operation later than to the one before. For example, if 1,600/s are offered and
+//! 800/s are sustained, response times grow by one second per second of the schedule.
 //!
-//! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last operations
-//! then end quickly because no new load follows them. In this case, far fewer operations end than are due, both in the
-//! third and in the last quarter of the schedule.
+//! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last
+//! operations then end quickly because no new load follows them. In this case, far fewer operations end than are due,
+//! both in the third and in the last quarter of the schedule.
 
 use crate::evidence::ArrivalCohorts;
 
-/// Numbers of groups into which cohorts are divided for the comparison, in the order in which they are tried, and the
-/// minimum number of groups. Many groups show growth early. If times of operations differ much, fewer and larger groups
-/// show it better.
+/// Numbers of groups for the comparison of cohorts. They are tried in this order. Many groups show growth early. If the
+/// times of operations differ much, fewer and larger groups show it better.
 const GROUPS: [usize; 2] = [20, 10];
+/// Minimum number of groups.
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// Response times grow if the mean step from group to group exceeds zero by at least [`CERTAIN`] standard errors, plus
-/// [`CERTAIN_BY_FEW`] divided by the number of steps. This corresponds to Student's t at about 0.1 %.
+/// Minimum mean step from group to group, in standard errors, if response times grow. [`CERTAIN_BY_FEW`] divided by the
+/// number of steps is added. This corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// A target keeps up if at least this share of the due operations ends, or if the missing ones are no more than this many
-/// standard errors of random arrivals.
+/// Minimum share of the due operations that end if the target keeps up.
 const DEPARTED_SHARE: f64 = 0.85;
+/// Maximum number of missing operations if the target keeps up, in standard errors of random arrivals.
 const DEPARTED_ERRORS: f64 = 4.0;
 
 /// Growth of response times over the window of an open run.
@@ -31,13 +31,13 @@ const DEPARTED_ERRORS: f64 = 4.0;
 pub struct Growth {
     /// Increase of the response time from the first to the last operation due, in seconds.
     pub response: f64,
-    /// Part of the increase that is due to the client, which started operations later and later, in seconds.
+    /// Part of the increase that the client caused by starting operations later and later, in seconds.
     pub lateness: f64,
     /// Number of operations that had piled up at the end of the schedule.
     pub piled_up: u64,
 }
 
-/// Numbers of operations that were due, and that ended, in a time span.
+/// Numbers of operations in a time span: those due, and those that ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,
@@ -75,19 +75,20 @@ impl Growth {
         groups.or_else(|| Self::of_departures(cohorts, seconds))
     }
 
-    /// Estimates the growth by comparing how many operations end with how many are due in the same time.
+    /// Estimates the growth from the number of operations that end, compared with the number that are due in the same
+    /// time.
     fn of_departures(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let quarter = seconds / 4.0;
         let flows = [2.0, 3.0].map(|begun| Flow::within(cohorts, begun * quarter, (begun + 1.0) * quarter));
         let groups = groups(cohorts, GROUPS[0]);
         let (first, last) = (groups.first()?, groups.last()?);
-        // If the first response times exceed half of the schedule, few operations can have ended yet, even if the target
-        // keeps up.
+        // If the first response times exceed half of the schedule, few operations can have ended yet, even if the
+        // target keeps up.
         if first.response > 2.0 * quarter || !flows.iter().all(Flow::falls_behind) {
             return None;
         }
         let all = Flow::within(cohorts, 0.0, seconds);
-        // Records of earlier versions do not contain when operations ended.
+        // Records of earlier versions do not contain the times at which operations ended.
         if all.departed == 0.0 {
             return None;
         }
@@ -119,13 +120,13 @@ impl Growth {
             return None;
         }
         let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
-        // To respond to everything that was due, the target needs the time of the schedule plus the growth.
+        // To respond to all operations that were due, the target needs the time of the schedule plus the growth.
         let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
         Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
     }
 }
 
-/// Divides the cohorts into groups that span equal times. Only cohorts of which most operations have ended are used.
+/// Divides the cohorts into groups that span equal times. Uses only cohorts in which most operations have ended.
 fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let ended: Vec<_> = cohorts.all().iter().filter(|c| c.ended > 0 && c.ended >= c.scheduled / 2).collect();
     let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return Vec::new() };
@@ -183,8 +184,8 @@ mod tests {
         }
     }
 
-    /// As on a full link, all operations in flight share a capacity of 50/s while 100/s are due. The first ones take
-    /// long, the last ones end together.
+    /// As on a full link, all operations in flight share a capacity of 50/s while 100/s are due. The first operations
+    /// take long, and the last ones end together.
     #[test]
     fn shared_capacity_lets_operations_pile_up_without_growing_times() {
         let mut cohorts = ArrivalCohorts::default();
@@ -219,7 +220,7 @@ mod tests {
         assert!(departures(&|time| time).is_some(), "growth is found if only half of the due operations end");
     }
 
-    /// Response times vary by half a second. This hides a growth of one second from step to step, but not over the whole
+    /// Response times vary by half a second. This hides a growth of one second between steps, but not over the whole
     /// run.
     #[test]
     fn growth_is_found_behind_a_wide_spread() {

@@ -9,20 +9,20 @@ use crate::sample::outcome::AttemptClass;
 use crate::summary::client_limits::offered_too_much;
 use crate::summary::{Model, Summary};
 
-/// Share of the run, or of the service time, that the client may take before it is reported as the limit.
+/// Maximum share of the run, or of the service time, that the client may use without being reported as the limit.
 const CLIENT_MAX: f64 = 0.1;
-/// Waiting data means that the link is full only if attempts have at least this many body bytes. Smaller responses fit
-/// into the initial window of a connection (RFC 6928) and arrive together with the acknowledgement of their request, so
-/// their round-trip times show nothing about the link.
+/// Minimum number of body bytes per attempt at which waiting data means that the link is full. Smaller responses fit
+/// into the initial window of a connection (RFC 6928). They arrive together with the acknowledgement of their request,
+/// so their round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
-/// Minimum share of the run for which other processes have to keep a slow client from running before they are reported as
-/// the limit.
+/// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, they are
+/// not reported as the limit.
 const TAKEN_MIN: f64 = 0.05;
-/// The target counts as equally fast if service times with all slots in use are at most this many times as long as those
-/// of the first operations.
+/// Maximum ratio of two service times: with all slots in use, and of the first operations. Above it, the target does
+/// not count as equally fast.
 const SLOWER_MAX: f64 = 1.5;
-/// If less than this share of the slots has an operation in flight on average, slots wait for their next operation and
-/// not for the target.
+/// Minimum share of the slots that has an operation in flight on average. With a smaller share, slots wait for their
+/// next operation and not for the target.
 const IDLE_SHARE: f64 = 0.25;
 
 /// Returns what limited a run.
@@ -59,29 +59,30 @@ pub(super) fn limited_by_given(summary: &Summary, model: &Model, impact: ClientI
     }
 }
 
-/// Returns the number of due operations that the client failed to start. If the client limited an open run, every dropped
-/// operation counts: the slots were occupied by operations whose responses the client had no time to read.
+/// Returns the number of due operations that the client failed to start. If the client limited an open run, every
+/// dropped operation counts. The slots were then occupied by operations whose responses the client had no time to read.
 #[must_use]
 pub fn missed_by_client(summary: &Summary, model: &Model) -> u64 {
     let tally = &summary.stats.measured;
     if model.is_open() && limited_by(summary, model).is_client() { tally.dropped } else { tally.missed_by_client }
 }
 
-/// Returns whether an open run had too few descriptors or local ports. If these restricted the number of slots, they are
-/// the limit only as long as the target is as fast as with few operations in flight. A target that makes operations wait,
-/// or hangs, fills any number of slots.
+/// Returns whether an open run had too few descriptors or local ports. They may have restricted the number of slots.
+/// They are the limit only if the target is as fast as with few operations in flight. A target that hangs, or makes
+/// operations wait, fills any number of slots.
 fn lacks_resources(summary: &Summary, model: &Model) -> bool {
     let Model::Open { in_flight_max } = *model else { return false };
     let (limits, slots_full) = (&summary.limits, summary.in_flight_peak >= in_flight_max);
     limits.share(limits.resources) > CLIENT_MAX && !(slots_full && slows_down(summary, in_flight_max))
 }
 
-/// Returns whether operations take longer with `in_flight` of them in flight than the first ones of the run took.
+/// Returns whether operations take longer with `in_flight` operations in flight than the first operations of the run
+/// took.
 fn slows_down(summary: &Summary, in_flight: u64) -> bool {
     let opening = &summary.evidence.edges.opening;
     let sum: u128 = opening.iter().map(|op| u128::from(op.end.nanos_since(op.sent))).sum();
     let first = (!opening.is_empty()).then(|| sum as f64 / opening.len() as f64);
-    // The first operations may have been slowed by a cold start, so the median may be the shorter time.
+    // A cold start may have slowed the first operations, so the median may be the shorter time.
     let usual = summary.all.service.quantile(0.5).map(|nanos| nanos as f64);
     let unloaded = first.into_iter().chain(usual).reduce(f64::min).unwrap_or(0.0);
     let loaded = in_flight as f64 * 1e9 / summary.completed_rate().unwrap_or_default();
@@ -97,7 +98,7 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
     }
     let growth = growth(summary).unwrap_or_default();
     let late = growth.response > 0.0 && growth.lateness > MOST * growth.response;
-    // If operations are due and slots are free, but the operations are not started, they wait for the client.
+    // If operations are due and slots are free, but no operation starts, the operations wait for the client.
     let slots_full = summary.all.slot_wait.count() > 0 || summary.in_flight_peak >= in_flight_max;
     let not_started = !slots_full && tally.dropped as f64 > MOST * not_sustained(summary) as f64;
     let unread = impact.reads_late() || (impact.service_share.is_none() && limits.share(limits.cpu) > MOST);
@@ -108,16 +109,15 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
     }
 }
 
-/// Returns whether body data waited or was lost in the network between client and target.
+/// Returns whether body data waited in the network between client and target, or was lost there.
 fn fills_link(summary: &Summary) -> bool {
     let stats = &summary.stats;
-    // Traffic is counted from the start of the run, so attempts outside the measured window are counted as well.
+    // Traffic is counted from the start of the run, so attempts outside the measured window must also be counted.
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts).max(1);
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }
 
-/// Returns why a client was too slow: because it needed more CPU time, or because other processes on its host took the
-/// CPU time.
+/// Returns why a client was too slow: it needed more CPU time, or other processes on its host took the CPU time.
 fn client_or_host(summary: &Summary) -> LimitedBy {
     let limits = &summary.limits;
     if limits.share(limits.host_delay) > TAKEN_MIN && limits.host_delay > limits.throttled {
@@ -128,29 +128,29 @@ fn client_or_host(summary: &Summary) -> LimitedBy {
     if full { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
 }
 
-/// Returns whether the client itself took so much time in a closed run that the slots sent fewer operations.
+/// Returns whether, in a closed run, the client itself took so much time that the slots sent fewer operations.
 fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let limits = &summary.limits;
-    // If client and target share a host on which threads wait for a core most of the time, the target waits for cores as
-    // well.
+    // If threads wait for a core most of the time on a host that client and target share, the target also waits for
+    // cores.
     if summary.shares_host && limits.share(limits.host_delay) > MOST {
         return true;
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
-    // Unless the client uploads, it cannot delay operations by more than the time for which their responses wait unread.
+    // A client that does not upload delays operations only by the time for which their responses wait unread.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX
 }
 
-/// Returns whether the slots paused for most of the time because of think time, so that no requests queued.
+/// Returns whether think time made the slots pause for most of the time, so that no requests queued.
 fn is_idle(summary: &Summary, concurrency: u64) -> bool {
     summary.mean_in_flight().is_some_and(|mean| mean < IDLE_SHARE * concurrency as f64)
 }
 
-/// Returns the limit of a closed run, given that it is not the client: either requests queue at the target, or there are
-/// too few concurrent requests.
+/// Returns the limit of a closed run, given that it is not the client. Either requests queue at the target, or there
+/// are too few concurrent requests.
 fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     if summary.all.service.count() < OPERATIONS_MIN {
         return LimitedBy::Unknown;
@@ -166,7 +166,7 @@ fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     }
     match queueing_odds(summary).conclusion() {
         Queueing::Queued => LimitedBy::Target,
-        // Without an idle core on the client's host, more slots would not be faster: neither the client nor a target on
+        // Without an idle core on the client's host, more slots would not be faster. Neither the client nor a target on
         // the same host has CPU time left.
         Queueing::Independent if summary.limits.share(summary.limits.host_full) > MOST => LimitedBy::NotDetermined,
         Queueing::Independent => LimitedBy::Concurrency,

@@ -1,7 +1,7 @@
-//! The limit of a run: what kept its rate from being higher.
+//! The limit of a run: the reason why its rate was not higher.
 //!
-//! A limit is reported if it explains most of the missing operations or of the lost time (docs/measurement.md). If two
-//! explanations remain, neither is reported.
+//! A limit is reported if it explains most of the missing operations or most of the lost time (docs/measurement.md). If
+//! two explanations remain, neither is reported.
 
 mod client_impact;
 mod failures;
@@ -27,7 +27,7 @@ const MOST: f64 = 0.5;
 /// Minimum number of operations from which conclusions are drawn.
 const OPERATIONS_MIN: u64 = 20;
 
-/// What limited a run.
+/// Limit of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
@@ -37,17 +37,18 @@ pub enum LimitedBy {
     Link,
     /// A thread of this client had no time left.
     ClientCpu,
-    /// This client's network card was full.
+    /// This client's network card transferred data at its full speed.
     ClientNic,
     /// This client had too few descriptors or local ports.
     ClientResources,
     /// Other processes or machines used this host's cores.
     SharedHost,
-    /// Operations did not wait for each other, so more concurrency would reach a higher rate.
+    /// Operations did not wait for each other, so a higher concurrency would reach a higher rate.
     Concurrency,
     /// The target sustained everything that was offered.
     Rate,
-    /// A single level of concurrency does not show whether the target or the concurrency was the limit.
+    /// The run does not show whether the target or the concurrency was the limit, because it has a single level of
+    /// concurrency.
     NotDetermined,
     /// Too few operations ended to decide.
     Unknown,

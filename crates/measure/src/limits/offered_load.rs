@@ -8,8 +8,8 @@ pub(super) const MISSED_MAX: f64 = 0.01;
 /// Minimum number of waiting operations that counts as a pile-up.
 const PILED_UP_MIN: u64 = 10;
 
-/// Returns the number of measured operations that the target did not sustain. These are the dropped operations and those
-/// that had piled up at the end of the schedule, even if they ended in the drain.
+/// Returns the number of measured operations that the target did not sustain. These are the dropped operations and the
+/// operations that had piled up at the end of the schedule, even if they ended in the drain.
 #[must_use]
 pub fn not_sustained(summary: &Summary) -> u64 {
     let piled_up = growth(summary).map_or(0, |growth| growth.piled_up);
@@ -37,8 +37,8 @@ pub(super) fn overdue(summary: &Summary) -> u64 {
     summary.stats.measured.unfinished.saturating_sub(healthy)
 }
 
-/// Returns the wait after which an unfinished operation is overdue, in nanoseconds. If no operation succeeded, the result
-/// is negative, so that every unfinished operation is overdue.
+/// Returns the wait after which an unfinished operation is overdue, in nanoseconds. If no operation succeeded, the
+/// result is negative, so that every unfinished operation is overdue.
 pub(super) fn overdue_from(summary: &Summary) -> f64 {
     summary.all.response.quantile(0.99).map_or(-1.0, |usual| 2.0 * usual as f64)
 }

@@ -7,9 +7,9 @@ use crate::stats::Dimension;
 use crate::stats::label::Label;
 use crate::summary::{ClientLimits, Model, Summary};
 
-/// If a CPU quota stopped the client for more than this share of the time, the quota is the reason.
+/// Minimum share of the time for which a CPU quota stopped the client, for the quota to be the reason.
 const THROTTLED_SHARE_MIN: f64 = 0.05;
-/// If round-trip times grow under load by more than this factor, data queues in the network.
+/// Minimum growth of round-trip times under load, as a ratio, that shows data queuing in the network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 
 /// Limit of a run, with the reason.
@@ -19,7 +19,7 @@ pub struct Limit {
     pub by: LimitedBy,
     /// Facts that show the limit.
     pub reason: LimitReason,
-    /// Effect of `in_flight_max` on the run; `None` unless an open run reached it.
+    /// Effect of `in_flight_max` on the run. `None` for closed runs, and for open runs that did not reach it.
     pub in_flight: Option<InFlightLimit>,
     /// `true` if the rates are lower bounds, because the client or its host limited a closed run.
     pub rates_are_lower_bounds: bool,
@@ -28,7 +28,7 @@ pub struct Limit {
 /// Effect of `in_flight_max` on an open run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlightLimit {
-    /// Largest number of operations in flight, as requested or by default.
+    /// Maximum number of operations in flight, set by the user or the default.
     pub limit: u64,
     /// Number of operations that could not start before another one ended.
     pub waited: u64,
@@ -88,7 +88,7 @@ pub enum LimitReason {
     },
     /// Operations waited for each other at the target.
     Queueing {
-        /// A level with more slots that shows it.
+        /// Probe level with more slots that shows the queueing.
         probed: Option<ProbedRate>,
     },
     /// Data queued in the network.
@@ -122,7 +122,7 @@ pub enum LimitReason {
     SharedCores,
     /// Operations did not wait for each other at the target.
     Independent {
-        /// A level with more slots that shows it.
+        /// Probe level with more slots that shows the independence.
         probed: Option<ProbedRate>,
     },
     /// The target kept up with the schedule.
@@ -136,7 +136,7 @@ pub enum LimitReason {
     OneLevel {
         /// Number of slots of the run.
         slots: u64,
-        /// Probe levels, if there were any; they did not show the limit either.
+        /// Probe levels, if there were any. They did not show the limit either.
         probes: Option<Probes>,
     },
     /// The recorded evidence does not show what the limit was.

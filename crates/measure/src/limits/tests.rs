@@ -54,7 +54,7 @@ const SATURATED: ClientLoad = ClientLoad {
     cpu_nanos: 0,
 };
 
-/// Returns the limit of a run of ten seconds in which nothing but the load of the client gives a hint.
+/// Returns the limit of a run of ten seconds in which only the load of the client can show the limit.
 fn loaded(client: ClientLoad) -> LimitedBy {
     judge(CLOSED, &seconds(10, client, |interval| respond(interval, 110_000)))
 }
@@ -111,7 +111,7 @@ fn the_measured_impact_of_the_client_takes_precedence() {
     assert_eq!((given(0.05), given(0.2)), (LimitedBy::NotDetermined, LimitedBy::ClientCpu));
 }
 
-/// Records 100 operations per second, `of_100` of which are delayed by a stall.
+/// Records 100 operations per second, `of_100` of them delayed by a stall.
 fn affected(of_100: u64) -> impl Fn(&mut Interval) {
     move |interval: &mut Interval| {
         let kind = interval.stats.kind_mut(OpKind::Get);
@@ -138,7 +138,7 @@ fn stalls_limit_an_open_run_when_they_change_its_percentiles() {
 
 #[test]
 fn stalls_limit_a_closed_run_for_the_time_that_they_add() {
-    // One of 100 operations is delayed by 5 ms. This is a fifth of the 25 ms that all of them take.
+    // One operation in 100 is delayed by 5 ms, which is a fifth of the 25 ms that every operation takes.
     let judged = |of_100| judge(CLOSED, &seconds(5, ClientLoad::default(), affected(of_100)));
     assert_eq!((judged(0), judged(1)), (LimitedBy::Concurrency, LimitedBy::SharedHost));
 }
@@ -177,7 +177,8 @@ fn open_runs_are_limited_by_missing_operations_not_by_slot_waits() {
     };
     assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), backlog)), LimitedBy::Target);
     assert_eq!(judge(OPEN, &seconds(5, ClientLoad::default(), |i| respond(i, 200_000))), LimitedBy::Rate);
-    // Half of the offered operations were started, which took 60 % of a core. The other half would not have fitted.
+    // Half of the offered operations were started, which took 60 % of a core. There was not enough CPU time for the
+    // other half.
     let half_started = |interval: &mut Interval| {
         waiting(interval);
         interval.stats.measured.started = 50;
@@ -246,8 +247,8 @@ fn many_failures_are_the_limit_of_the_target() {
 
 #[test]
 fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
-    // 10,000 operations are offered per second, of which `started` are started. This takes a share of `busy` of a core,
-    // and other processes use the rest of the core.
+    // 10,000 operations are offered per second, and `started` are started. Starting them takes a share of `busy` of a
+    // core. Other processes use the rest of the core.
     let judged = |started: u64, busy: f64| {
         let client = ClientLoad { busy, unread: 0.4, run_delay: 1.0 - busy, steal: 0.1, ..ClientLoad::default() };
         let run = seconds(5, client, |interval| {
@@ -258,14 +259,15 @@ fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
         let summary = Summary::of(&OPEN, &run);
         (limited_by(&summary, &OPEN), summary.limits.cpu, summary.limits.host)
     };
-    // One core can start about half of what is offered: an operation costs 174 µs, but only 100 µs are available for
-    // each.
+    // One core can start about half of the offered operations: an operation costs 174 µs, but only 100 µs are available
+    // for each.
     assert_eq!(judged(5_000, 0.87), (LimitedBy::ClientCpu, 5.0, 5.0));
     assert_eq!(judged(500, 0.30), (LimitedBy::ClientCpu, 5.0, 5.0));
-    // An operation costs 67 µs, so with the core to itself the client would have started all of them.
+    // An operation costs 67 µs, so the client could have started all operations if no other process had used the core.
     assert_eq!(judged(9_000, 0.60), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(5_000, 0.50), (LimitedBy::SharedHost, 0.0, 5.0));
-    // With very few operations, the CPU time is mostly the cost of waking up; without any, the cost of one is unknown.
+    // With very few operations, waking up takes most of the CPU time. Without any operation, the cost of one is
+    // unknown.
     assert_eq!(judged(1, 0.04), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(0, 0.90), (LimitedBy::SharedHost, 0.0, 5.0));
 }
@@ -282,8 +284,8 @@ fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);
     };
     assert_eq!(judge(OPEN, &seconds(5, full, dropped)), LimitedBy::ClientResources);
-    // All 100 slots are taken at 1,000/s, either by a target that takes 100 ms for each operation, or by one that serves
-    // one operation at a time in 10 ms.
+    // All 100 slots are in use at 1,000/s. Either the target takes 100 ms for each operation, or it serves one
+    // operation at a time in 10 ms.
     let few = ClientLoad { descriptors: 1.0, ..ClientLoad::default() };
     let slots = |service_ms: u64, first_ms: u64| {
         let run = seconds(5, few, |interval| {
@@ -391,7 +393,7 @@ fn time_taken_by_a_quota_is_not_blamed_on_others() {
     assert_eq!(judge(CLOSED, &run), LimitedBy::ClientCpu);
 }
 
-/// Client and server wait for the same cores. Responses do not wait unread, because the server is late as well.
+/// Client and server wait for the same cores. Responses do not wait unread, because the server is also late.
 #[test]
 fn a_client_that_waits_for_cores_most_of_the_time_shares_its_host() {
     let crowded = ClientLoad { busy: 0.2, run_delay: 0.7, unread: 0.1, ..ClientLoad::default() };

@@ -1,7 +1,7 @@
 //! Objectives: bounds on a metric that a run must meet.
 //!
-//! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped operations
-//! count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
+//! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped
+//! operations count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
 
 mod judge;
 mod text;
@@ -23,8 +23,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     metric: Metric,
-    /// Kind of operations to which the objective applies; `None` for all operations, including dropped ones, which have
-    /// no kind.
+    /// Kind of operations to which the objective applies. `None` means all operations, including dropped ones, which
+    /// have no kind.
     kind: Option<OpKind>,
     /// Bound: a share in 0..=1, nanoseconds, operations per second, or bytes per second.
     bound: f64,
@@ -59,7 +59,7 @@ pub enum ObjectiveOutcome {
     ClientLimited,
 }
 
-/// Why a text could not be parsed as an objective, with examples of valid objectives.
+/// Message about a text that is not an objective, with examples of valid objectives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectiveError(String);
 
@@ -72,7 +72,7 @@ impl fmt::Display for ObjectiveError {
 impl std::error::Error for ObjectiveError {}
 
 impl Objective {
-    /// Objective of every run unless the user gives others.
+    /// Objective of every run, unless the user sets others.
     pub const DEFAULT: Self = Self { metric: Metric::Success, kind: None, bound: 0.99 };
 
     /// Returns an objective on the share of operations that succeed, in 0..=1.
@@ -93,7 +93,8 @@ impl Objective {
         self.kind
     }
 
-    /// Returns the operations of a run to which the objective applies, and how many more were dropped.
+    /// Returns the operations of a run to which the objective applies, and how many operations were dropped in
+    /// addition.
     fn of<'s>(&self, summary: &'s Summary) -> (Cow<'s, KindStats>, u64) {
         match self.kind {
             None => (Cow::Borrowed(&summary.all), summary.stats.measured.dropped),
@@ -116,7 +117,7 @@ impl Objective {
         self.bound
     }
 
-    /// Returns the measured value of a run, in the unit of the bound; `None` if no operation has the metric, or if the
+    /// Returns the measured value of a run, in the unit of the bound. `None` if no operation has the metric, or if the
     /// quantile of a time falls among operations that failed or never ended.
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
@@ -149,8 +150,8 @@ impl Objective {
         }
     }
 
-    /// Returns two numbers of an interval: operations that exceed the bound, and operations to which it applies. For
-    /// example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
+    /// Returns two counts of an interval: the operations beyond the bound, and all operations to which the objective
+    /// applies. For example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
@@ -172,7 +173,7 @@ impl Objective {
         }
     }
 
-    /// Returns how long after its intended start an operation that has not ended certainly exceeds the bound.
+    /// Returns a time since the intended start. An operation that has not ended by then certainly exceeds the bound.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {
@@ -181,8 +182,8 @@ impl Objective {
         }
     }
 
-    /// Returns a quantile of a time over all operations. Failed and dropped operations count as +∞, except that a failed
-    /// one whose first byte arrived has its TTFB.
+    /// Returns a quantile of a time over all operations. Failed and dropped operations count as +∞, with one exception:
+    /// if the first byte of a failed operation arrived, its TTFB counts.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
         let values = own.timed(timed).0;

@@ -1,4 +1,4 @@
-//! Text form of objectives, as users write them and as they are saved.
+//! The text form of objectives, used by users and in saved runs.
 
 use super::{Metric, Objective, ObjectiveError, Timed};
 use crate::sample::OpKind;
@@ -16,11 +16,12 @@ const EXAMPLES: &str = "for example 'success >= 99.9%', 'response p99 <= 500ms',
 const CONDITION_EXAMPLES: &str = "for example 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
 
 impl Objective {
-    /// Returns the objective that a run misses if the condition is true. For example, `success < 50%` gives `success >=
-    /// 50%`.
+    /// Returns the objective that a run misses if the condition is true. For example, it returns `success >= 50%` for
+    /// `success < 50%`.
     ///
     /// # Errors
-    /// If the text is not a condition, or if it is a condition on a rate, which is only known at the end of a run.
+    /// Fails if the text is not a condition, or if it is a condition on a rate. Rates are known only at the end of a
+    /// run.
     pub fn missed_when(condition: &str) -> Result<Self, ObjectiveError> {
         let wrong = |why: &str| ObjectiveError(format!("`{condition}`: {why}; {CONDITION_EXAMPLES}"));
         let (metric, sign, value) = parts(condition).ok_or_else(|| wrong("a condition needs < or >"))?;

@@ -10,7 +10,8 @@ use crate::time::{Instant, Stage};
 use std::time::Duration;
 
 impl Recorder {
-    /// Counts the pause of a slot of a closed run from `now` to `until`, because the target could not be reached.
+    /// Counts a pause of a slot from `now` to `until`. The slot belongs to a closed run, and pauses because the target
+    /// could not be reached.
     #[cold]
     pub fn backed_off(&mut self, now: Instant, until: Instant) {
         if self.current.stage == Stage::Measured {
@@ -53,7 +54,7 @@ impl Recorder {
         self.evidence.scheduled(&mut self.current.evidence, &self.timeline, intended, count);
     }
 
-    /// Notes the start of an operation at `now`.
+    /// Records the start of an operation at `now`.
     #[inline]
     pub fn started(&mut self, now: Instant, intended: Instant) {
         self.gauge(now);
@@ -63,16 +64,16 @@ impl Recorder {
         self.tally(intended).started += 1;
     }
 
-    /// Counts an operation that was scheduled but will never start. `by_client` means that it did not wait for a slot:
-    /// the client itself failed to start it in time.
+    /// Counts an operation that was scheduled but will never start. `by_client` means that the client itself failed to
+    /// start it in time, although a slot was free.
     pub fn dropped(&mut self, intended: Instant, by_client: bool) {
         let tally = self.tally(intended);
         tally.dropped += 1;
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that the
-    /// response fitted into one segment.
+    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that
+    /// the response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
             self.current.stats.unread_responses.add(sample, service_nanos, exact);
@@ -160,8 +161,8 @@ impl Recorder {
         tally.sent_body += sample.sent_body;
     }
 
-    /// Counts an attempt whose connection stayed open, because it was used again or the run is over. `op_intended` is the
-    /// intended start of the attempt's operation.
+    /// Counts an attempt whose connection stayed open, because it was used again or the run has ended. `op_intended` is
+    /// the intended start of the attempt's operation.
     #[inline]
     pub fn kept_alive(&mut self, op_intended: Instant) {
         self.tally(op_intended).flags.add(Flag::KeptAlive);
@@ -212,8 +213,8 @@ impl Recorder {
         }
     }
 
-    /// Counts a redirected operation that has just ended. `hops` contains its requests in order, and `attempts` is the
-    /// number of attempts that they took.
+    /// Counts a redirected operation that has just ended. `hops` contains its requests in order. `attempts` is the
+    /// number of attempts made for them.
     #[cold]
     pub fn chain(&mut self, sample: &OpSample, attempts: u64, hops: &[HopSample]) {
         if self.timeline.measures(sample.intended) {

@@ -1,4 +1,4 @@
-//! The labels that one thread has seen, with its results for each label in the current interval.
+//! Labels that one thread has used, and its results for each label in the current interval.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{LabelId, OpSample};
@@ -9,7 +9,7 @@ use crate::stats::{Dimension, Group, GroupStats};
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     labels: Vec<Label>,
-    /// Number of labels that stand for values, and not for special groups such as [`Label::Other`].
+    /// Number of labels that are values. Special groups such as [`Label::Other`] are not included.
     values: usize,
     /// Results of the current interval, indexed by label.
     stats: Vec<Option<Box<GroupStats>>>,

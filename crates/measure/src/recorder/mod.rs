@@ -1,10 +1,11 @@
 //! Recorder of one thread.
 //!
 //! The run loop reports each event as it happens. The recorder counts and times the event in the current interval, and
-//! hands out intervals that are complete. Each thread has its own recorder, so no lock is needed.
+//! returns intervals that are complete. Each thread has its own recorder, so no lock is needed.
 //!
-//! The recorder also integrates the number of operations in flight over time, from starts and ends alone. The samples of
-//! operations give the same integral in another way, so Little's law can be checked at the end (docs/measurement.md).
+//! The recorder also computes the integral of the number of operations in flight over time. It uses only starts and
+//! ends. The samples of operations yield the same integral in another way, so the two can be compared by Little's law
+//! at the end (docs/measurement.md).
 
 mod events;
 mod label_table;
@@ -22,7 +23,7 @@ use label_table::LabelTable;
 use redirect_table::RedirectTable;
 
 enumerated! {
-    /// How a run starts its operations. This determines whether lateness is meaningful.
+    /// Timing of operation starts. It determines whether lateness is meaningful.
     pub enum Pacing {
         Scheduled => "scheduled", "operations have a planned start: open model, or think time";
         Immediate => "immediate", "an operation starts when its slot is free";
@@ -49,7 +50,7 @@ pub struct Recorder {
     in_flight: u64,
     /// Instant up to which the number of operations in flight has been integrated.
     gauged: Instant,
-    /// Instant just after the last intended start that was reported.
+    /// Instant just after the last intended start that was reported to the recorder.
     scheduled_until: Instant,
     hosts: LabelTable,
     sizes: LabelTable,
@@ -102,7 +103,7 @@ impl Recorder {
         self
     }
 
-    /// Notes that the slots have no more operations to start because a budget (of operations or bytes) is used up.
+    /// Records that the slots have no more operations to start, because a budget (of operations or bytes) is used up.
     pub fn exhausted(&mut self, now: Instant) {
         self.evidence.exhausted(now);
     }
@@ -118,8 +119,8 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Moves the end of the measured window forward to `at`, or to just after the last scheduled operation. Every
-    /// operation counted in the window thus stays in it.
+    /// Moves the end of the measured window forward to `at`, or to just after the last scheduled operation if that is
+    /// later. Every operation counted in the window thus stays in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -131,8 +132,8 @@ impl Recorder {
         self.boundary
     }
 
-    /// Closes the intervals that have ended by `now`, and returns whether there were any. Call it with each new instant,
-    /// before reporting events.
+    /// Closes the intervals that have ended by `now`, and returns whether there were any. Must be called with each new
+    /// instant, before events are reported.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
         let closes = now >= self.boundary;
@@ -150,13 +151,13 @@ impl Recorder {
         }
     }
 
-    /// Notes that this thread was kept from running between `from` and `to`. Call it before the intervals between them
-    /// are closed.
+    /// Records that this thread was kept from running between `from` and `to`. Must be called before the intervals
+    /// between these instants are closed.
     pub fn frozen(&mut self, from: Instant, to: Instant) {
         self.frozen = (from, to);
     }
 
-    /// Returns the current interval, to which the run loop adds further values at its end.
+    /// Returns the current interval. The run loop adds further values when the interval ends.
     pub fn current_mut(&mut self) -> &mut Interval {
         &mut self.current
     }

@@ -16,7 +16,7 @@ fn sample(recorder: &mut Recorder, started: u64, end: u64, outcome: OpOutcome) -
 }
 
 proptest! {
-    /// The integral over time and the sum over samples must agree, whatever the order of starts and ends.
+    /// The integral over time and the sum over samples must agree for any order of starts and ends.
     #[test]
     fn littles_law_holds_exactly(ops in prop::collection::vec((0_u64..4000, 0_u64..3000), 1..60)) {
         let timeline = Timeline::new(Instant::ZERO, Duration::from_millis(700), Some(Duration::from_millis(2500)));

@@ -1,9 +1,12 @@
 //! Accounting: the identities that the counters of a run must satisfy.
 //!
-//! Each identity compares two numbers that were counted independently. Examples are operations that the run loop started
-//! and operations that the recorder saw end; bytes counted on arrival and bytes counted by attempt; or the integral of
-//! the number of operations in flight and the sum of their times in flight. A violation means that a number of the run is
-//! wrong, which makes the run UNUSABLE.
+//! Each identity compares two numbers that were counted independently. Examples are:
+//!
+//! * operations that the run loop started, and operations that the recorder saw end,
+//! * bytes counted on arrival, and bytes counted by attempt,
+//! * the integral of the number of operations in flight, and the sum of their times in flight.
+//!
+//! A violation means that a number of the run is wrong, so the run is UNUSABLE.
 
 use crate::enumerated;
 use crate::stats::redirect_chains::{HopStats, RedirectChains};
@@ -64,11 +67,12 @@ impl Accounting {
 
 /// Minimum number of operations for a check of Little's law.
 const OPERATIONS_MIN: u64 = 20;
-/// Relative difference that reading the clock at the edges of the measured window may cause.
+/// Maximum relative difference in the check of Little's law. Reading the clock at the edges of the measured window
+/// causes small differences.
 const LITTLES_LAW_SLACK: f64 = 1e-3;
 
-/// Checks all identities. `whole` means that the run reached its regular end. The records of a run that was cut off
-/// contain operations without an end, so only identities among finished operations are checked.
+/// Checks all identities. `whole` means that the run reached its regular end. A run that was cut off has operations
+/// without an end in its records, so only identities among finished operations are checked.
 #[must_use]
 pub fn audit(summary: &Summary, whole: bool) -> Accounting {
     let mut accounting = Accounting::default();
@@ -114,8 +118,8 @@ fn operation_identities(tally: &Tally) -> [(Identity, u64, u64); 3] {
     ]
 }
 
-/// Returns pairs of numbers that must be equal: counts and times of redirected operations, and the sums over their
-/// requests.
+/// Returns pairs of numbers that must be equal. The first number is a count or time of whole redirected operations. The
+/// second is the sum of the same quantity over their requests.
 fn redirect_identities(chains: &RedirectChains, hops: u64, whole: bool) -> impl Iterator<Item = (u64, u64)> {
     let nanos = chains.rows.iter().map(HopStats::nanos).fold(0, u128::saturating_add);
     let low = |nanos: u128| u64::try_from(nanos).unwrap_or(u64::MAX);
@@ -146,7 +150,7 @@ mod tests {
     use crate::stats::{Group, GroupStats};
     use crate::values::Enumerated;
 
-    /// A run of 100 operations, 10 of which failed, whose counters agree.
+    /// Returns a run whose counters agree. It has 100 operations, and 10 of them failed.
     fn consistent() -> Summary {
         let mut summary = Summary::default();
         let tally = &mut summary.stats.measured;

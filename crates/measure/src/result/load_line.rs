@@ -12,9 +12,9 @@ enumerated! {
 }
 
 impl LoadUnit {
-    /// Returns the number of steps in one unit (one operation in flight, or one operation per second). Levels of a search
-    /// are whole numbers of steps. Rates need steps smaller than one per second, so that a line at 5/s can be found to a
-    /// few percent.
+    /// Returns the number of steps in one unit (one operation in flight, or one operation per second). Levels of a
+    /// search are whole numbers of steps. Rates need steps below one per second, because a line at 5/s must be found to
+    /// a few percent.
     #[must_use]
     pub fn steps(self) -> u64 {
         match self {
@@ -78,7 +78,7 @@ pub enum Found {
         /// Lowest level above it that failed.
         failed: u64,
     },
-    /// No level failed, so the line is at this level or above.
+    /// No level failed, so the line is at or above the highest level tested.
     AtLeast {
         /// Highest level tested.
         passed: u64,
@@ -93,23 +93,23 @@ pub enum Found {
         /// Lowest level that passed once and failed later.
         failed: u64,
     },
-    /// After a failed level, the target did not become as fast again as it was before the first level.
+    /// After a failed level, the target stayed slower than it was before the first level.
     NotRecovered {
-        /// Highest level that had passed by then.
+        /// Highest level that had passed before.
         passed: Option<u64>,
         /// Level after which the target did not recover.
         failed: u64,
     },
     /// After a failed level, the target no longer served anything.
     Gone {
-        /// Highest level that had passed by then.
+        /// Highest level that had passed before.
         passed: Option<u64>,
-        /// Level after which the target was gone.
+        /// Level after which the target no longer served.
         failed: u64,
     },
     /// The user interrupted the search.
     Interrupted {
-        /// Highest level that had passed by then.
+        /// Highest level that had passed before.
         passed: Option<u64>,
         /// Number of the signal.
         #[serde(default = "sigint")]

@@ -33,7 +33,7 @@ pub enum ResultWord {
 }
 
 impl ResultWord {
-    /// Returns the word as reports show it.
+    /// Returns the word that reports show.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence. PASS
-    /// if there are no runs.
+    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence.
+    /// PASS if there are no runs.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -107,7 +107,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns whether the records are complete, so that every operation has an end.
+    /// Returns whether the records are complete, so that they contain an end of every operation.
     fn is_in_good_order(&self) -> bool {
         matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
     }
@@ -202,8 +202,7 @@ fn exit(ending: &Ending, word: ResultWord) -> ExitStatus {
     }
 }
 
-/// Returns a reason if content was wrong anywhere, including in the warm-up. Wrong content means FAIL, whatever else
-/// happened.
+/// Returns a reason if content was wrong anywhere, including in the warm-up. Wrong content always means FAIL.
 fn wrong_content(facts: &RunFacts) -> Vec<Reason> {
     let stats = &facts.summary.stats;
     let tallies = [&stats.measured, &stats.outside];
@@ -239,11 +238,11 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns a reason for each objective that a longer run would decide; none if the run was cut off, because that is why
-/// it is short.
+/// Returns a reason for each objective that a longer run would decide. A run that was cut off has none of these
+/// reasons, because another reason covers it.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
-        // Each of the merged runs has reached its regular end.
+        // Each of the merged runs has reached its own regular end.
         Ending::CutOff(CutOff::Merged { .. }) => false,
         Ending::CutOff(_) => true,
         _ => false,
@@ -254,15 +253,18 @@ fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reas
     with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Returns whether any operation has to succeed. This is not the case if every objective on success is `success >= 0%`.
+/// Returns whether any operation must succeed. No operation has to succeed if every objective on success is `success >=
+/// 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)
 }
 
-/// Returns the number of operations that failed because of the client: those that it did not start in time, those that it
-/// could not send for lack of descriptors or ports, and those that were in flight, until a timeout or the end, while the
-/// client hardly ran.
+/// Returns the number of operations that failed because of the client. These are:
+///
+/// * operations that it did not start in time,
+/// * operations that it could not send for lack of descriptors or ports,
+/// * operations that were in flight, until a timeout or the end, while the client hardly ran.
 fn client_lost(facts: &RunFacts) -> u64 {
     let summary = facts.summary;
     let refused = summary.stats.measured.classes.get(AttemptClass::ClientResource);

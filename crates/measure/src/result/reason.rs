@@ -36,7 +36,7 @@ pub enum Reason {
         dropped: u64,
         /// Number of operations that had not received any byte of a response by the end.
         hanging: u64,
-        /// Most frequent failure; `None` if no cause accounts for more than half of the attempts.
+        /// Most frequent failure; `None` if no cause is responsible for more than half of the failures.
         mostly: Option<MostFailures>,
     },
     /// The target failed all requests for a time, although it had served requests before.
@@ -48,9 +48,9 @@ pub enum Reason {
     Missed(ObjectiveResult),
     /// Too few operations ended to judge an objective.
     NotEnoughData(ObjectiveResult),
-    /// The client did not start operations in time.
+    /// The client failed to start operations in time.
     ClientMissed {
-        /// Operations that were not started.
+        /// Operations that the client failed to start.
         operations: u64,
         /// Operations that were due.
         of: u64,
@@ -75,13 +75,13 @@ pub enum Reason {
 pub struct MostFailures {
     /// Cause of more than half of the failed attempts.
     pub cause: Cause,
-    /// Status code of more than half of the failed attempts, if it is an error status.
+    /// Error status code of more than half of the failed attempts; `None` if there is no such code.
     pub status: Option<u16>,
 }
 
 impl MostFailures {
-    /// Returns the most frequent cause of failure if it accounts for more than half of the failed attempts. Attempts that
-    /// were interrupted by the end of the run do not count as failed.
+    /// Returns the most frequent cause of failure, if it is the cause of more than half of the failed attempts.
+    /// Attempts that the end of the run interrupted do not count as failed.
     pub(super) fn of(tally: &Tally) -> Option<Self> {
         let failures = || tally.causes.nonzero().filter(|(cause, _)| *cause != Cause::RunEnded);
         let all = sum(failures().map(|(_, count)| count));
@@ -93,7 +93,7 @@ impl MostFailures {
     }
 }
 
-/// Event that cut a run off before its end.
+/// Event that ended a run before its regular end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutOff {
     /// A signal from the user.
@@ -105,7 +105,7 @@ pub enum CutOff {
     NoEnd,
     /// The records are damaged from some position on.
     Damaged,
-    /// The result combines several runs, restricted to the time that they have in common.
+    /// The result combines several runs. It covers the time in which all of them were measured.
     Merged {
         /// Number of merged runs.
         runs: u64,

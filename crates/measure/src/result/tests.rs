@@ -155,7 +155,7 @@ fn missing_descriptors_make_a_run_unusable() {
     assert_eq!((result.word, result.exit.code()), (ResultWord::Unusable, 3));
 }
 
-/// Word, reasons and exit code must agree, whatever was counted.
+/// Word, reasons and exit code must agree for any counts.
 #[test]
 fn word_reasons_and_exit_code_never_contradict_each_other() {
     let mut random = Random::new(11);

@@ -36,7 +36,8 @@ pub struct AttemptSample {
     pub status: Option<u16>,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the response.
+    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the
+    /// response.
     pub overhead_bytes: u64,
     /// Bytes that the kernel accepted for sending.
     pub sent_bytes: u64,
@@ -44,11 +45,11 @@ pub struct AttemptSample {
     pub sent_body: u64,
 }
 
-/// Maximum length of a text in an example, in bytes. A URL from a redirect may be as long as a response head, and
-/// escaping its bytes makes it three times as long.
+/// Maximum length of a text in an example, in bytes. A URL from a redirect may be as long as a response head. Escaping
+/// may triple the length.
 const TEXT_BYTES: usize = 256 << 10;
 
-/// One example of a failure, kept so that reports can show what a class of failures looks like.
+/// Example of a failure, for reports that show each class of failures with an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// Outcome of the attempt.

@@ -1,4 +1,4 @@
-//! Samples: what the run loop reports to the recorder about each operation, attempt and redirect.
+//! Samples that the run loop passes to the recorder for each operation, attempt and redirect.
 
 mod attempt;
 mod operation;

@@ -6,7 +6,7 @@ use crate::enumerated;
 use crate::time::Instant;
 
 enumerated! {
-    /// Kind of operation, as the user asks for it.
+    /// Kind of operation, as requested by the user.
     pub enum OpKind {
         Get => "get", "read a whole object";
         GetRange => "get-range", "read a range of an object";
@@ -19,7 +19,7 @@ enumerated! {
     }
 }
 
-/// Label of a group, as an index into the recorder's table for the dimension of the group.
+/// Label of a group, as an index into the recorder's table for the group's dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelId(pub(crate) u16);
 
@@ -28,8 +28,8 @@ pub struct LabelId(pub(crate) u16);
 pub struct OpSample {
     /// Kind of operation.
     pub kind: OpKind,
-    /// Intended start. In the open model, the schedule determines it. In the closed model, it is the end of the slot's
-    /// previous operation plus think time.
+    /// Intended start. In the open model, it is determined by the schedule. In the closed model, it is the end of the
+    /// slot's previous operation plus the think time.
     pub intended: Instant,
     /// Instant at which the client started the operation.
     pub started: Instant,
@@ -37,7 +37,8 @@ pub struct OpSample {
     pub sent: Option<Instant>,
     /// Instant at which the kernel accepted the last byte of its request; `None` unless it is an upload.
     pub sent_all: Option<Instant>,
-    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect: 100-continue`.
+    /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect:
+    /// 100-continue`.
     pub expect_continue_nanos: Option<u64>,
     /// Instant at which the client read the first byte of the final response.
     pub first_byte: Option<Instant>,
@@ -46,10 +47,10 @@ pub struct OpSample {
     /// Time for which the operation waited for a free slot, because `in_flight_max` was reached (open model), in
     /// nanoseconds.
     pub slot_wait_nanos: u64,
-    /// Time that it took to open connections for the operation, in nanoseconds; `None` if all its connections were kept
-    /// alive.
+    /// Time spent on opening connections for the operation, in nanoseconds; `None` if it used only kept-alive
+    /// connections.
     pub connect_nanos: Option<u64>,
-    /// Time that the TLS handshakes of these connections took, in nanoseconds; `None` without handshakes.
+    /// Time spent on the TLS handshakes of these connections, in nanoseconds; `None` without handshakes.
     pub handshake_nanos: Option<u64>,
     /// Outcome of the operation.
     pub outcome: OpOutcome,
@@ -61,13 +62,14 @@ pub struct OpSample {
     pub host: LabelId,
     /// Value of the response header by which results are grouped.
     pub header: Option<LabelId>,
-    /// Maximum time that client stalls can have added to the operation after its start, in nanoseconds; `None` if no
+    /// Maximum time that client stalls may have added to the operation after its start, in nanoseconds; `None` if no
     /// stall affected it.
     pub affected_by: Option<u64>,
-    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds, if the client waited
-    /// for nothing else in between; 0 if this is not known.
+    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. It is 0 if the
+    /// client waited for something else in between.
     pub client_send_nanos: u64,
-    /// How long the end of the response waited in the socket until the client read it; `None` if this was not sampled.
+    /// Time for which the end of the response waited in the socket until the client read it; `None` if it was not
+    /// sampled.
     pub unread: Option<ReadSample>,
 }
 
@@ -81,8 +83,8 @@ pub struct BodyBytes {
 }
 
 impl OpSample {
-    /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional times. It
-    /// starts when it is intended, is sent at once, and receives its first byte at its end.
+    /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional
+    /// times. It is sent at its intended start, and its first byte arrives at its end.
     #[must_use]
     pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
         Self {
@@ -126,15 +128,15 @@ impl OpSample {
         Some(self.first_byte?.nanos_since(self.sent?))
     }
 
-    /// Returns how long sending the request took (last byte − first byte), without the wait for `100 Continue`, in
-    /// nanoseconds; `None` unless the operation is an upload.
+    /// Returns the time that sending the request took (last byte − first byte), in nanoseconds. It does not include the
+    /// wait for `100 Continue`. `None` unless the operation is an upload.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
         Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.expect_continue_nanos.unwrap_or(0)))
     }
 
-    /// Returns how long the client waited for the response after sending (end − last byte of the request), in
-    /// nanoseconds; `None` unless the operation is an upload.
+    /// Returns the wait for the response after sending (end − last byte of the request), in nanoseconds. `None` unless
+    /// the operation is an upload.
     #[must_use]
     pub fn waiting_nanos(&self) -> Option<u64> {
         self.sent_all.map(|sent_all| self.end.nanos_since(sent_all))

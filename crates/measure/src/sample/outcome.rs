@@ -1,8 +1,8 @@
 //! Outcomes of attempts and operations.
 //!
-//! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], every operation with an [`OpOutcome`].
-//! These are closed sets, so decisions never depend on comparing text, and a report can list everything that can go
-//! wrong. Peculiarities that do not change the class are [`Flag`]s.
+//! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], and every operation with an
+//! [`OpOutcome`]. These are closed sets, so no decision depends on comparing text, and a report can list everything
+//! that can go wrong. A [`Flag`] is a peculiarity that does not change the class.
 
 use crate::enumerated;
 use crate::values::Enumerated;
@@ -237,7 +237,7 @@ pub struct AttemptOutcome {
     pub class: AttemptClass,
     /// Cause of the outcome.
     pub cause: Cause,
-    /// Part of the attempt in which it ended.
+    /// Phase in which the attempt ended.
     pub phase: Phase,
 }
 
@@ -259,10 +259,10 @@ pub enum OpOutcome {
     Ok,
     /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// The operation was in flight at the end of the drain. It was healthy, and its time is only known to exceed the time
-    /// that it had waited.
+    /// The operation was in flight at the end of the drain. It was healthy. Its time is at least the time that it had
+    /// waited.
     Unfinished,
-    /// The operation was in flight when the requested number of bytes had arrived, so the client ended it. It shows
+    /// The operation was in flight when the requested number of bytes had arrived, so the client cut it off. It shows
     /// nothing about the target.
     CutOff,
 }

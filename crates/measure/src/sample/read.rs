@@ -1,14 +1,13 @@
-//! How long the end of a response waited in the socket until the client read it.
+//! Time for which the end of a response waited in the socket until the client read it.
 
-/// Wait of one response, measured when the client read its end.
+/// Wait of one response, measured when the client read the end of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadSample {
     /// The kernel's timestamp of the arrival was usable.
     Timestamped {
         /// Time from the arrival of the last byte to its read, in nanoseconds.
         nanos: u64,
-        /// Number of reads that this sample represents, including itself; at least 1. Only one in so many reads is
-        /// sampled.
+        /// Number of reads that this sample represents, at least 1. Only one in this many reads is sampled.
         stands_for: u32,
     },
     /// The timestamp was unusable: the system clock was set, or the timestamp is later than the read.

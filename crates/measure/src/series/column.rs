@@ -3,9 +3,9 @@
 use crate::enumerated;
 use serde::{Deserialize, Serialize};
 
-/// The most columns of a series.
+/// Maximum number of columns of a series.
 pub const COLUMNS_MAX: usize = 256;
-/// The longest name of a column, in bytes.
+/// Maximum length of a column's name, in bytes.
 pub const COLUMN_NAME_MAX: usize = 64;
 
 enumerated! {
@@ -31,16 +31,16 @@ enumerated! {
 /// A column of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Name: letters, digits, `_`, `-`, `.` and `:`.
+    /// Name, which consists of letters, digits, `_`, `-`, `.` and `:`.
     pub name: String,
-    /// Meaning of its values over time.
+    /// Meaning of the column's values over time.
     pub kind: ColumnKind,
-    /// Unit of its values.
+    /// Unit of the column's values.
     pub unit: ColumnUnit,
 }
 
 impl Column {
-    /// Returns a column; `None` if the name has other characters than allowed, or is empty or too long.
+    /// Returns a column. `None` if the name is empty, too long, or has other characters than allowed.
     #[must_use]
     pub fn new(name: &str, kind: ColumnKind, unit: ColumnUnit) -> Option<Self> {
         Self::is_name(name).then(|| Self { name: name.to_owned(), kind, unit })

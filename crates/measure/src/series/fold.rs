@@ -4,9 +4,10 @@ use super::column::{Column, ColumnKind};
 use super::poll::Poll;
 use crate::values::sum;
 
-/// The most points of a series. When there are as many, each two neighbors are merged into one.
+/// Maximum number of points of a series. When this number is reached, neighboring points are merged in pairs.
 pub const POINTS_MAX: usize = 4096;
-/// A value is shown for the time since the poll before, but for at most this many poll intervals. A longer time is a gap.
+/// Maximum time for which a value is shown, as a multiple of the poll interval. A value is shown for the time since the
+/// previous poll. A longer time is a gap.
 const GAP_INTERVALS: f64 = 2.5;
 
 /// Value of a column in a point.
@@ -20,7 +21,8 @@ pub struct PointValue {
     pub high: f64,
 }
 
-/// Values of all columns over a stretch of time. Gauges have their value, and counters their increase per second.
+/// Values of all columns over a stretch of time. For a gauge it is the value, and for a counter the increase per
+/// second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesPoint {
     /// Start in seconds since the start of the run.
@@ -31,22 +33,22 @@ pub struct SeriesPoint {
     pub values: Vec<Option<PointValue>>,
 }
 
-/// All values of a column in short.
+/// Summary of all values of a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ColumnSummary {
-    /// Number of known values; for a counter, of known rates.
+    /// Number of known values of a gauge, or of known rates of a counter.
     pub count: u64,
-    /// Lowest value; for a counter, lowest rate per second.
+    /// Minimum value of a gauge, or minimum rate per second of a counter.
     pub min: f64,
-    /// Highest value; for a counter, highest rate per second.
+    /// Maximum value of a gauge, or maximum rate per second of a counter.
     pub max: f64,
-    /// Sum of the values of a gauge; total increase of a counter.
+    /// Sum of the values of a gauge, or total increase of a counter.
     pub sum: f64,
     /// Seconds over which a counter increased.
     pub seconds: f64,
-    /// The last value as it was read.
+    /// Last value that was read.
     pub last: Option<f64>,
-    /// Number of times a counter was lower than before.
+    /// Number of times that a counter was lower than before.
     pub resets: u64,
 }
 
@@ -70,7 +72,7 @@ impl ColumnSummary {
     }
 }
 
-/// A series, folded. Its size is bounded by [`POINTS_MAX`] and the number of columns.
+/// A folded series. Its size is limited by [`POINTS_MAX`] and the number of columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The columns.
@@ -91,7 +93,7 @@ pub struct Series {
     merged: usize,
     /// Number of polls that the last point merges.
     in_last: usize,
-    /// Time of the poll before.
+    /// Time of the previous poll.
     before: Option<f64>,
     /// Time and value of the last known value of each column.
     last: Vec<Option<(f64, f64)>>,
@@ -134,7 +136,7 @@ impl Series {
         self.push(SeriesPoint { from, to: at, values });
     }
 
-    /// Notes a value and returns what a point shows of it: the value of a gauge, the rate of a counter.
+    /// Adds a value. Returns the value of a gauge, or the rate of a counter, as a point shows it.
     fn value(&mut self, index: usize, at: f64, value: f64) -> Option<f64> {
         let summary = &mut self.summaries[index];
         summary.last = Some(value);
@@ -175,7 +177,7 @@ impl Series {
         }
     }
 
-    /// Merges each two neighboring points.
+    /// Merges neighboring points in pairs.
     fn halve(&mut self) {
         let halves = self.points.chunks(2).map(|pair| {
             let mut first = pair[0].clone();
@@ -204,7 +206,7 @@ impl SeriesPoint {
     }
 }
 
-/// Merges two values, weighted by the time for which they stand.
+/// Merges two values, weighted by the length of time for which each is valid.
 fn merged(first: Option<PointValue>, second: Option<PointValue>, mine: f64, theirs: f64) -> Option<PointValue> {
     let (Some(a), Some(b)) = (first, second) else { return first.or(second) };
     let share = if mine + theirs > 0.0 { theirs / (mine + theirs) } else { 0.5 };

@@ -1,7 +1,8 @@
-//! Series of collected values: what a poll found, and a whole series folded into few points.
+//! Series of collected values: the result of a poll, and a whole series folded into few points.
 //!
-//! A collector polls a target's own metrics, a host or processes at regular times. Each poll has one value, or none, for
-//! each [`Column`]. [`Series`] folds any number of polls into at most a few thousand points that keep the extremes.
+//! A collector polls a target's own metrics, a host or processes at regular intervals. Each poll has at most one value
+//! for each [`Column`]. [`Series`] folds any number of polls into at most a few thousand points, and keeps the
+//! extremes.
 
 mod column;
 mod fold;

@@ -1,12 +1,13 @@
-//! Numbers as a source wrote them.
+//! Numbers with the digits of their source.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 
-/// The longest text of a number. An amount of hastings has at most 39 digits.
+/// Maximum length of the text of a number. An amount of hastings has at most 39 digits.
 const TEXT_MAX: usize = 64;
 
-/// A finite decimal number. It keeps the digits of its source, because amounts of money have more than a float can hold.
+/// A finite decimal number. It keeps the digits of its source, because amounts of money have more digits than a float
+/// can represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(Box<str>);
 
@@ -23,10 +24,10 @@ impl Number {
         Some(Self(text.into()))
     }
 
-    /// Returns a number with the shortest digits for a float. Returns `None` if it is infinite or not a number.
+    /// Returns a number with the fewest digits that represent a float exactly. Returns `None` for infinity and NaN.
     #[must_use]
     pub fn of_f64(number: f64) -> Option<Self> {
-        // Up to this limit, every whole number has a float.
+        // Up to this limit, a float can represent every whole number.
         const WHOLE_MAX: f64 = 9e15;
         match number.fract() == 0.0 && number.abs() < WHOLE_MAX {
             true => Self::parse(&format!("{number:.0}")),

@@ -6,7 +6,7 @@ use crate::sample::outcome::Cause;
 use crate::time::Instant;
 use serde::{Deserialize, Serialize};
 
-/// The longest detail of a failure, in characters.
+/// Maximum length of the detail of a failure, in characters.
 pub const DETAIL_MAX: usize = 200;
 
 enumerated! {
@@ -25,7 +25,7 @@ enumerated! {
     }
 }
 
-/// Failure of a source in one poll. The values that it could not read stay blank.
+/// Failure of a source in one poll. The values that could not be read stay blank.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollFailure {
     /// Kind of the failure.
@@ -36,7 +36,7 @@ pub struct PollFailure {
     /// Status code of the response to a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Further information for a person, on one line and at most [`DETAIL_MAX`] characters long.
+    /// Further information for a person. It has one line and at most [`DETAIL_MAX`] characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
@@ -62,7 +62,7 @@ impl PollFailure {
     }
 }
 
-/// One source in one poll.
+/// Result of polling one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourcePoll {
     /// Time that the source took, in nanoseconds.

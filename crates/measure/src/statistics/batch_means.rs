@@ -1,11 +1,11 @@
 //! Confidence intervals for rates of one run. The observations are batches of windows.
 //!
-//! Rates, shares and costs are all ratios of two sums over windows: operations by seconds, successes by operations, CPU
-//! time by operations. Let R be the ratio over the whole run. The residuals xᵢ − R yᵢ then add up to 0, and the standard
-//! error of R follows from batches of them (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4). The size of
-//! batches is doubled until their correlation is small, as in the method of batch means (A. M. Law, "Simulation Modeling
-//! and Analysis", 5th ed. 2015, §9.5.3). The remaining correlation ρ widens the interval by √((1 + ρ) / (1 − ρ)), the
-//! factor of a first-order autoregressive series.
+//! Rates, shares and costs are ratios of two sums over windows: operations by seconds, successes by operations, CPU
+//! time by operations. Let R be the ratio over the whole run. The residuals xᵢ − R yᵢ then add up to 0, and the
+//! standard error of R follows from batches of residuals (W. G. Cochran, "Sampling Techniques", 3rd ed. 1977, §6.4).
+//! The size of batches is doubled until their correlation is small, as in the method of batch means (A. M. Law,
+//! "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). The remaining correlation ρ widens the interval by √((1 +
+//! ρ) / (1 − ρ)), which is the factor of a first-order autoregressive series.
 
 use super::series::{autocorrelation, variance};
 use super::{CONFIDENCE, Estimate, student};
@@ -14,10 +14,11 @@ use super::{CONFIDENCE, Estimate, student};
 pub const BATCHES_MIN: usize = 20;
 /// Correlation of neighboring batches above which their size is doubled.
 const CORRELATION_MAX: f64 = 0.2;
-/// Maximum correlation of the largest possible batches.
+/// Maximum correlation that is accepted for the largest possible batches.
 const CORRELATION_LAST: f64 = 0.5;
 
-/// Returns Σx / Σy over windows (x, y), with its interval; `None` below [`BATCHES_MIN`] batches, or if Σy is not above 0.
+/// Returns Σx / Σy over windows (x, y), with its interval. `None` below [`BATCHES_MIN`] batches, or if Σy is not
+/// positive.
 #[must_use]
 pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     let (above, below) = windows.iter().fold((0.0, 0.0), |(x, y), window| (x + window.0, y + window.1));
@@ -34,8 +35,8 @@ pub fn ratio(windows: &[(f64, f64)]) -> Option<Estimate> {
     half.is_finite().then_some(Estimate { value, low: value - half, high: value + half })
 }
 
-/// Returns the sums of batches of consecutive residuals. Batches are just large enough that little correlation remains.
-/// Residuals that do not fill a batch are left out.
+/// Returns the sums of batches of consecutive residuals. Batches are just large enough for their correlation to be
+/// small. Residuals that do not fill a batch are left out.
 fn batches(residuals: &[f64]) -> Option<Vec<f64>> {
     let mut last = None;
     let mut size = 1;
@@ -75,8 +76,8 @@ mod tests {
 
     #[test]
     fn independent_windows_give_the_interval_of_the_mean() {
-        // Every second of 20 values is larger by 1. Neighbors are not positively correlated, so batches contain one value
-        // each.
+        // Every second one of 20 values is larger by 1. Neighbors have no positive correlation, so each batch contains
+        // one value.
         let windows: Vec<(f64, f64)> = (0..20).map(|index| (f64::from(10 + index % 2), 1.0)).collect();
         let found = ratio(&windows).unwrap();
         // With s = √(20/19) / 2 and t₁₉ = 2.0930, the interval is 10.5 ± 2.0930 · s / √20.

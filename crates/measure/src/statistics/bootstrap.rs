@@ -1,9 +1,10 @@
 //! Confidence intervals for percentiles of one run, computed by resampling blocks of whole intervals.
 //!
-//! Operations within a second depend on each other, and so do neighboring seconds. The circular block bootstrap therefore
-//! draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the sum: H. R.
-//! Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17 (1989),
-//! 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
+//! Operations within a second depend on each other, and so do neighboring seconds. The circular block bootstrap
+//! therefore draws blocks of consecutive windows with replacement, adds their histograms, and takes the quantile of the
+//! sum: H. R. Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17
+//! (1989), 1217–1241; D. N. Politis and J. P. Romano, "A circular block-resampling procedure for stationary data"
+//! (1992).
 //!
 //! A run has at most [`crate::summary::windows::WINDOWS_MAX`] windows, so the computing time does not depend on its
 //! length.
@@ -18,13 +19,14 @@ pub const BLOCKS_MIN: usize = 20;
 const RESAMPLES: usize = 2000;
 
 /// Returns quantile `q` of all values in `windows`, with its interval. `None` if the windows form fewer than
-/// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. The same seed gives the same interval.
+/// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. With the same seed, the interval is always
+/// the same.
 ///
-/// The length of the blocks follows from the data. The quantile depends on how many values exceed it in each window, so
-/// the dependence within the series of these numbers gives the length. The interval lies between percentiles of the
-/// resampled quantiles. It is widened because the number of blocks is small (Student's t and √(m / (m − 1)), as in T.
-/// Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015), 371–386), and
-/// because values depend on each other across the ends of blocks.
+/// The length of the blocks is computed from the data. The quantile depends on how many values exceed it in each
+/// window. These numbers form a series, and the dependence within this series determines the length. The ends of the
+/// interval are percentiles of the resampled quantiles. The interval is widened for two reasons. The number of blocks
+/// is small (Student's t and √(m / (m − 1)), as in T. Hesterberg, "What teachers should know about the bootstrap", The
+/// American Statistician 69 (2015), 371–386). And values depend on each other across the ends of blocks.
 #[must_use]
 pub fn percentile(windows: &[&Recorded], q: f64, seed: u64) -> Option<Estimate> {
     interval(windows, q, seed, RESAMPLES)
@@ -49,7 +51,7 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     let few =
         student::quantile(0.5 + CONFIDENCE / 2.0, blocks as u64 - 1) * (blocks as f64 / (blocks - 1) as f64).sqrt();
     let outside = normal::above(few * dependence.beyond_blocks);
-    // The same number of resampled values lies beyond each end.
+    // The same number of resampled values lies beyond each end of the interval.
     let beyond = ((outside * (resamples + 1) as f64) as usize).clamp(1, resamples);
     let finite = |value: u64| if value == BEYOND { f64::INFINITY } else { value as f64 };
     let (low, high) = (finite(drawn[beyond - 1]), finite(drawn[resamples - beyond]));
@@ -57,8 +59,8 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
     Some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
-/// Returns how often each window is drawn. Blocks of consecutive windows are drawn until they hold
-/// as many windows as the run. A block starts at any window, and continues with the first one after the last.
+/// Returns how often each window is drawn. Blocks of consecutive windows are drawn until they contain as many windows
+/// as the run. A block can start at any window. After the last window, it continues with the first one.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;
@@ -71,11 +73,11 @@ fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     weights
 }
 
-/// Cumulative counts: for each value that can be the quantile of a resampled run, the number of values in each window
-/// that are not larger.
+/// Cumulative counts. There is one row for each value that can be the quantile of a resampled run. A row contains the
+/// number of values in each window that are at most this value.
 ///
-/// The quantile of a sum lies between those of its parts, so only values between the smallest and the largest quantile
-/// of a window are needed.
+/// The quantile of a sum lies between the quantiles of its parts. Only values between the smallest and the largest
+/// quantile of a window are therefore needed.
 struct Cumulated {
     values: Vec<u64>,
     /// One row for each value, one column for each window.
@@ -122,9 +124,9 @@ mod tests {
     use super::super::series::tests::autoregressive;
     use super::*;
 
-    /// Standard deviations of the level of windows, and of values around the level of their window. Both refer to
-    /// logarithms.
+    /// Standard deviation of the level of windows, on a logarithmic scale.
     const LEVEL: f64 = 0.2;
+    /// Standard deviation of values around the level of their window, on a logarithmic scale.
     const WITHIN: f64 = 0.4;
 
     /// Returns the response times of a run, in nanoseconds. The levels of its windows follow an autoregressive series.

@@ -1,14 +1,14 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is the number of operations that were scheduled and have not ended, whether they are in flight or still
-//! waiting in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it
-//! grows by the difference between the offered and the sustained rate.
+//! The backlog is the number of operations that were scheduled and have not ended. They are in flight, or still wait in
+//! this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it grows by
+//! the difference between the offered and the sustained rate.
 //!
 //! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. It
 //! compares the growth of the rest with its random fluctuation. The fluctuation is estimated from the increments of
-//! consecutive batches: their variance times their number is the variance of the sum (batch means, A. M. Law, "Simulation
-//! Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its increments cancel each other.
-//! The estimate is then too large, so the test tends towards "undecided".
+//! consecutive batches. The variance of their sum is the variance of an increment times the number of increments (batch
+//! means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its
+//! increments cancel each other. The estimate is then too large, so the test tends towards "undecided".
 
 use super::series::variance;
 use super::student;
@@ -25,15 +25,16 @@ Undecided => "undecided", "its growth cannot be distinguished from its fluctuati
 
 /// Maximum growth of a steady backlog, as a share of the offered operations.
 const STEADY_MAX: f64 = 0.015;
-/// Minimum growth of a growing backlog, as a share of the offered operations. A smaller growth does not count, even if it
+/// Minimum growth of a growing backlog, as a share of the offered operations. Smaller growth does not count, even if it
 /// is certain.
 const GROWING_MIN: f64 = 0.005;
-/// Minimum ratio of the growth in the second half to that in the first half, for a backlog that grows without limit. A
-/// backlog that approaches a constant level grows less and less.
+/// Minimum ratio of the growth in the second half to the growth in the first half, if a backlog grows without limit. If
+/// a backlog approaches a constant level, its growth slows down.
 const STILL_GROWING: f64 = 0.6;
-/// Probability that a single look is right, in one direction.
+/// Probability, in one direction, that the result of a single look is right.
 const CONFIDENCE: f64 = 0.975;
-/// Number of operations by which the growth depends on the exact times of the looks.
+/// Tolerance for the growth, as a number of operations. The growth varies by about this number with the exact times of
+/// the looks.
 const ROUNDING: f64 = 2.0;
 /// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);
@@ -49,8 +50,9 @@ const POINTS_MAX: usize = 1024;
 /// Backlog of a run, which is tested for growth during the run.
 #[derive(Clone, Debug)]
 pub struct Backlog {
-    /// For each point in time: operations offered so far, and the backlog without the most recent operation. An operation
-    /// that is due exactly between two slices falls into one or the other by chance.
+    /// For each point in time, the number of operations offered so far, and the backlog. The backlog does not include
+    /// the most recent operation. If an operation is due exactly between two slices, it falls into one of them by
+    /// chance.
     points: Vec<(f64, f64)>,
     /// Number of slices between two points.
     stride: u64,
@@ -101,8 +103,8 @@ impl Backlog {
         if self.slices >= self.next_look {
             self.next_look = (self.slices as f64 * NEXT_LOOK).ceil() as u64;
             let result = self.look().unwrap_or(Drift::Undecided);
-            // Two looks must agree: at a single look, a stall looks like a growing backlog, and a growing one may look
-            // steady by chance.
+            // Two looks must agree. At a single look, a stall resembles a growing backlog, and a growing backlog may
+            // look steady by chance.
             self.drift = if result == self.last_look { result } else { Drift::Undecided };
             self.last_look = result;
         }
@@ -114,7 +116,7 @@ impl Backlog {
         self.offered - self.ended
     }
 
-    /// Returns the result of the last two looks if they agree, else undecided.
+    /// Returns the result of the last two looks if they agree, else [`Drift::Undecided`].
     #[must_use]
     pub fn drift(&self) -> Drift {
         self.drift
@@ -148,8 +150,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the index of the first point that is used: after a multiple of the mean time in the system, which follows
-    /// from Little's law.
+    /// Returns the index of the first point that is used. The time before it is a multiple of the mean time in the
+    /// system, which Little's law yields.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };
@@ -162,9 +164,9 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// Simulates a gate that lets operations pass at `capacity` per second, at regular or exponential intervals. Each
-    /// operation ends `delay` seconds after it has passed. Operations arrive regularly for `seconds`. Returns the result,
-    /// and the time at which it was reached.
+    /// Simulates a gate that lets operations pass at `capacity` per second, at regular or exponential intervals. An
+    /// operation ends `delay` seconds after it has passed the gate. Operations arrive regularly for `seconds`. Returns
+    /// the result, and the time at which it was known.
     fn drift(rate: f64, capacity: f64, random: Option<&mut Random>, delay: f64, seconds: f64) -> (Drift, f64) {
         let mut random = random;
         let slices = (seconds * 10.0) as usize;

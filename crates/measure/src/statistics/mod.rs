@@ -1,9 +1,9 @@
 //! Confidence intervals, tests and comparisons.
 //!
-//! The samples of a run are not independent: in a slow second, many operations are slow. Resampling and counting
-//! therefore use whole intervals ([`bootstrap`], [`batch_means`]) or whole runs ([`ranks`]) as observations, never single
-//! operations. Each formula names its source. Tests compare the results with brute force, published tables, or simulated
-//! runs whose true value is known.
+//! The samples of a run are not independent: in a slow second, many operations are slow. The observations of resampling
+//! and counting are therefore whole intervals ([`bootstrap`], [`batch_means`]) or whole runs ([`ranks`]), never single
+//! operations. Each formula names its source. Tests compare the results with brute force, published tables, or
+//! simulated runs whose true value is known.
 
 pub mod batch_means;
 pub mod bootstrap;
@@ -28,7 +28,7 @@ use distributions::student;
 /// Probability with which a confidence interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Maximum probability of a false positive: two metrics are reported as different although they do not differ.
+/// Maximum probability of a false positive, in which two metrics are reported as different although they are equal.
 pub const ALPHA: f64 = 1.0 - CONFIDENCE;
 
 /// Value of a metric, with an interval that contains the true value with probability [`CONFIDENCE`]. A time is infinite

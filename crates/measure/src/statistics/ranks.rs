@@ -1,7 +1,7 @@
-//! Rank tests for two sets of runs, which assume nothing about the distribution of a metric.
+//! Rank tests for two sets of runs. They assume nothing about the distribution of a metric.
 //!
-//! A run is one observation, however many operations it has, because some variation only occurs between runs (in caches,
-//! in the placement of processes, by other users of the machine).
+//! A run is one observation, even if it has many operations. Some variation occurs only between runs: in caches, in the
+//! placement of processes, or because of other users of the machine.
 
 use super::{ALPHA, median, normal};
 
@@ -10,13 +10,13 @@ const EXACT_MAX: usize = 60;
 /// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test: the probability that the ranks of both sets are at least as
-/// far apart if the sets do not differ. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test: the probability of ranks at least as far apart if the two
+/// sets do not differ. `None` if a set is empty.
 ///
 /// For up to 60 runs, the p-value is exact, even with ties. It uses the distribution of the rank sum over all ways to
-/// divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for permutation
-/// and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, it is the normal approximation with
-/// continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
+/// divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for
+/// permutation and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, it is the normal
+/// approximation with continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
@@ -27,7 +27,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(if ranks.len() <= EXACT_MAX { exact(&ranks, a.len(), sum) } else { approximate(&ranks, a.len(), sum) })
 }
 
-/// Returns twice the rank of each value, those of `a` first. Equal values share the mean of their ranks.
+/// Returns twice the rank of each value, starting with the values of `a`. Equal values share the mean of their ranks.
 fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let all: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut sorted = all.clone();
@@ -40,7 +40,7 @@ fn doubled_midranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     all.iter().map(midrank).collect()
 }
 
-/// Returns in how many ways `chosen` of these ranks can be chosen, indexed by the sum of the chosen ranks.
+/// Returns the number of ways to choose `chosen` of these ranks, indexed by the sum of the chosen ranks.
 fn ways(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let total: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; total + 1]; chosen + 1];
@@ -69,7 +69,7 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let mean = n + 1.0;
     let spread = ranks.iter().map(|rank| (*rank as f64 - mean).powi(2)).sum::<f64>();
     let variance = k * (n - k) * spread / (n * (n - 1.0));
-    // Rank sums differ by at least 1, doubled ones by at least 2. Half of this is the continuity correction.
+    // Rank sums differ by at least 1, and doubled rank sums by at least 2. The continuity correction is half of this.
     let distance = ((sum as f64 - k * mean).abs() - 1.0).max(0.0);
     if variance > 0.0 { (2.0 * normal::above(distance / variance.sqrt())).min(1.0) } else { 1.0 }
 }
@@ -79,7 +79,7 @@ fn approximate(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
 pub struct Shift {
     /// The estimate.
     pub value: f64,
-    /// Interval that contains the true value with probability [`super::CONFIDENCE`]; `None` below 4 runs per side, or
+    /// Interval that contains the true value with probability [`super::CONFIDENCE`]. `None` below 4 runs per side, or
     /// below 6 pairs.
     pub interval: Option<(f64, f64)>,
 }
@@ -90,9 +90,9 @@ pub fn minus(b: f64, a: f64) -> f64 {
     if a == b { 0.0 } else { b - a }
 }
 
-/// Returns the Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval that belongs to the Mann-Whitney
-/// test. The ends of the interval are taken from the sorted pairwise differences (M. Hollander, D. A. Wolfe and E.
-/// Chicken, "Nonparametric Statistical Methods", 3rd ed. 2014, §4.2 and §4.3). `None` if a set is empty or has more than
+/// Returns the Hodges-Lehmann estimate of the shift from `a` to `b`, with the interval of the Mann-Whitney test. The
+/// ends of the interval are two of the sorted pairwise differences (M. Hollander, D. A. Wolfe and E. Chicken,
+/// "Nonparametric Statistical Methods", 3rd ed. 2014, §4.2 and §4.3). `None` if a set is empty or has more than
 /// [`RUNS_MAX`] runs.
 #[must_use]
 pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
@@ -103,8 +103,8 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     shift(differences, interval_rank(a.len(), b.len()))
 }
 
-/// Returns the median of `values`. If `rank` is above 0, also returns the interval between the `rank`-th smallest and the
-/// `rank`-th largest value.
+/// Returns the median of `values`. If `rank` is above 0, also returns the interval between the `rank`-th smallest and
+/// the `rank`-th largest value.
 fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     values.sort_by(f64::total_cmp);
     let value = median(values.clone()).filter(|value| !value.is_nan())?;
@@ -112,13 +112,13 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Returns the two-sided p-value of Wilcoxon's signed-rank test: the probability of a rank sum at least as extreme if
-/// each difference is equally likely to be positive or negative. `None` if `differences` is empty.
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test. It is the probability of a rank sum at least as
+/// extreme if each difference is equally likely to be positive or negative. `None` if `differences` is empty.
 ///
-/// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon signed
-/// rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It uses the
-/// distribution of the rank sum over all combinations of signs, given the midranks. For more pairs, it is the normal
-/// approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
+/// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon
+/// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It uses
+/// the distribution of the rank sum over all combinations of signs, given the midranks. For more pairs, it is the
+/// normal approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() {
@@ -142,7 +142,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     Some((far / ways.iter().sum::<f64>()).min(1.0))
 }
 
-/// Returns in how many ways any number of these ranks can be chosen, indexed by the sum of the chosen ranks.
+/// Returns the number of ways to choose a subset of these ranks, indexed by the sum of the chosen ranks.
 fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     let mut ways = vec![0.0; ranks.iter().sum::<usize>() + 1];
     ways[0] = 1.0;
@@ -152,9 +152,9 @@ fn sign_ways(ranks: &[usize]) -> Vec<f64> {
     ways
 }
 
-/// Returns the Hodges-Lehmann estimate of the center of the differences of pairs, with the interval that belongs to the
-/// signed-rank test. The ends of the interval are taken from the sorted means of two differences (Hollander, Wolfe and
-/// Chicken 2014, §3.2 and §3.3). `None` without pairs, or with more than [`RUNS_MAX`] of them.
+/// Returns the Hodges-Lehmann estimate of the center of the differences of pairs, with the interval of the signed-rank
+/// test. The ends of the interval are two of the sorted means of two differences (Hollander, Wolfe and Chicken 2014,
+/// §3.2 and §3.3). `None` without pairs, or with more than [`RUNS_MAX`] pairs.
 #[must_use]
 pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     if differences.len() > RUNS_MAX {
@@ -165,8 +165,8 @@ pub fn paired_shift(differences: &[f64]) -> Option<Shift> {
     shift((0..differences.len()).flat_map(upwards).collect(), paired_rank(differences.len()))
 }
 
-/// Returns the largest k with P(T < k) ≤ α / 2, or 0 if there is none. T is the rank sum for this number of pairs without
-/// ties.
+/// Returns the largest k with P(T < k) ≤ α / 2, or 0 if there is none. T is the rank sum for this number of pairs
+/// without ties.
 fn paired_rank(pairs: usize) -> usize {
     let n = pairs as f64;
     if pairs > EXACT_MAX {
@@ -183,8 +183,8 @@ fn paired_rank(pairs: usize) -> usize {
     within.count()
 }
 
-/// Returns the largest k with P(U < k) ≤ α / 2, or 0 if there is none. U is the Mann-Whitney statistic for sets of these
-/// sizes without ties.
+/// Returns the largest k with P(U < k) ≤ α / 2, or 0 if there is none. U is the Mann-Whitney statistic for sets of
+/// these sizes without ties.
 fn interval_rank(a: usize, b: usize) -> usize {
     let (n, pairs) = (a + b, a * b);
     if n > EXACT_MAX {
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// Computes the p-value by its definition, from all ways to divide the values into sets of these sizes.
+    /// Computes the p-value by its definition. It goes through all ways to divide the values into sets of these sizes.
     fn brute_force(a: &[f64], b: &[f64]) -> f64 {
         let all: Vec<f64> = a.iter().chain(b).copied().collect();
         let rank = |value: &f64| {
@@ -249,7 +249,7 @@ mod tests {
         let mut random = Random::new(41);
         for a in 1..=6 {
             for b in 1..=6 {
-                // Drawing from few different values gives ties, drawing from many gives none.
+                // Draws from few different values contain ties. Draws from many contain none.
                 for values in [3, 1_000_000] {
                     let mut draw = |count: usize| (0..count).map(|_| random.below(values) as f64).collect::<Vec<_>>();
                     let (a, b) = (draw(a), draw(b));
@@ -328,7 +328,7 @@ mod tests {
         assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
     }
 
-    /// Computes the p-value by its definition, from all signs of the differences other than 0.
+    /// Computes the p-value by its definition. It goes through all signs of the differences that are not 0.
     fn signed_brute_force(differences: &[f64]) -> f64 {
         let rank = |value: f64| {
             let below = differences.iter().filter(|other| other.abs() < value.abs()).count();
@@ -376,7 +376,8 @@ mod tests {
         let (low, high) = shift.interval.unwrap();
         assert!((shift.value + 460.0).abs() < 1e-9, "{shift:?}");
         assert!((low + 786.0).abs() < 1e-9 && (high + 10.0).abs() < 1e-9, "{shift:?}");
-        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by 1.
+        // Two-sided critical values of T at 5 %, by number of pairs: 6: 0, 8: 3, 10: 8, 20: 52. The rank is larger by
+        // 1.
         for (pairs, critical) in [(6, 0), (8, 3), (10, 8), (20, 52)] {
             assert_eq!(paired_rank(pairs), critical + 1, "{pairs} pairs");
         }

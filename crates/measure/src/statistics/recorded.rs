@@ -3,7 +3,7 @@
 
 use crate::values::Distribution;
 
-/// Stands for a value that is larger than any other, such as the time of a failed operation.
+/// Value that is larger than any other, for example for the time of a failed operation.
 pub const BEYOND: u64 = u64::MAX;
 
 /// Recorded values, each with the number of times that it was recorded.
@@ -17,7 +17,7 @@ impl Recorded {
         Self(distribution.recorded().collect())
     }
 
-    /// Returns `count` times the value [`BEYOND`], which is larger than all others.
+    /// Returns `count` copies of the value [`BEYOND`], which is larger than all others.
     #[must_use]
     pub fn beyond(count: u64) -> Self {
         if count > 0 { Self(vec![(BEYOND, count)]) } else { Self::default() }
@@ -90,7 +90,7 @@ impl Recorded {
 
 #[cfg(test)]
 impl Recorded {
-    /// Returns exactly these values, without rounding them to buckets of a histogram.
+    /// Returns exactly these values, without rounding them to the buckets of a histogram.
     pub(super) fn exactly(values: impl IntoIterator<Item = u64>) -> Self {
         let single: Vec<Self> = values.into_iter().map(|value| Self(vec![(value, 1)])).collect();
         Self::sum(&single.iter().collect::<Vec<_>>())

@@ -2,29 +2,29 @@
 //!
 //! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the bound
 //! minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon as S
-//! crosses a boundary. The boundary is chosen so that S, for a target at its bound, ever crosses it with a probability of
-//! at most α. It is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated logarithm",
-//! Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))), in the form of S. R.
-//! Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+//! crosses a boundary. For a target at its bound, the probability that S ever crosses the boundary is at most α. The
+//! boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated logarithm",
+//! Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form is from S.
+//! R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
 //! Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
 //!
 //! Slowness comes in spells: a compaction or a garbage collection delays all operations for a while. The variance V is
 //! therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The largest of these
-//! estimates is used, and never less than the variance of independent operations.
+//! estimates is used. V is never less than the variance of independent operations.
 //!
-//! Batches cannot show a spell that has not happened yet, so no estimate of the variance protects a test that has seen
-//! none. The constant `SPELL` does. The test decides "within" only after a time in which a target at its bound would have
-//! had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when slow operations fill
-//! `SPELLS_BEYOND` of them. Before a level passes, its trend is extrapolated to the end of the level.
+//! Batches cannot show a spell that has not happened yet. As long as there was no spell, no estimate of the variance
+//! can protect the test. The constant `SPELL` does. The test decides "within" only after a time in which a target at
+//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when slow
+//! operations fill `SPELLS_BEYOND` of them. Before a level passes, its trend is extrapolated to the end of the level.
 
 use std::time::Duration;
 
 /// Length of the slices that are added to the test.
 pub const SLICE: Duration = Duration::from_millis(100);
-/// Longest spell of slowness for which the error probability is guaranteed.
+/// Maximum length of a spell of slowness for which the error probability is guaranteed.
 pub const SPELL: Duration = Duration::from_secs(2);
-/// Mean number of spells that a target at its bound would have had before the test can decide "within". If the true share
-/// is twice the tolerated one, the probability that no spell has happened by then is exp(−4), which is 1.8 %.
+/// Mean number of spells that a target at its bound would have had before the test can decide "within". If the true
+/// share is twice the tolerated one, the probability that no spell has happened by then is exp(−4), or 1.8 %.
 const SPELLS_WITHIN: f64 = 2.0;
 /// Number of spells that slow operations must fill before the test can decide "beyond".
 const SPELLS_BEYOND: f64 = 3.0;
@@ -34,8 +34,8 @@ const WINDOWS_MIN: usize = 10;
 const BATCHES_MIN: usize = 8;
 /// Maximum number of windows kept. If there are more, neighbors are merged.
 const WINDOWS_MAX: usize = 256;
-/// Parameter ρ of the boundary for independent operations. It determines where the boundary is tightest: at a variance of
-/// about eight times this value.
+/// Parameter ρ of the boundary for independent operations. The boundary is tightest at a variance of about eight times
+/// this value.
 const MIXTURE: f64 = 2.0;
 
 /// A running test.
@@ -45,7 +45,7 @@ pub struct Sequential {
     alpha: f64,
     /// Length of the level in slices; `None` if the test never decides "within".
     level: Option<u64>,
-    /// Number of operations that exceed the bound, and number of all operations, for each window.
+    /// Two numbers for each window: the operations that exceed the bound, and all operations.
     windows: Vec<(f64, f64)>,
     /// Number of slices in each window except the last one.
     each: u32,
@@ -58,29 +58,29 @@ pub struct Sequential {
 /// Decision of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The share of operations that exceed the bound is not larger than tolerated.
+    /// The share of operations that exceed the bound is at most the tolerated share.
     Within,
-    /// The share of operations that exceed the bound is larger than tolerated.
+    /// The share of operations that exceed the bound is larger than the tolerated share.
     Beyond,
 }
 
-/// Returns the minimum time after which the test can decide "within" if a share of `tolerated` may exceed the bound;
-/// `None` if the share is 0, because the test then never decides this.
+/// Returns the minimum time after which the test can decide "within" if a share of `tolerated` may exceed the bound.
+/// `None` if the share is 0, because the test then never decides "within".
 #[must_use]
 pub fn time_needed(tolerated: f64) -> Option<Duration> {
     (tolerated > 0.0).then(|| SPELL.mul_f64(SPELLS_WITHIN / tolerated.min(1.0)))
 }
 
 impl Sequential {
-    /// Creates a test of whether more than a share of `tolerated`, in 0..=1, exceeds a bound. The decision is wrong with
-    /// a probability of at most `alpha`. Without [`Self::over`], the only possible decision is [`Decision::Beyond`].
+    /// Creates a test of whether more than a share of `tolerated`, in 0..=1, exceeds a bound. The probability of a
+    /// wrong decision is at most `alpha`. Without [`Self::over`], the only possible decision is [`Decision::Beyond`].
     #[must_use]
     pub fn new(tolerated: f64, alpha: f64) -> Self {
         let tolerated = tolerated.clamp(0.0, 1.0);
         Self { tolerated, alpha, level: None, windows: Vec::new(), each: 1, filled: 1, slices: 0 }
     }
 
-    /// Lets the test also decide [`Decision::Within`], for a level of this length.
+    /// Allows the test to decide [`Decision::Within`] too, for a level of this length.
     #[must_use]
     pub fn over(self, level: Duration) -> Self {
         Self { level: Some(level.as_nanos().div_ceil(SLICE.as_nanos()) as u64), ..self }
@@ -101,7 +101,7 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // The number of windows is odd here, so the last one stays alone. It consists of the slice just added.
+            // The number of windows is odd here, so the last one is not merged. It consists of the slice just added.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }
@@ -111,7 +111,7 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first one that does so decides the test. Until then, the test is
+        // If no operation may exceed the bound, the first one that exceeds it decides the test. Until then, the test is
         // undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
@@ -134,7 +134,7 @@ impl Sequential {
     fn boundary(&self, beyond: f64, all: f64) -> f64 {
         let independent = self.tolerated * (1.0 - self.tolerated) * all;
         let variance = self.variance(beyond / all, all);
-        // `together` operations that depend on each other count as one, both in the variance and in ρ.
+        // `together` is the number of dependent operations that count as one, both in the variance and in ρ.
         let together = (variance / independent).max(1.0);
         let mixture = MIXTURE * together * together;
         let spread = variance + mixture;
@@ -152,8 +152,8 @@ impl Sequential {
         of_batches.fold(independent, f64::max)
     }
 
-    /// Returns an upper estimate of the share over the whole level. It assumes that the share keeps rising as it did from
-    /// the first half of the windows to the second. A falling share is assumed to stay constant.
+    /// Returns an upper estimate of the share over the whole level. If the share rose from the first half of the
+    /// windows to the second, it is assumed to keep rising. If it fell, it is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {
@@ -167,8 +167,8 @@ impl Sequential {
     }
 }
 
-/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for the
-/// two degrees of freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for
+/// the two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;
@@ -207,8 +207,8 @@ mod tests {
         (None, shares.len())
     }
 
-    /// For a target exactly at its bound, both decisions are wrong. They must be as rare as requested, although the test
-    /// looks at each slice.
+    /// For a target exactly at its bound, both decisions are wrong. They must not be more frequent than `alpha` allows,
+    /// although the test looks at each slice.
     #[test]
     fn targets_at_the_bound_are_rarely_decided() {
         for (rho, seed) in [(0.0, 41), (0.3, 42), (0.5, 43)] {
@@ -224,8 +224,8 @@ mod tests {
         }
     }
 
-    /// Checks after how many slices clear cases are decided. "Beyond" needs 6 s full of slow operations. "Within" needs a
-    /// time in which a target at its bound would have had 4 s of them.
+    /// Checks the number of slices after which clear cases are decided. "Beyond" needs 6 s in which all operations are
+    /// slow. "Within" needs a time in which a target at its bound would have had 4 s of slow operations.
     #[test]
     fn clear_cases_are_decided_once_a_spell_cannot_explain_them() {
         let mut random = Random::new(44);

@@ -1,4 +1,4 @@
-//! Dependence within series of values, and the length of blocks that it requires.
+//! Dependence within series of values, and the block length that it requires.
 
 /// Returns the middle value, or the mean of the two middle values; `None` without values.
 #[must_use]
@@ -36,32 +36,34 @@ pub(super) fn autocorrelation(values: &[f64], lag: usize) -> f64 {
     if spread > 0.0 { autocovariance(values, lag) / spread } else { 0.0 }
 }
 
-/// What a block bootstrap needs to know about a series.
+/// Properties of a series that a block bootstrap needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dependence {
     /// Length of the blocks; at least 1.
     pub block: usize,
-    /// Ratio of the true standard error of the mean to the one that blocks of this length show; at least 1.
+    /// Ratio of the true standard error of the mean to the standard error that blocks of this length show; at least 1.
     pub beyond_blocks: f64,
 }
 
 /// Minimum number of values for an estimate of the dependence.
 const VALUES_MIN: usize = 20;
-/// Maximum correction of the standard error, because the estimate of what blocks miss is itself uncertain.
+/// Maximum correction of the standard error. It is limited because the estimate of the part that blocks miss is itself
+/// uncertain.
 const BEYOND_BLOCKS_MAX: f64 = 1.5;
 
 impl Dependence {
     /// Chooses the length of blocks for the circular bootstrap of a mean: b = (2 G² / D)^⅓ n^⅓, by D. N. Politis and H.
-    /// White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70, with
-    /// the correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375. The length is at
-    /// least n^⅓, because even a dependence too weak to be significant at any single lag may add up.
+    /// White, "Automatic block-length selection for the dependent bootstrap", Econometric Reviews 23 (2004), 53–70,
+    /// with the correction of A. Patton, D. N. Politis and H. White, Econometric Reviews 28 (2009), 372–375. The length
+    /// is at least n^⅓. A dependence that is too weak to be significant at any single lag may still add up.
     ///
-    /// Blocks of length b miss a part of the long-run variance Σ R(k): the part Σ min(|k| / b, 1) R(k), where R is the
-    /// autocovariance. This part is estimated with the same flat-top window as b, and returned as a factor. With this
-    /// factor as a correction, b may be reduced to `block_max` if it is at most twice as long, because the estimate of b
-    /// is rough.
+    /// Blocks of length b miss a part of the long-run variance Σ R(k), where R is the autocovariance. The missing part
+    /// is Σ min(|k| / b, 1) R(k). It is estimated with the same flat-top window as b, and returned as a factor. With
+    /// this correction, b may be reduced to `block_max` if it is at most twice as long, because the estimate of b is
+    /// rough.
     ///
-    /// Returns `None` if longer blocks are needed, if there are fewer than [`VALUES_MIN`] values, or if `block_max` is 0.
+    /// Returns `None` if longer blocks are needed, if there are fewer than [`VALUES_MIN`] values, or if `block_max` is
+    /// 0.
     pub fn of(values: &[f64], block_max: usize) -> Option<Self> {
         let n = values.len();
         let none = Self { block: 1, beyond_blocks: 1.0 };
@@ -94,8 +96,9 @@ impl Dependence {
     }
 }
 
-/// Returns the largest lag to use. This is twice the smallest lag that is followed by √(log₁₀ n), at least 5, consecutive
-/// lags without significant correlation. `None` if there is no such lag up to √n, because the series has not settled.
+/// Returns the largest lag to use. It is twice the smallest lag that is followed by a number of consecutive lags
+/// without significant correlation. This number is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n,
+/// because the series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);
@@ -152,8 +155,8 @@ pub(super) mod tests {
                 (0..101).map(|_| Dependence::of(&autoregressive(&mut random, 1000, rho), 500).unwrap().block as f64);
             median(blocks.collect()).unwrap()
         };
-        // With the true covariances, the formula gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, and 33 at ρ
-        // = 0.8.
+        // With the true covariances, the formula gives (2 · 4ρ² / (1 − ρ²)² / (4 / 3))^⅓ · 10: 13.9 at ρ = ½, and 33 at
+        // ρ = 0.8.
         let (none, half, much) = (typical(0.0), typical(0.5), typical(0.8));
         assert!(none == 10.0 && (11.0..19.0).contains(&half) && (25.0..45.0).contains(&much), "{none}, {half}, {much}");
     }

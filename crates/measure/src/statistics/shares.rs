@@ -1,10 +1,10 @@
 //! Difference between the shares of success of two sets of runs.
 //!
-//! The counts of each side are pooled, but the observations are units: whole runs, or windows of a single run. Operations
-//! of a unit tend to fail together. The binomial variance of the pooled counts is therefore multiplied by the dispersion
-//! of the units' shares, at least 1 (quasi-likelihood: P. McCullagh and J. A. Nelder, "Generalized Linear Models", 2nd
-//! ed. 1989, §4.5). Student's t accounts for the small number of units. Rank tests could not decide with fewer than 4
-//! runs per side.
+//! The counts of each side are pooled, but the observations are units: whole runs, or windows of a single run. The
+//! operations of a unit tend to fail together. The binomial variance of the pooled counts is therefore multiplied by
+//! the dispersion of the units' shares, which is at least 1 (quasi-likelihood: P. McCullagh and J. A. Nelder,
+//! "Generalized Linear Models", 2nd ed. 1989, §4.5). Student's t accounts for the small number of units. Rank tests are
+//! not used, because they could not decide with fewer than 4 runs per side.
 
 use super::difference::Difference;
 use super::series::autocorrelation;
@@ -19,8 +19,8 @@ pub struct Share {
     pub of: f64,
 }
 
-/// If no unit can vary (one unit per side), only differences of at least this size are tested. A smaller one may be due
-/// to an event shorter than the run.
+/// Minimum difference that is tested if no unit can vary (one unit per side). A smaller difference may be due to an
+/// event shorter than the run.
 const GAP_MIN: f64 = 0.5;
 
 /// Dependence between neighboring units.
@@ -46,11 +46,11 @@ pub fn share(units: &[Share]) -> Option<f64> {
 
 /// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// If all operations succeeded on one side and none on the other, the p-value is exact: the observed outcome and its
-/// mirror image, out of all ways to choose which operations succeed (R. A. Fisher's test). Otherwise, it is the p-value
-/// of the t statistic, with the number of units minus 2 as degrees of freedom. With a single unit per side, nothing shows
-/// how much units vary. In this case, only differences of one half or more are tested, by the normal approximation with
-/// continuity correction.
+/// If all operations succeeded on one side and none on the other, the p-value is exact. All ways to choose which
+/// operations succeed are counted. The p-value is the share of the observed way and its mirror image (R. A. Fisher's
+/// test). In all other cases, it is the p-value of the t statistic, with the number of units minus 2 as degrees of
+/// freedom. With a single unit per side, the variation of units is unknown. In this case, only differences of one half
+/// or more are tested, by the normal approximation with continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
@@ -83,8 +83,8 @@ pub fn difference(base: &[Share], new: &[Share], order: Units) -> Option<Differe
     Some(Difference { change, interval, p })
 }
 
-/// Returns the difference of two pooled shares, divided by its standard error for independent operations. `correction` is
-/// 1 with continuity correction, else 0.
+/// Returns the difference of two pooled shares, divided by its standard error for independent operations. `correction`
+/// is 1 with continuity correction, else 0.
 fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     let middle = (one.ok + two.ok) / (one.of + two.of);
     let weights = 1.0 / one.of + 1.0 / two.of;
@@ -92,8 +92,8 @@ fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     distance / (middle * (1.0 - middle) * weights).sqrt()
 }
 
-/// Returns the ratio of the variance of the units' shares to their variance if operations were independent, at least 1.
-/// `None` if no unit could vary.
+/// Returns the ratio of the variance of the units' shares to the variance that they would have if operations were
+/// independent. It is at least 1. `None` if no unit could vary.
 fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     let freedom = (base.len() + new.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
     let (base, new) = (residuals(base), residuals(new));
@@ -112,7 +112,7 @@ fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     Some(dispersion.max(1.0))
 }
 
-/// Maximum correlation of neighboring windows that is assumed. At this value, the dispersion grows by a factor of 19.
+/// Maximum correlation of neighboring windows that is assumed. It increases the dispersion by a factor of 19.
 const CORRELATION_MAX: f64 = 0.9;
 
 /// Returns the Pearson residuals of the units around the pooled share.
@@ -123,8 +123,8 @@ fn residuals(units: &[Share]) -> Vec<f64> {
     if spread > 0.0 { units.iter().map(residual).collect() } else { vec![0.0; units.len()] }
 }
 
-/// Returns the two-sided probability that all `successes` operations of one side succeed and all `failures` operations of
-/// the other side fail by chance: 2 / C(successes + failures, successes).
+/// Returns the two-sided probability of complete separation by chance: all `successes` operations of one side succeed,
+/// and all `failures` operations of the other side fail. It is 2 / C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);
@@ -214,7 +214,8 @@ mod tests {
     #[test]
     fn equal_targets_are_called_different_at_most_once_in_twenty() {
         let mut random = Random::new(71);
-        // Success rates of runs: hardly any failures; failures of 0 to 4 %; a few runs in which all operations failed.
+        // Success rates of runs, in three cases: hardly any failures; failures of 0 to 4 %; a few runs in which all
+        // operations failed.
         let levels: [fn(&mut Random) -> f64; 3] =
             [|_| 0.999, |random| 1.0 - 0.04 * random.unit(), |random| if random.unit() < 0.15 { 0.0 } else { 0.9995 }];
         for (number, level) in levels.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Steadiness of a run: where its initial transient ends, and whether it drifts after that.
+//! Steadiness of a run: the end of its initial transient, and any drift after that.
 
 use super::median;
 use super::normal;
@@ -14,13 +14,13 @@ const BATCHES_MAX: usize = 300;
 const BATCHES_MIN: usize = 12;
 /// Maximum probability that the trend test reports a drift of a steady run.
 const ALPHA_TREND: f64 = 0.01;
-/// Maximum drift over the whole series that does not matter, relative to the median.
+/// Maximum drift that is ignored, over the whole series and relative to the median.
 const DRIFT_MAX: f64 = 0.05;
 
 /// Behavior of a series over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steadiness {
-    /// The series is steady after an initial transient, which should be left out. Often there is none.
+    /// The series is steady after an initial transient, which should be left out. Often there is no transient.
     Steady {
         /// Number of points in the initial transient.
         from: usize,
@@ -29,8 +29,8 @@ pub enum Steadiness {
     Drifting {
         /// Number of points in the initial transient.
         from: usize,
-        /// Change from the end of the transient to the end of the series, relative to the median; negative if the series
-        /// falls.
+        /// Change from the end of the transient to the end of the series, relative to the median; negative if the
+        /// series falls.
         change: f64,
     },
     /// The series does not settle: MSER-5 would leave out half of it.
@@ -39,12 +39,13 @@ pub enum Steadiness {
 
 /// Judges a series of one value per second; `None` if it is too short.
 ///
-/// MSER-5 determines how much of the beginning to leave out: the number d ≤ n / 2 of batches of 5 points for which
-/// Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest (K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five
-/// steady-state truncation heuristics for simulation", WSC 2000, 755–760). There are counter-examples to MSER-5, so the
-/// rest is also tested for a drift. It drifts if the Mann-Kendall test on the batches is significant at 1 % (H. B. Mann,
-/// Econometrica 13 (1945), 245–259; M. G. Kendall, "Rank Correlation Methods", 1975), and if the change by Sen's slope
-/// exceeds 5 % of the median (P. K. Sen, Journal of the American Statistical Association 63 (1968), 1379–1389).
+/// MSER-5 determines how much of the beginning to leave out. It forms batches of 5 points, and chooses the number d ≤ n
+/// / 2 of batches for which Σ_{j>d} (Zⱼ − Z̄)² / (n − d)² is the smallest (K. P. White, M. J. Cobb and S. C. Spratt, "A
+/// comparison of five steady-state truncation heuristics for simulation", WSC 2000, 755–760). There are
+/// counter-examples to MSER-5, so the rest is also tested for a drift. Two conditions must be met. The Mann-Kendall
+/// test on the batches is significant at 1 % (H. B. Mann, Econometrica 13 (1945), 245–259; M. G. Kendall, "Rank
+/// Correlation Methods", 1975). And the change by Sen's slope exceeds 5 % of the median (P. K. Sen, Journal of the
+/// American Statistical Association 63 (1968), 1379–1389).
 #[must_use]
 pub fn judge(seconds: &[f64]) -> Option<Steadiness> {
     let mut size = BATCH;
@@ -81,8 +82,8 @@ fn trend(values: &[f64]) -> f64 {
     if variance > 0.0 { (2.0 * normal::above((score.abs() - 1.0).max(0.0) / variance.sqrt())).min(1.0) } else { 1.0 }
 }
 
-/// Returns the number of rising pairs minus the number of falling pairs, and the variance of this difference if there is
-/// no trend.
+/// Returns the number of rising pairs minus the number of falling pairs, and the variance of this difference if there
+/// is no trend.
 fn kendall(values: &[f64]) -> (f64, f64) {
     let pairs =
         values.iter().enumerate().flat_map(|(at, early)| values[at + 1..].iter().map(move |late| (early, late)));
@@ -151,7 +152,7 @@ mod tests {
         assert!(drifts, "seed 64: {judged:?}");
         let late = noisy(&mut random, 120, 0.0, |second| if second < 70.0 { 1000.0 } else { 500.0 });
         assert!(!matches!(judge(&late), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&late));
-        // One value per second for a day, with a slow rise that no truncation hides.
+        // The series has one value per second for a day, with a slow rise that no truncation hides.
         let day = noisy(&mut random, 86_400, 0.5, |second| 1000.0 + second / 200.0);
         assert!(!matches!(judge(&day), Some(Steadiness::Steady { .. })), "seed 64: {:?}", judge(&day));
     }

@@ -2,25 +2,27 @@
 //!
 //! The run loop marks an operation as affected if it was due or in flight between the start of a client stall and the
 //! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
-//! percentile of the unaffected operations includes none of it ([`super::quantile_range`]).
+//! percentile of the unaffected operations does not ([`super::quantile_range`]).
 //!
-//! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its start,
-//! and the longest stall. The longest stall accounts for the operations ahead in the target's queue: a target that takes
-//! requests in order finishes each of them later by at most the longest delay of any of them. If the operation had to
-//! wait for a slot, each stall since the slots ran out may have kept a slot occupied for that much longer.
+//! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its
+//! start, and the longest stall. The longest stall accounts for the operations ahead in the target's queue. If a target
+//! processes requests in order, each of them ends later by at most the longest delay of any of them. If the operation
+//! had to wait for a slot, all stalls since the slots ran out are added. Each of these stalls may have kept a slot in
+//! use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Operations of one kind that a client stall affected. They are a subset of the [`super::KindStats`] that contains them.
+/// Operations of one kind that a client stall affected. They are a subset of the [`super::KindStats`] that contains
+/// them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AffectedOperations {
     /// Operations that succeeded.
     pub ok: u64,
-    /// Number of operations that failed in a way that a stall can cause: by a timeout, or by a lost connection after a
-    /// stall so long that the server may have closed it.
+    /// Number of operations that failed in a way that a stall can cause. Such a failure is a timeout, or the loss of a
+    /// connection after a stall that was long enough for the server to close it.
     pub failed: u64,
     /// Response times of the operations that succeeded, in nanoseconds.
     pub response: Distribution,
@@ -28,11 +30,11 @@ pub struct AffectedOperations {
     pub service: Distribution,
     /// TTFB of the operations that succeeded, in nanoseconds.
     pub ttfb: Distribution,
-    /// Maximum time that stalls can have added to one of these operations, in nanoseconds.
+    /// Maximum time that stalls may have added to one of these operations, in nanoseconds.
     pub added_max: u64,
 }
 
-/// Shortest idle time after which a server closes a connection, in nanoseconds.
+/// Minimum idle time after which a server may close a connection, in nanoseconds.
 const CLOSED_AFTER: u64 = 1_000_000_000;
 
 /// Returns whether an operation may have failed because stalls added `added` nanoseconds to its time.
@@ -40,7 +42,7 @@ fn may_be_from_delay(how: AttemptOutcome, added: u64) -> bool {
     use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
     match how.class {
-        // The client does not know whether the write was executed, because it timed out.
+        // The client does not know whether the write took place, because it timed out.
         Indeterminate if matches!(how.cause, Cause::HeadTimedOut | Cause::TotalTimedOut) => true,
         ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
         ClosedEarly | StaleReuse | Reset | Incomplete | Indeterminate => added >= CLOSED_AFTER,
@@ -55,8 +57,8 @@ impl AffectedOperations {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds an operation that ended. `added` is the maximum time that stalls can have added to it, without its lateness,
-    /// in nanoseconds.
+    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to it, in nanoseconds. It
+    /// does not include lateness.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);
@@ -91,7 +93,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A target that refuses operations is responsible for these failures, however long the client stalled.
+    /// If a target refuses operations, it is responsible for these failures, even if the client stalled for long.
     #[test]
     fn stalls_explain_timeouts_and_from_one_second_on_lost_connections() {
         use AttemptClass::{Http5xx, Indeterminate, Reset, TimeoutHead};

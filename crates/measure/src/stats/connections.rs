@@ -1,17 +1,17 @@
-//! Connections that were opened, and how long this took.
+//! Connections that were opened, and the time that this took.
 
 use super::groups::GROUPS_MAX;
 use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of hosts in a record: [`GROUPS_MAX`] hosts and [`Label::Other`].
+/// Maximum number of hosts in a record: [`GROUPS_MAX`] hosts, and one for [`Label::Other`].
 const HOSTS_IN_RECORD: usize = GROUPS_MAX + 1;
 
 /// Connections to one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostConnections {
-    /// Host; [`Label::Other`] stands for all hosts beyond the first [`GROUPS_MAX`].
+    /// Host. [`Label::Other`] contains all hosts beyond the first [`GROUPS_MAX`].
     pub host: Label,
     /// Connections opened.
     pub opened: u64,
@@ -24,7 +24,7 @@ pub struct Connections {
     pub opened: u64,
     /// Connections that could not be opened.
     pub failed: u64,
-    /// Time that opening a connection took, without the TLS handshake, in nanoseconds.
+    /// Times of opening connections, without the TLS handshake, in nanoseconds.
     pub connect: Distribution,
     /// TLS handshakes in which certificates were exchanged.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct Connections {
     /// TLS handshakes that resumed an earlier session.
     #[serde(default)]
     pub handshakes_resumed: u64,
-    /// Time that TLS handshakes took, in nanoseconds.
+    /// Times of TLS handshakes, in nanoseconds.
     #[serde(default)]
     pub handshake: Distribution,
     /// Number of opened connections by host.

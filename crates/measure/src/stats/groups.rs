@@ -5,9 +5,9 @@ use crate::enumerated;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of values of one dimension that are kept when the results of threads and intervals are merged. Each
-/// thread keeps fewer ([`super::label::VALUES_OF_A_THREAD`]), so this limit matters only if many threads have different
-/// values, or for a damaged record.
+/// Maximum number of values of one dimension that are kept when results are merged. Each thread keeps fewer
+/// ([`super::label::VALUES_OF_A_THREAD`]). This limit therefore matters only if many threads have different values, or
+/// for a damaged record.
 pub const GROUPS_MAX: usize = 256;
 
 enumerated! {
@@ -45,9 +45,9 @@ impl GroupStats {
 /// A label with its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// Property of which the label is a value.
+    /// Dimension of the label.
     pub dimension: Dimension,
-    /// Label; [`Label::Other`] stands for all values beyond the first [`GROUPS_MAX`].
+    /// Label. [`Label::Other`] contains all values beyond the first [`GROUPS_MAX`].
     pub label: Label,
     /// Results of the operations with this label.
     pub stats: GroupStats,

@@ -8,7 +8,7 @@ use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Times and speeds of the measured operations of one kind, in nanoseconds and bytes per second.
+/// Times and speeds of the measured operations of one kind. Times are in nanoseconds, and speeds in bytes per second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KindStats {
     /// Operations that succeeded.
@@ -27,33 +27,33 @@ pub struct KindStats {
     pub ttfb: Distribution,
     /// Transfer times of the operations that succeeded.
     pub transfer: Distribution,
-    /// Sending times of the uploads that succeeded: from the first byte of the request to its last, without
+    /// Sending times of the uploads that succeeded, from the first byte of the request to its last, without
     /// [`Self::expect_continue`].
     #[serde(default)]
     pub sending: Distribution,
-    /// Waits for `100 Continue` of the operations that succeeded and had sent `Expect: 100-continue`.
+    /// Waits for `100 Continue`, for operations that succeeded and had sent `Expect: 100-continue`.
     #[serde(default)]
     pub expect_continue: Distribution,
     /// Waits for the response of the uploads that succeeded, from the last byte of the request to the end.
     #[serde(default)]
     pub waiting: Distribution,
-    /// Time spent on opening connections, for the operations that succeeded and had opened one.
+    /// Time spent on opening connections, for operations that succeeded and opened one.
     pub connect: Distribution,
-    /// Time spent on TLS handshakes, for the operations that succeeded and had made one.
+    /// Time spent on TLS handshakes, for operations that succeeded and made one.
     #[serde(default)]
     pub handshake: Distribution,
-    /// Sum of [`Self::connect`] and [`Self::handshake`], for the operations that succeeded and had made a TLS handshake.
+    /// Sum of [`Self::connect`] and [`Self::handshake`], for operations that succeeded and made a TLS handshake.
     #[serde(default)]
     pub connect_and_handshake: Distribution,
     /// Speeds of the operations that succeeded and had a body.
     pub speed: Distribution,
     /// Lateness of all operations that started. Recorded only in the open model, or with think time.
     pub lateness: Distribution,
-    /// Waits for a slot, for all operations that started and had to wait for one.
+    /// Waits for a slot, for all operations that started after such a wait.
     pub slot_wait: Distribution,
     /// Response times of the operations that failed, up to their failure.
     pub failed_response: Distribution,
-    /// Time for which the unfinished operations had waited since their intended start.
+    /// Time from the intended start to the end of the run, for unfinished operations.
     pub unfinished_wait: Distribution,
     /// Subset of [`Self::unfinished_wait`]: operations that had not received a byte of a response.
     #[serde(default)]
@@ -64,16 +64,16 @@ pub struct KindStats {
     /// TTFB of the unfinished operations that received a first byte.
     #[serde(default)]
     pub unfinished_ttfb: Distribution,
-    /// The operations among these that a client stall affected.
+    /// Operations that a client stall affected. They are also counted in the fields above.
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
-    /// Times of those successful operations whose response has an arrival timestamp, which is a sample.
+    /// Times of the successful operations whose response has an arrival timestamp. These are a sample.
     #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
     pub timestamped: TimestampedTimes,
 }
 
-/// An operation that has not received a byte of a response counts as hanging once it has waited this many times as long
-/// as the slowest successful operation took.
+/// Factor that defines hanging operations. An operation hangs if it has received no byte of a response, and has waited
+/// at least this many times as long as the slowest successful operation took.
 const HANGING_FACTOR: f64 = 2.0;
 
 impl KindStats {
@@ -131,7 +131,7 @@ impl KindStats {
         self.timestamped.merge(timestamped);
     }
 
-    /// Records an operation that ended. `paced` is whether its lateness is meaningful.
+    /// Records an operation that ended. `paced` means that its lateness is meaningful.
     pub(crate) fn record(&mut self, sample: &OpSample, paced: bool) {
         if paced {
             self.lateness.record(sample.lateness_nanos());
@@ -186,9 +186,9 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte of
-    /// a response when the run ended, although they had waited far longer than any successful operation. The other
-    /// unfinished operations were healthy, and the end of the run interrupted them.
+    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte
+    /// of a response when the run ended, although they had waited far longer than any successful operation took. The
+    /// other unfinished operations were healthy, and the end of the run interrupted them.
     #[must_use]
     pub fn hanging(&self) -> u64 {
         self.unanswered_wait.beyond(self.hangs_from()).0

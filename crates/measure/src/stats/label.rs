@@ -1,17 +1,17 @@
 //! Labels of groups: values, and two special labels that are not values.
 //!
-//! A server chooses the values of its headers, so "no such header" and "too many different values" must be
-//! distinguishable from every value. They are separate variants here. In records, they are strings, while a value is an
-//! object.
+//! A server chooses the values of its headers. The labels "no such header" and "too many different values" must
+//! therefore differ from every possible value, so they are separate variants. In records, they are strings, and a value
+//! is an object.
 
 use crate::values::bounded;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// Maximum number of values of one dimension that a thread distinguishes. All further ones become [`Label::Other`].
+/// Maximum number of values of one dimension that a thread distinguishes. Further values become [`Label::Other`].
 pub const VALUES_OF_A_THREAD: usize = 64;
-/// Maximum length of a value, in bytes. Longer ones are cut off.
+/// Maximum length of a value, in bytes. Longer values are cut off.
 pub const VALUE_BYTES_MAX: usize = 256;
 
 /// Label of a group of operations.
@@ -23,7 +23,7 @@ pub enum Label {
     /// There is no value: the response lacks the header, or the header is empty.
     #[serde(rename = "(absent)")]
     Absent,
-    /// Stands for all values beyond the limit.
+    /// Label of all values beyond the limit.
     #[serde(rename = "other")]
     Other,
 }
@@ -39,7 +39,7 @@ impl Label {
     }
 }
 
-/// Reads `{"value":"…"}`, `"(absent)"` or `"other"`. Any other string is a value in the form of earlier versions.
+/// Reads `{"value":"…"}`, `"(absent)"` or `"other"`. Any other string is a value, as written by earlier versions.
 impl<'de> Deserialize<'de> for Label {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -1,7 +1,7 @@
-//! Everything that is counted and timed, in a form that can be merged.
+//! All counts and times of a run, in a form that can be merged.
 //!
-//! [`Stats`] contains the results of one thread in an interval, of all threads in an interval, or of a whole run. Merging
-//! works in the same way at every level. It is associative and commutative.
+//! [`Stats`] contains the results of one thread in one interval, of all threads in one interval, or of a whole run.
+//! Merging works in the same way at every level. It is associative and commutative.
 
 pub mod affected_operations;
 mod connections;
@@ -28,15 +28,17 @@ use redirect_chains::RedirectChains;
 use serde::{Deserialize, Serialize};
 use unread_responses::UnreadResponses;
 
-/// Maximum lengths of lists in a record. Each member of a list may contain histograms, which take up to 400 kB when
-/// unpacked.
+/// Maximum length of the list of kinds in a record. The lists are limited because each of their members may contain
+/// histograms, which take up to 400 kB when unpacked.
 const KINDS_IN_RECORD: usize = OpKind::ALL.len();
+/// Maximum length of the list of groups in a record.
 const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
 /// Number of labels that are not values: [`Label::Absent`] and [`Label::Other`].
 const SPECIAL_LABELS: usize = 2;
+/// Maximum length of the list of examples in a record.
 const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
 
-/// Everything that was counted and timed.
+/// Counts and times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Stats {
     /// Operations that belong to the measured window, and their attempts.
@@ -53,13 +55,13 @@ pub struct Stats {
     /// Results by host, size and header.
     #[serde(deserialize_with = "bounded::list::<_, _, GROUPS_IN_RECORD>")]
     pub groups: Vec<Group>,
-    /// Integral of the number of operations in flight over the measured window, computed from starts and ends, in
-    /// nanoseconds.
+    /// Integral of the number of operations in flight over the measured window, in nanoseconds. It is computed from
+    /// starts and ends.
     pub in_flight_nanos: u64,
-    /// Sum over all operations of the time that each spent in flight inside the measured window, in nanoseconds.
+    /// Sum over all operations of their time in flight inside the measured window, in nanoseconds.
     pub residence_nanos: u64,
-    /// Time inside the measured window for which slots of a closed run paused because the target could not be reached,
-    /// summed over the slots, in nanoseconds.
+    /// Time inside the measured window for which slots of a closed run paused because the target could not be reached.
+    /// It is summed over the slots, in nanoseconds.
     #[serde(default)]
     pub back_off_nanos: u64,
     /// Ends of the last operations.
@@ -71,7 +73,7 @@ pub struct Stats {
     /// Measured operations that were redirected; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_chains: Option<Box<RedirectChains>>,
-    /// How long responses waited unread in this client, measured on a sample.
+    /// Waits of unread responses in this client, measured on a sample.
     #[serde(default, skip_serializing_if = "UnreadResponses::is_empty")]
     pub unread_responses: UnreadResponses,
 }
@@ -160,15 +162,15 @@ impl Stats {
         all
     }
 
-    /// Returns one distribution of all kinds together. It is much quicker than [`Self::all_kinds`].
+    /// Returns one distribution of all kinds together. Much faster than [`Self::all_kinds`].
     pub fn of_all_kinds(&self, of: impl Fn(&KindStats) -> &Distribution) -> Distribution {
         let mut all = Distribution::default();
         self.kinds.iter().for_each(|(_, stats)| all.merge(of(stats)));
         all
     }
 
-    /// Returns the results of a label. Creates them if they do not exist yet. If there are too many values, returns those
-    /// of [`Label::Other`].
+    /// Returns the results of a label. Creates them if they do not exist yet. If there are too many values, returns the
+    /// results of [`Label::Other`].
     fn group_mut(&mut self, dimension: Dimension, label: &Label) -> &mut GroupStats {
         let (mut values, mut found, mut other) = (0, None, None);
         for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| group.dimension == dimension) {

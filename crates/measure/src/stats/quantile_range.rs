@@ -1,7 +1,7 @@
-//! Range in which the true percentile of the target lies, because the client may have prolonged the times.
+//! Range that contains the true percentile of the target. The client may have added to the measured times.
 //!
-//! The upper end is the percentile of all operations. For the lower end, the operations that a client stall affected are
-//! left out ([`super::affected_operations`]), and the time that requests and responses spent inside the client is
+//! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
+//! left out ([`super::affected_operations`]). The time that requests and responses spent inside the client is
 //! subtracted ([`super::unread_responses`]).
 
 use super::KindStats;
@@ -10,7 +10,7 @@ use crate::statistics::samples_needed;
 use crate::values::Distribution;
 
 enumerated! {
-    /// A time that the client may prolong.
+    /// A time to which the client may add.
     pub enum Timed {
         Response => "response", "from the intended start to the end";
         Service => "service", "from sending to the end";
@@ -18,7 +18,7 @@ enumerated! {
     }
 }
 
-/// Range in which the true percentile of the target lies, in nanoseconds.
+/// Range that contains the true percentile of the target, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRange {
     /// Lower end: the percentile without the time that the client added. 0 if too few operations were unaffected.
@@ -27,23 +27,25 @@ pub struct QuantileRange {
     pub high: u64,
 }
 
-/// A range is wide if its width exceeds both this share of its lower end and this many nanoseconds.
+/// Minimum width of a wide range, as a share of its lower end. The width must also exceed [`WIDE_NANOS`].
 ///
 /// A difference of 10 % and 200 µs would mislead a reader. The thresholds are a fifth lower, because there are also
 /// delays that the client cannot measure, such as the path of a response through a busy kernel.
 const WIDE_SHARE: f64 = 0.08;
+/// Minimum width of a wide range, in nanoseconds.
 const WIDE_NANOS: u64 = 160_000;
 
-/// Minimum share of unaffected operations for the lower end to be computed from them. A smaller share may be one short
-/// part of the run, which is not typical of the rest.
+/// Minimum share of unaffected operations for the lower end to be computed from them. A smaller share may come from one
+/// short part of the run, which may not be typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
 impl QuantileRange {
     /// Returns the range of quantile `q` of `all`. Client stalls affected the values in `part`, a subset of `all`, and
     /// added at most `added_max` nanoseconds to each. `None` if there are no values.
     ///
-    /// A stall can only add time, so the percentile of all operations is an upper bound for the target. If the unaffected
-    /// operations happen to be slower than all operations together, the range has no width.
+    /// A stall can only add time, so the percentile of all operations is an upper bound for the target. If the
+    /// unaffected operations happen to be slower than all operations together, both ends of the range are the
+    /// percentile of all operations.
     #[must_use]
     pub fn of(all: &Distribution, part: &Distribution, added_max: u64, q: f64) -> Option<Self> {
         let high = all.quantile(q)?;
@@ -67,7 +69,8 @@ impl QuantileRange {
 }
 
 impl KindStats {
-    /// Returns the values of a time: those of all operations that succeeded, and those of the affected ones among them.
+    /// Returns two distributions of a time: of all operations that succeeded, and of the affected operations among
+    /// them.
     #[must_use]
     pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
         match timed {
@@ -77,7 +80,7 @@ impl KindStats {
         }
     }
 
-    /// Returns the range in which quantile `q` of a time of the target lies. `None` if no operation succeeded.
+    /// Returns the range that contains quantile `q` of a time of the target. `None` if no operation succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
@@ -85,14 +88,14 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns by how much the client lengthened quantile `q`, in nanoseconds. This is the time until the kernel had the
-    /// request, and the time from the arrival of the response until the client read it.
+    /// Returns how much time the client added to quantile `q`, in nanoseconds. It consists of two waits: the request
+    /// waited until the kernel had it, and the response waited until the client read it.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),
             Timed::Service => self.timestamped.unread(q),
-            // Only the end of a response has a timestamp. If the response arrives in one piece, this timestamp is also
-            // that of the first byte.
+            // Only the end of a response has a timestamp. If the response arrives in one piece, the first byte has the
+            // same timestamp.
             Timed::Ttfb if self.transfer.quantile(0.5) == Some(0) => self.timestamped.unread(q),
             Timed::Ttfb => 0,
         }
@@ -111,8 +114,8 @@ impl KindStats {
             let value = values.quantile(q).unwrap_or(0);
             value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
         };
-        // Binary search assumes that the condition holds for all ranks above some rank. If it changes more than once, any
-        // rank at which it changes will do.
+        // Binary search assumes that the condition is true for all ranks above some rank. If it changes at several
+        // ranks, the search may find any of them.
         let (mut within, mut beyond_rank) = (all - beyond, all + 1);
         while beyond_rank - within > 1 {
             let rank = within.midpoint(beyond_rank);

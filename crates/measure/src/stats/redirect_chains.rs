@@ -1,8 +1,8 @@
 //! Redirected operations, request by request.
 //!
-//! The response time of a redirected operation is the sum of the times of its requests. The time of each request has two
-//! parts: the time before it was sent, and the time from then until its response was complete. There is nothing between
-//! these parts, so they add up to the response time to the nanosecond, which the accounting checks
+//! The response time of a redirected operation is the sum of the times of its requests. The time of each request has
+//! two parts: the time before it was sent, and the time from then until its response was complete. There are no gaps
+//! between the parts, so they add up to the response time to the nanosecond. The accounting checks this
 //! ([`crate::result::accounting`]). Operations without a redirect are not counted here.
 
 use super::label::Label;
@@ -11,16 +11,15 @@ use serde::{Deserialize, Serialize};
 
 /// Number of positions with a row of their own. Later positions are counted in the last one.
 pub(crate) const POSITIONS: u8 = 16;
-/// Maximum number of rows with named hosts. The hosts of further rows are counted as [`Label::Other`].
+/// Maximum number of rows with named hosts. Further hosts are counted as [`Label::Other`].
 const ROWS_MAX: usize = 256;
-/// Maximum number of rows in a record: [`ROWS_MAX`], and one row of other hosts for each position.
+/// Maximum number of rows in a record: [`ROWS_MAX`] rows, and one row of other hosts for each position.
 const ROWS_IN_RECORD: usize = ROWS_MAX + POSITIONS as usize;
 
 /// Requests of all redirected operations that had the same position and went to the same host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HopStats {
-    /// Number of redirects before the request: 0 for the first request of an operation. 15 also stands for all larger
-    /// numbers.
+    /// Number of redirects before the request. It is 0 for the first request of an operation. 15 means 15 or more.
     pub position: u8,
     /// Host to which the requests were sent.
     pub host: Label,
@@ -35,7 +34,7 @@ pub struct HopStats {
     /// Bytes of heads and framing received.
     pub overhead_bytes: u64,
     /// Time before the requests were sent, for operations that succeeded, in nanoseconds. It starts at the end of the
-    /// previous response, or at the operation's intended start for the first request.
+    /// previous response. For the first request, it starts at the operation's intended start.
     pub until_sent_nanos: u64,
     /// Time from sending to the end of the response, for operations that succeeded, in nanoseconds.
     pub service: Distribution,
@@ -58,7 +57,7 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`. Its position and host must be the same, or be counted under this row's.
+    /// Adds the results of `other`. Its position and host must be counted in this row.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,
@@ -80,7 +79,7 @@ impl HopStats {
         self.service.merge(service);
     }
 
-    /// Returns the time that these requests contribute to response times, before and after sending, in nanoseconds.
+    /// Returns the time that these requests add to response times, before and after sending, in nanoseconds.
     #[must_use]
     pub fn nanos(&self) -> u128 {
         self.service.moments().sum.saturating_add(u128::from(self.until_sent_nanos))
@@ -104,7 +103,8 @@ pub struct RedirectChains {
     pub service: Distribution,
     /// Time for which these operations waited for responses that were redirects, in nanoseconds.
     pub redirect_nanos: u64,
-    /// Time from the end of each redirect until the next request was sent (name look-up, connection, TLS), in nanoseconds.
+    /// Time from the end of each redirect until the next request was sent (name lookup, connection, TLS), in
+    /// nanoseconds.
     pub reach_nanos: u64,
     /// Body bytes of the redirects of all operations.
     pub redirect_body_bytes: u64,

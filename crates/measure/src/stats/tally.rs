@@ -5,7 +5,7 @@ use crate::values::{Counts, add, bounded};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Upper bound of status codes, which have three digits.
+/// Upper bound of status codes, which have at most three digits.
 const STATUS_CODES: usize = 1000;
 
 /// Number of responses by status code.
@@ -48,17 +48,17 @@ impl StatusCounts {
     }
 }
 
-/// Counts of operations and attempts. [`super::Stats`] contains two: one for operations that belong to the measured
-/// window, and one for the rest.
+/// Counts of operations and attempts. [`super::Stats`] contains two of these: one for operations that belong to the
+/// measured window, and one for all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Operations that the schedule (open model) or the slots (closed model) asked for.
+    /// Operations that were requested by the schedule (open model) or the slots (closed model).
     pub scheduled: u64,
     /// Operations that the client started.
     pub started: u64,
     /// Operations that were scheduled but never started.
     pub dropped: u64,
-    /// Dropped operations that were due in the measured window, and that the client itself failed to start: they did not
+    /// Dropped operations that were due in the measured window and that the client itself failed to start. They did not
     /// wait for a slot because of `in_flight_max`.
     #[serde(default)]
     pub missed_by_client: u64,
@@ -75,7 +75,7 @@ pub struct Tally {
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
-    /// Attempts for the second or a later request of an operation that consists of several.
+    /// Attempts for the second and later requests of an operation that consists of several requests.
     #[serde(default)]
     pub steps: u64,
     /// Attempts that repeated a request after a stale kept-alive connection.
@@ -163,7 +163,7 @@ impl Tally {
 pub struct Traffic {
     /// Response body bytes received.
     pub body: u64,
-    /// Bytes received for heads, framing and trailers, and bytes that TLS added.
+    /// Bytes received for heads, framing and trailers, and bytes added by TLS.
     pub overhead: u64,
     /// Bytes sent.
     pub sent: u64,

@@ -1,8 +1,8 @@
-//! How long responses waited unread in the receive queues of this client.
+//! Waits of unread responses in the receive queues of this client.
 //!
-//! The kernel timestamps the data that it receives. For a sample of the reads that end a response, the client compares
-//! this timestamp with the instant of the read. The difference is part of the service time, but the target did not cause
-//! it (docs/measurement.md).
+//! The kernel timestamps the data that it receives. Some of the reads that end a response are sampled. For each sample,
+//! the client compares the timestamp with the instant of the read. The difference is part of the service time, but the
+//! target did not cause it (docs/measurement.md).
 
 use crate::sample::{OpSample, ReadSample};
 use crate::values::{Distribution, add};
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 pub struct UnreadResponses {
     /// Number of sampled responses.
     pub sampled: u64,
-    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp is that of the whole
-    /// response. The others waited for at least the recorded time.
+    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp applies to the whole
+    /// response. Other responses waited for at least the recorded time.
     pub exact: u64,
-    /// Sum of the waits, in nanoseconds. Each is weighted by the number of reads that its sample represents, because the
+    /// Sum of the waits, in nanoseconds. Each wait is weighted by the number of reads that its sample represents. The
     /// client samples a smaller share if there are many reads.
     pub nanos: u64,
     /// Sum of the service times of the sampled responses, in nanoseconds, weighted in the same way.
@@ -70,7 +70,7 @@ impl UnreadResponses {
 }
 
 /// Times of the operations whose response has an arrival timestamp, with and without the time inside the client, in
-/// nanoseconds. Each is weighted by the number of reads that its sample represents.
+/// nanoseconds. Each time is weighted by the number of reads that its sample represents.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimestampedTimes {
     /// Response time until the end of the response was read.
@@ -102,9 +102,9 @@ impl TimestampedTimes {
         }
     }
 
-    /// Records an operation as often as its sample represents. All times are in nanoseconds: response and service time,
-    /// the part of the response time before the kernel had the request, and the time for which the response waited
-    /// unread.
+    /// Records an operation as often as its sample represents. All times are in nanoseconds. The pair contains the
+    /// response time and the service time. `starting` is the part of the response time before the kernel had the
+    /// request. `unread` is the time for which the response waited unread.
     pub(crate) fn record(
         &mut self,
         (response_nanos, service_nanos): (u64, u64),
@@ -120,15 +120,14 @@ impl TimestampedTimes {
         self.service_until_arrival.record_many(service_nanos.saturating_sub(unread), times);
     }
 
-    /// Returns by how much quantile `q` of the service time is lengthened by the time for which responses waited unread,
-    /// in nanoseconds.
+    /// Returns how much time unread responses added to quantile `q` of the service time, in nanoseconds.
     #[must_use]
     pub fn unread(&self, q: f64) -> u64 {
         quantile_excess(&self.service_until_read, &self.service_until_arrival, q)
     }
 
-    /// Returns by how much the client lengthened quantile `q` of the response time, in nanoseconds: until the kernel had
-    /// the request, and while the response waited unread.
+    /// Returns how much time the client added to quantile `q` of the response time, in nanoseconds. This time consists
+    /// of the time until the kernel had the request, and of the time for which the response waited unread.
     #[must_use]
     pub fn inside_client(&self, q: f64) -> u64 {
         quantile_excess(&self.until_read, &self.outside_client, q)
@@ -200,7 +199,7 @@ mod tests {
         assert!(!sum.is_empty() && sum.unread(0.94) == times.unread(0.94));
     }
 
-    /// Handshakes lengthen response times, but must not hide waits within service times.
+    /// Handshakes lengthen response times. They must not hide waits within service times.
     #[test]
     fn unread_waits_show_behind_slow_handshakes() {
         let mut times = TimestampedTimes::default();

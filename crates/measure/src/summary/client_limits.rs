@@ -1,7 +1,8 @@
-//! How long the client was at its limits during the measured window.
+//! Time for which the client was at its limits during the measured window.
 //!
-//! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md determine
-//! which limits it reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the conclusion.
+//! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md
+//! determine which limits it reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the
+//! conclusion.
 
 use super::Model;
 use crate::interval::Interval;
@@ -10,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Busy share of a thread above which it has no time left.
 const BUSY_MAX: f64 = 0.95;
-/// Maximum share of a thread's time that it spends without any operation: on waking up, reading the clock, and handing
-/// over results. Only CPU time beyond this share counts as cost of operations.
+/// Maximum share of its time that a thread uses without any operation: to wake up, read the clock, and hand over
+/// results. Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Share of polls that find responses already waiting, above which responses count as waiting unread.
+/// Minimum share of polls that find waiting responses, if responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed above which it is full.
 const NIC_MAX: f64 = 0.9;
@@ -21,24 +22,27 @@ const NIC_MAX: f64 = 0.9;
 const RUN_DELAY_MAX: f64 = 0.05;
 /// Maximum share of time for which the hypervisor may run other virtual machines instead.
 const STEAL_MAX: f64 = 0.02;
-/// Allowed p99 of lateness: the larger of this number of nanoseconds and this share of the median response time.
+/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, it is the
+/// maximum instead.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
+/// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;
-/// Minimum length of an interval that is examined, in seconds. In shorter ones, shares depend on chance.
+/// Minimum length of an interval that is examined, in seconds. In shorter intervals, shares depend on chance.
 const SECONDS_MIN: f64 = 0.2;
 /// Share of descriptors or local ports in use above which there are too few.
 const RESOURCES_MAX: f64 = 0.95;
-/// Share of all cores' time above which the host has no core to spare.
+/// Share of all cores' time above which the host has no free core.
 const HOST_FULL_MIN: f64 = 0.95;
 /// Maximum share of an interval for which a thread may be kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
 
-/// Returns whether a thread could not have generated the offered load of an open run even with a core of its own and an
-/// infinitely fast target. This is the case if the CPU time per started operation, multiplied by the number of scheduled
-/// operations, exceeds the thread's time.
+/// Returns whether a thread could not have generated the offered load of an open run even with its own core and an
+/// infinitely fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled
+/// operations. The load is too high if the product exceeds the thread's time.
 ///
-/// `busy` is the CPU time that the thread got. If other processes took its core for a while, the thread started fewer
-/// operations in less CPU time, so the cost per operation is the same. If no operation was started, the cost is unknown.
+/// `busy` is the CPU time that the thread got. Other processes may have used its core for a while. The thread then
+/// started fewer operations in less CPU time, so the cost per operation is the same. If no operation was started, the
+/// cost is unknown.
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
@@ -49,24 +53,24 @@ pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
 pub struct ClientLimits {
     /// Number of seconds that were examined.
     pub seconds: f64,
-    /// Seconds in which a thread was busy while responses waited unread, or in which more operations were offered than it
-    /// had time for.
+    /// Seconds in which a thread was busy while responses waited unread, or in which it had too little time for the
+    /// offered operations.
     pub cpu: f64,
     /// Seconds in which operations started later than allowed (open model).
     pub late: f64,
     /// Seconds in which a network card was full.
     pub nic: f64,
-    /// Seconds in which other processes or virtual machines took this host's cores.
+    /// Seconds in which other processes or virtual machines used this host's cores.
     pub host: f64,
     /// Seconds in which too few descriptors or local ports were left.
     pub resources: f64,
-    /// Time for which a thread was kept from running altogether, because its process was stopped or its machine paused.
+    /// Time for which a thread did not run at all, because its process was stopped or its machine paused.
     pub frozen: f64,
-    /// Time lost to other processes or machines (they took the client's cores, or the whole process was stopped), counted
-    /// only as far as this delayed operations.
+    /// Time lost because other processes or machines used the client's cores, or because the whole process was stopped.
+    /// Counted only as far as it delayed operations.
     pub taken: f64,
-    /// Time for which a thread waited for a core that other processes or machines used, whether or not this delayed
-    /// operations.
+    /// Time for which a thread waited for a core while other processes or machines used it. Counted even if it did not
+    /// delay operations.
     pub host_delay: f64,
     /// Time for which the CPU quota of the client's control group kept it from running.
     pub throttled: f64,
@@ -91,8 +95,8 @@ impl ClientLimits {
             return;
         }
         let load = &interval.client;
-        // Waiting for a core takes as much of a thread's time as work does. Uploads have no responses that could wait
-        // unread, so for them a thread without time left is enough.
+        // Waiting for a core uses up a thread's time just as work does. Uploads have no responses that could wait
+        // unread, so for them it is enough that a thread has no time left.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
@@ -101,8 +105,9 @@ impl ClientLimits {
         // this time.
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
-        // If a thread has time to spare but gets its core late, this delays the operations that are ready at that moment:
-        // all of them if a full round of responses is waiting, one of them if responses arrive one by one.
+        // If a thread has time left but gets its core late, the operations that are ready at that moment are delayed.
+        // These are all operations if a full round of responses is waiting, and one operation if responses arrive one
+        // by one.
         let delayed = match *model {
             _ if full => 1.0,
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),

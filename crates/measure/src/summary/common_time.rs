@@ -1,15 +1,16 @@
-//! The time in which several runs of one load were measured together, so that runs on several machines count as one.
+//! The common time: the time in which several runs of one load were all measured. It allows runs on several machines to
+//! count as one.
 //!
-//! Each run has its own clock, whose zero is an instant of wall time. Only the time in which all runs were measured
-//! counts. It consists of those whole seconds of each run that lie inside the measured window of every other run, or
-//! reach beyond it by at most a tenth of a second. The tolerance is needed because the clocks of machines and the starts
-//! of runs never agree exactly.
+//! Each run has its own clock, whose zero is an instant of wall time. Only the common time counts. It consists of those
+//! whole seconds of each run that lie inside the measured window of every other run, or extend beyond it by at most a
+//! tenth of a second. The tolerance is needed because the clocks of machines and the starts of runs never agree
+//! exactly.
 //!
 //! Seconds of different runs start at different instants. Each is assigned to the second of the common time that it
-//! overlaps most. Two machines are therefore shifted by at most half a second plus the difference of their clocks. A
-//! second counts only if every run has one for it.
+//! overlaps most. The results of two machines are therefore shifted by at most half a second plus the difference of
+//! their clocks. A second counts only if every run has one for it.
 //!
-//! If the measured window of a run ends with the common time, its drain counts too, because dropped and unanswered
+//! If the measured window of a run ends with the common time, its drain counts too. Its dropped and unfinished
 //! operations belong to the percentiles that include failures. If a run continued after the common time, its drain
 //! belongs to that later time.
 
@@ -22,7 +23,7 @@ use crate::time::{INTERVAL, Stage};
 /// Length of the intervals that count, in nanoseconds.
 const SECOND: u64 = INTERVAL.as_nanos() as u64;
 
-/// Maximum time by which a second may reach beyond the common time, in nanoseconds.
+/// Maximum time by which a second may extend beyond the common time, in nanoseconds.
 const SLACK: u64 = SECOND / 10;
 
 /// Position of an interval on a clock.
@@ -93,7 +94,7 @@ pub struct CommonTime {
 }
 
 impl CommonTime {
-    /// Returns the common time of runs; `None` if it contains no whole second.
+    /// Returns the common time of several runs; `None` if it contains no whole second.
     #[must_use]
     pub fn of(runs: &[RunTimes]) -> Option<Self> {
         let windows: Vec<(u64, u64)> = runs.iter().map(RunTimes::window).collect::<Option<_>>()?;
@@ -123,8 +124,8 @@ impl CommonTime {
         Some(common)
     }
 
-    /// Returns the second that an interval between these wall times overlaps most; `None` unless the interval is a whole
-    /// second inside the common time.
+    /// Returns the second that an interval between these wall times overlaps most. `None` unless the interval is a
+    /// whole second inside the common time.
     fn second(&self, start: u64, end: u64) -> Option<u64> {
         let (from, to) = (self.origin.saturating_sub(SLACK), self.end.saturating_add(SLACK));
         let inside = start >= from && end <= to && end.checked_sub(start) == Some(SECOND);
@@ -143,8 +144,8 @@ impl CommonTime {
         self.seconds.len() as u64
     }
 
-    /// Returns the span of an interval of run `run`, counted from 0, on a clock whose zero is the start of the common
-    /// time; `None` if the interval does not count.
+    /// Moves the span of an interval to a clock whose zero is the start of the common time. `run` is the number of the
+    /// run, from 0. `None` if the interval does not count.
     #[must_use]
     pub fn place(&self, run: usize, span: Span) -> Option<Span> {
         let member = self.members.get(run)?;
@@ -171,14 +172,14 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // These instants refer to the clock of one run, and the first and last operations of one run are not those of all
-        // runs.
+        // These instants are on the clock of one run, and its first and last operations are not the first and last of
+        // all runs.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
         }
-        // Within a second, the clocks of the runs do not agree, so their last operations cannot be compared.
+        // The clocks of the runs can differ by a part of a second, so their last operations cannot be compared.
         interval.stats.last = LastEnds::default();
         (interval.start, interval.end) = (placed.start, placed.end);
         Some(interval)
@@ -212,8 +213,8 @@ mod tests {
         // The second run starts and ends 2.3 s later.
         let runs = [run(0, 10_000), run(2_300, 10_000)];
         let common = CommonTime::of(&runs).unwrap();
-        // The common time lasts from 2.8 s to 10.5 s on the first run's clock. The seconds of the first run from 3.5 s on
-        // belong to the common seconds from 1 on, and the seconds of the second run belong to 0 to 6.
+        // The common time lasts from 2.8 s to 10.5 s on the first run's clock. The seconds of the first run from 3.5 s
+        // on belong to the common seconds from 1 on. The seconds of the second run belong to 0 to 6.
         assert_eq!((common.seconds(), common.started_unix_ms()), (6, START + 2_800));
         let first = placed(&common, 0, &runs[0]);
         let second = placed(&common, 1, &runs[1]);

@@ -1,9 +1,9 @@
-//! Counts of response times in a grid of time and value, for heat maps. The number of cells is bounded.
+//! Counts of response times in a grid of time and value, for heat maps. The number of cells is limited.
 //!
-//! A reader of a saved run does not keep the histograms of all intervals. The heat map is a substitute of bounded size:
-//! it has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. When a run
-//! outgrows the columns, neighboring ones are merged in pairs, so each column covers twice the time. Only resolution is
-//! lost.
+//! A reader of a saved run does not keep the histograms of all intervals. It keeps a heat map instead, whose size is
+//! limited. A heat map has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter
+//! octave. If there would be more columns, neighboring ones are merged in pairs, so each column covers twice the time.
+//! Only resolution is lost.
 
 use crate::time::Instant;
 use crate::values::Distribution;
@@ -17,7 +17,7 @@ pub const COLUMNS_MAX: usize = 300;
 pub const ROWS: usize = 164;
 /// Number of rows over which values double. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
-/// Minimum length of a column, which is that of an interval.
+/// Minimum length of a column, which is the length of an interval.
 const COLUMN_NANOS_MIN: u64 = 1_000_000_000;
 
 /// Counts of values by time and value.
@@ -94,7 +94,7 @@ struct SavedHeatMap {
     columns: Vec<SavedColumn>,
 }
 
-/// The rows of a column that are not zero, each with its index.
+/// Rows of a column with a count above zero, each with its index.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct SavedColumn(#[serde(deserialize_with = "bounded::list::<_, _, ROWS>")] Vec<(u8, u64)>);

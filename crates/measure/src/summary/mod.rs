@@ -1,7 +1,7 @@
 //! The results of a whole run, folded from its intervals.
 //!
-//! Nothing here depends on a live run. [`Summary::of`] takes the intervals in the order in which they were written, so a
-//! report made from a directory that a crash left behind is the same as one made at the end of the run.
+//! Nothing here needs a live run. [`Summary::of`] takes the intervals in the order in which they were written. A report
+//! on a directory that a crash left behind is therefore the same as one made at the end of the run.
 
 pub mod client_limits;
 pub mod common_time;
@@ -25,7 +25,7 @@ use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// If a client was kept from running for more than this share of the time, it counts as having stood still.
+/// Share of the time for which a client must be kept from running to count as having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
@@ -69,7 +69,7 @@ pub struct Summary {
     pub seconds: SingleSeconds,
     /// Evidence of what limits the run.
     pub evidence: Evidence,
-    /// Number of operations that the marked ones are expected to overtake if all are independent
+    /// Number of operations that the marked operations are expected to overtake if all operations are independent
     /// ([`crate::evidence::overtaking`]).
     pub overtaking_expected: f64,
     /// `true` if client and target ran on the same host.
@@ -131,8 +131,8 @@ impl Summary {
         self.evidence.merge(&evidence);
     }
 
-    /// Returns the length of the schedule in seconds. This is the measured window, without the tail in which the last
-    /// operations of a run with a fixed number of operations end.
+    /// Returns the length of the schedule in seconds. This is the measured window. If the number of operations is
+    /// fixed, the time in which only the last operations are still in flight is not included.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {
@@ -201,7 +201,7 @@ impl Summary {
         (self.measured.seconds > 0.0).then(|| count as f64 / self.measured.seconds)
     }
 
-    /// Returns the share of operations that succeeded, in 0..=1. It counts operations that ended, were dropped, or hung
+    /// Returns the share of operations that succeeded, in 0..=1. Operations count if they ended, were dropped, or hung
     /// ([`KindStats::hanging`]). Other unfinished operations are healthy and are left out. `None` if no operation
     /// counts.
     #[must_use]
@@ -211,15 +211,16 @@ impl Summary {
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 
-    /// Returns the range in which quantile `q` of a time of the target lies, over all kinds: from the quantile without
-    /// the time that this client added to the quantile of all operations. `None` if no operation succeeded.
+    /// Returns the range that contains quantile `q` of a time of the target, over all kinds. It extends from the
+    /// quantile without the time that this client added to the quantile of all operations. `None` if no operation
+    /// succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         self.all.quantile_range(timed, q)
     }
 
-    /// Returns the client's share of service time, measured on a sample of the responses in the measured window and the
-    /// drain. `None` without samples, for example on Unix sockets.
+    /// Returns the client's share of service time. It is measured on a sample of the responses in the measured window
+    /// and the drain. `None` without samples, for example on Unix sockets.
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()
@@ -238,8 +239,8 @@ impl Summary {
     }
 
     /// Returns the time that each successful operation spent on connections, which ab calls "Connect". It includes the
-    /// TLS handshake. Operations that used a kept-alive connection count as zero. In a run with TLS, connections without
-    /// a handshake also count as zero.
+    /// TLS handshake. Operations on a kept-alive connection count as zero. In a run with TLS, connections without a
+    /// handshake also count as zero.
     #[must_use]
     pub fn connect_of_all(&self) -> Distribution {
         let with_tls = self.all.connect_and_handshake.count() > 0;

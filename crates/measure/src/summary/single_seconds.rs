@@ -1,7 +1,7 @@
-//! Facts about single seconds, which must outlive the joining of old intervals.
+//! Facts about single seconds. They are kept when old intervals are joined.
 //!
-//! An outage is made of whole seconds without a success, and a minute that contains some successes no longer shows them.
-//! Long runs therefore keep these facts for every second. Equal seconds in a row take the space of one.
+//! An outage consists of whole seconds without a success. A joined minute that contains some successes no longer shows
+//! such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row take the space of one.
 
 use crate::interval::Interval;
 use crate::result::outage::Second;
@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of seconds that are kept: 46 days. Later ones are left out, so that a hostile record cannot exhaust
 /// the memory of its reader.
 pub const SECONDS_MAX: u64 = 4_000_000;
-/// [`SECONDS_MAX`] for lists.
+/// [`SECONDS_MAX`] as the length of a list.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;
-/// Share of a second: a client that was stopped for longer did not see enough of that second.
+/// Maximum share of a second for which the client may be stopped. If it is stopped for longer, it has not seen enough
+/// of the second.
 const STOPPED_MAX: f64 = 0.5;
 
 /// Equal seconds in a row.
@@ -22,7 +23,7 @@ const STOPPED_MAX: f64 = 0.5;
 struct Stretch {
     /// Number of seconds.
     seconds: u64,
-    /// Operations in each of them.
+    /// Operations in each of these seconds.
     each: Second,
 }
 
@@ -33,14 +34,14 @@ pub struct Served {
     pub start: Instant,
     /// End of the interval.
     pub end: Instant,
-    /// End of the last operation that succeeded in it.
+    /// End of the last operation that succeeded in the interval.
     pub last_ok: Option<Instant>,
 }
 
-/// The time since the target last served, including the interval in which it did.
+/// Time since the target last served, including the interval in which it served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinceService {
-    /// The interval in which the target last served. `None` if it did in none.
+    /// Last interval in which the target served; `None` if there is none.
     pub served: Option<Served>,
     /// Number of operations that failed for a reason other than a delay of the client.
     pub failed: u64,
@@ -72,8 +73,8 @@ pub struct SingleSeconds {
     /// Number of seconds that were added to [`Self::stretches`].
     #[serde(skip)]
     added: u64,
-    /// Number of whole seconds after the warm-up in which operations were in flight and the client ran, but nothing came
-    /// from the target.
+    /// Number of whole seconds after the warm-up in which nothing came from the target, although operations were in
+    /// flight and the client ran.
     pub without_response: u64,
     /// The time since the target last served.
     pub since_service: SinceService,
@@ -109,7 +110,8 @@ impl SingleSeconds {
         // Seconds in which the client did not run show nothing about the target.
         if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
             let silent = Second { ok: 0, failed, longest: longest_nanos / INTERVAL.as_nanos() as u64 };
-            // In seconds with a success, failures do not matter, so that most seconds of a run are equal.
+            // In seconds with a success, failures do not matter. They are not kept, so that most seconds of a run are
+            // equal.
             let each = if tally.ok > 0 { Second { ok: 1, failed: 0, longest: 0 } } else { silent };
             facts.push(Stretch { seconds: 1, each });
         }
@@ -140,8 +142,8 @@ impl SingleSeconds {
         sum(self.stretches.iter().map(|stretch| stretch.seconds))
     }
 
-    /// Returns the whole seconds of the measured window that the client saw, oldest first. The number of successes is 1
-    /// if there were any, and the failures of such a second are left out.
+    /// Returns the whole seconds of the measured window that the client saw, oldest first. If a second had successes,
+    /// their number is 1, and its failures are left out.
     pub fn seen(&self) -> impl Iterator<Item = Second> {
         self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.each, stretch.seconds as usize))
     }

@@ -1,8 +1,8 @@
-//! Divides a run into a bounded number of windows. They are the observations of the bootstrap and of batch means.
+//! Divides a run into a limited number of windows, which are the observations of the bootstrap and of batch means.
 //!
 //! The histograms of all intervals of a long run would not fit into memory. Whenever there are too many windows,
-//! neighboring ones are merged in pairs. A run of any length thus has at most [`WINDOWS_MAX`] windows, and a long run has
-//! at least half as many.
+//! neighboring ones are merged in pairs. A run of any length thus has at most [`WINDOWS_MAX`] windows, and a long run
+//! has at least half as many.
 
 use crate::interval::Interval;
 use crate::statistics::Recorded;
@@ -11,7 +11,7 @@ use crate::time::Stage;
 /// Maximum number of windows of a run.
 pub const WINDOWS_MAX: usize = 300;
 
-/// Results of consecutive intervals of the measured window. Contains what comparisons of runs need.
+/// Results of consecutive intervals of the measured window, as needed for comparisons of runs.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     /// Length of the window in seconds.
@@ -22,13 +22,13 @@ pub struct Window {
     pub ok: u64,
     /// Number of operations due in the measured window that succeeded or failed.
     pub completed: u64,
-    /// Number of operations due in the measured window that count for the share of success: they ended, were dropped, or
-    /// had not received a byte of a response at the end.
+    /// Number of operations due in the measured window that count for the share of success. They ended, were dropped,
+    /// or had not received a byte of a response at the end.
     pub judged: u64,
-    /// Response body bytes received, without those of attempts that failed or were redirects. May be negative, because
-    /// the latter are counted when an operation ends.
+    /// Response body bytes received, without the bytes of attempts that failed or were redirects. Those bytes are
+    /// counted when an operation ends, so the difference may be negative.
     pub good_bytes: f64,
-    /// Request body bytes sent, without those of attempts that failed or were redirects. May be negative.
+    /// Request body bytes sent, without the bytes of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,
     /// CPU time of the client, in nanoseconds.
     pub cpu_nanos: f64,
@@ -92,14 +92,14 @@ impl Default for Windows {
 
 impl Windows {
     /// Adds the next interval. The warm-up is left out. Operations that end in the drain belong to the last window, so
-    /// the sums over all windows equal those of the run.
+    /// the sums over all windows equal the totals of the run.
     pub fn add(&mut self, interval: &Interval) {
         if interval.stage == Stage::Warmup {
             return;
         }
         let is_measured = interval.stage == Stage::Measured;
         let weight = interval.joined.as_ref().map_or(1, |joined| joined.intervals.max(1));
-        // Windows are not shorter than the intervals of which they are made.
+        // Windows are not shorter than the intervals that they contain.
         self.each = self.each.max(weight);
         if self.list.is_empty() || (is_measured && self.filled >= self.each) {
             self.next();
@@ -112,7 +112,7 @@ impl Windows {
         }
     }
 
-    /// Makes room for another window, and starts it.
+    /// Makes space for another window, and starts it.
     fn next(&mut self) {
         if self.list.len() == WINDOWS_MAX {
             let halves = std::mem::take(&mut self.list);
@@ -195,7 +195,7 @@ mod tests {
     fn joined_intervals_make_windows_of_equal_length() {
         use crate::interval::IntervalJoiner;
         use std::time::Duration;
-        // Ten hours in minutes, and then an hour in seconds.
+        // The run has ten hours of intervals of a minute, and then an hour of intervals of a second.
         let mut joiner = IntervalJoiner::new(Model::Closed { concurrency: 1 }, Duration::from_secs(60));
         let old = (0..36_000).map(|second| interval(Stage::Measured, second));
         let mut all: Vec<Interval> = old.filter_map(|interval| joiner.add(interval)).collect();

@@ -1,8 +1,8 @@
 //! Instants, and the clocks that return them.
 //!
-//! The engine never asks the operating system for the time. It gets a [`Clock`], so the same code runs on real and on
-//! simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the run. Wall time
-//! is only added as a label when records are written.
+//! The engine never reads the time directly from the operating system. It uses a [`Clock`], so the same code runs on
+//! real and on simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the
+//! run. Wall time is only a label that is added when records are written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Stages of a run: warm-up, measured window, drain.
 //!
-//! The intended start of an operation decides whether it belongs to the measured window. Its bytes are counted when they
-//! arrive, and its sample belongs to the interval in which it ended (docs/measurement.md). The end of the window may be
-//! unknown during the run, because a run with a fixed number of operations ends with the last of them. An interrupt may
-//! move the end forward.
+//! The intended start of an operation decides whether it belongs to the measured window. Its bytes are counted when
+//! they arrive, and its sample belongs to the interval in which it ended (docs/measurement.md). The end of the window
+//! may be unknown during the run, because a run with a fixed number of operations ends with the last of them. An
+//! interrupt may move the end to an earlier time.
 
 use crate::enumerated;
 use crate::time::Instant;
@@ -31,8 +31,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the timeline of a run that starts at `start`, warms up for `warmup`, and is then measured for `window`. If
-    /// `window` is `None`, the run is measured until [`Self::end_window`] is called.
+    /// Returns the timeline of a run that starts at `start`, warms up for `warmup`, and is then measured for `window`.
+    /// If `window` is `None`, the run is measured until [`Self::end_window`] is called.
     #[must_use]
     pub fn new(start: Instant, warmup: Duration, window: Option<Duration>) -> Self {
         let window_start = start + warmup;

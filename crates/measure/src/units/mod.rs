@@ -1,4 +1,4 @@
-//! Values with units. Each kind has one parser, which command line, scenarios and records share.
+//! Values with units. Each kind has one parser, which is used for the command line, scenarios and records.
 
 mod bytes;
 mod data_rate;
@@ -10,7 +10,7 @@ pub use data_rate::DataRate;
 pub use rate::Rate;
 pub use span::{format_span, parse_span};
 
-/// What is wrong with a value, and how to fix it.
+/// Error in a value, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 

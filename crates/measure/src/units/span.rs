@@ -79,7 +79,8 @@ mod tests {
     proptest! {
         #[test]
         fn format_parses_back(nanos in 0_u64..31_536_000_000_000_000) {
-            // Whole microseconds are used, because the number of nanoseconds in a year does not fit into a double.
+            // The values are whole microseconds, because a double cannot represent the number of nanoseconds in a year
+            // exactly.
             let span = Duration::from_micros(nanos / 1000);
             prop_assert_eq!(parse_span(&format_span(span)), Ok(span));
         }

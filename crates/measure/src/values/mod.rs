@@ -8,13 +8,14 @@ pub mod random;
 pub use distribution::{Distribution, Moments, Quantile};
 pub use enumerated::{Counts, Enumerated};
 
-/// Returns the sum of saved counts. It saturates, because a damaged record may contain any number.
+/// Returns the sum of saved counts. It saturates instead of overflowing, because a damaged record may contain any
+/// number.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Adds `more` to `total`. It saturates, for the same reason as [`sum`].
+/// Adds `more` to `total`. Saturates for the same reason as [`sum`].
 pub(crate) fn add(total: &mut u64, more: u64) {
     *total = total.saturating_add(more);
 }

@@ -1,7 +1,7 @@
 //! Pseudorandom numbers from a seed. They are the same on every machine.
 //!
 //! The algorithm is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-//! Its finalizer computes numbers that are functions of an index, and its sequence is used for resampling.
+//! Its finalizer yields numbers that are functions of an index. Its sequence is used for resampling.
 
 /// Increment of the state in each step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

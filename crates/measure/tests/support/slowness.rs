@@ -23,7 +23,7 @@ pub enum Process {
     Pauses,
     /// The share of slow operations rises linearly over the level, from 0 to twice the mean.
     Drift,
-    /// Times are independent and Pareto-distributed. Operations are slow if they exceed the bound.
+    /// Times are independent and Pareto-distributed. Operations are slow if their time exceeds the bound.
     HeavyTimes,
     /// Spells have a Pareto-distributed length of at least 50 ms, limited to 2 s.
     HeavySpells,
@@ -111,7 +111,7 @@ impl<'r> Level<'r> {
         }
     }
 
-    /// Runs the sequential test on the level. Returns its decision, and the time in seconds at which it was made.
+    /// Runs the sequential test on the level. Returns its decision, and the time of the decision in seconds.
     pub fn decided(mut self, tolerated: f64, alpha: f64) -> Option<(Decision, f64)> {
         let mut test = Sequential::new(tolerated, alpha).over(Duration::from_secs_f64(self.slices as f64 * SLICE));
         while self.number < self.slices {

@@ -8,20 +8,20 @@ use collect::source::{Endpoint, SshHost};
 use std::path::PathBuf;
 use wire::Scheme;
 
-/// The most connections of a request. One is used, and a spare one does no harm.
+/// Maximum number of connections for a request. One is enough, and the spare ones do no harm.
 const CONNECTIONS_MAX: usize = 4;
 
-/// How collectors reach their systems.
+/// Access to the systems that collectors poll.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Flags of `get` with their values, for HTTP.
+    /// HTTP flags of `get`, with their values.
     pub flags: Vec<String>,
     /// Configuration file for `ssh`, instead of the user's.
     pub ssh_config: Option<PathBuf>,
 }
 
 impl Access {
-    /// Returns the endpoint of an address. Mistakes in the address or the flags are reported as for `get`.
+    /// Parses an address into an endpoint. The error messages are the same as in `get`.
     pub fn endpoint(&self, address: &Address) -> Result<Endpoint, Failure> {
         let headers = address.headers.iter().flat_map(|header| ["-H".to_owned(), header.clone()]);
         let words = std::iter::once("get".to_owned()).chain(self.flags.iter().cloned()).chain(headers);
@@ -35,7 +35,7 @@ impl Access {
         Ok(Endpoint::new(plan, redact::url_text(&address.url)))
     }
 
-    /// Returns a remote host.
+    /// Returns the host with the configuration of `ssh`.
     pub fn host(&self, destination: &str) -> Result<SshHost, Failure> {
         SshHost::new(destination, self.ssh_config.clone())
             .map_err(|error| Failure::usage(format!("`{destination}` is {error}")))

@@ -1,4 +1,4 @@
-//! Collectors during a run: a thread next to it that polls and writes into its directory.
+//! Collectors during a run. A background thread polls them and writes the values into the run directory.
 
 use super::{Access, Collect};
 use crate::console;
@@ -15,15 +15,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{CollectedBegin, CollectedWriter, StoreError};
 
-/// A thread that polls during a run. It stops when this value is dropped.
+/// A background thread that polls during a run. It stops when this value is dropped.
 pub struct Collecting {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
 }
 
 impl Collecting {
-    /// Returns a poller of all collectors of a run, or `None` if there are none. Hosts are read once, which may take some
-    /// time.
+    /// Returns a poller of all collectors of a run, or `None` if there are none. It reads each host once, which may
+    /// take some time.
     pub fn prepare(collectors: &[Collect], every: Duration) -> Result<Option<Poller>, Failure> {
         if collectors.is_empty() {
             return Ok(None);
@@ -35,7 +35,7 @@ impl Collecting {
         poller.map(Some).map_err(|error| Failure::usage(format!("--collect: {error}")))
     }
 
-    /// Starts to poll into the directory of a run whose clock starts now.
+    /// Starts polling into the run directory. Call it when the clock of the run starts.
     pub fn start(poller: Poller, every: Duration, directory: &Path) -> Result<Self, Failure> {
         let mut poller = poller.with_clock(MonotonicClock::start());
         let started_unix_ms = unix_ms();
@@ -59,7 +59,8 @@ impl Collecting {
         Ok(Self { over, thread: Some(thread) })
     }
 
-    /// Polls once more, and waits until all values are saved. Says so if they are not; the run itself is not affected.
+    /// Polls once more, and waits until all values are saved. If they cannot be saved, it prints a warning; the run
+    /// itself is not affected.
     pub fn end(mut self) {
         self.over.store(true, Ordering::Release);
         match self.thread.take().map(JoinHandle::join) {

@@ -1,4 +1,4 @@
-//! Collectors that the command line names: what they poll, and the thread that polls during a run.
+//! Collectors named on the command line, and the thread that polls them during a run.
 
 mod access;
 mod during_run;

@@ -1,4 +1,4 @@
-//! What a collector polls, as it is named on the command line.
+//! Collectors as the command line names them.
 
 use super::Access;
 use crate::failure::Failure;
@@ -8,12 +8,12 @@ use measure::series::Column;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The directory whose file system's free space is reported for this host.
+/// Directory for the free disk space of this host. The report shows the free space of its file system.
 const DISK: &str = ".";
-/// The longest part of a name of a column that comes from the user, in characters.
+/// Maximum length of a user-defined part of a column name, in characters.
 const LABEL_MAX: usize = 32;
 
-/// What a collector polls.
+/// A collector, as the command line names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Collect {
     /// A ready set at a URL.
@@ -24,7 +24,7 @@ pub enum Collect {
     Ssh(String),
     /// Processes by ID or name, on a remote host if one is named.
     Process(String, Option<String>),
-    /// The time to connect to `HOST:PORT`, or that of a GET of a URL.
+    /// The time to connect to `HOST:PORT`, or the time of a GET request for a URL.
     Probe(String),
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Collect {
     }
 }
 
-/// Returns the message with all forms.
+/// Returns the error message that lists all forms.
 fn forms() -> String {
     let names: Vec<&str> = Set::all().iter().map(|set| set.name()).collect();
     format!("use SET=URL (sets: {}), host, ssh=HOST, process=NAME or probe=HOST:PORT", names.join(", "))
@@ -63,7 +63,7 @@ impl Collect {
         }
     }
 
-    /// Returns the sources. Hosts are read once, so `bound` limits the time that this takes.
+    /// Returns the sources to poll. Each host is read once. `bound` limits the time for this.
     pub fn sources(&self, access: &Access, bound: Duration) -> Result<Vec<Source>, Failure> {
         Ok(match self {
             Self::Set(set, url) => {
@@ -102,7 +102,7 @@ impl Collect {
     }
 }
 
-/// Returns a text as part of the name of a column.
+/// Converts a text into a part of a column name.
 fn label(text: &str) -> String {
     let allowed = |letter: char| if letter.is_ascii_alphanumeric() || "-.:".contains(letter) { letter } else { '_' };
     let label: String = text.chars().take(LABEL_MAX).map(allowed).collect();

@@ -1,5 +1,5 @@
-//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket: it
-//! deletes only keys that follow from the dataset's description.
+//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket. It
+//! deletes only keys that it derives from the dataset's description.
 
 use super::prepare::show;
 use crate::failure::Failure;
@@ -40,12 +40,12 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Deletes the objects of the dataset that was prepared there, those that `mix` wrote next to them, and the \
+const AFTER: &str = "Deletes the objects of the dataset that was prepared there, the objects that `mix` wrote, and the \
     dataset's description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every \
     flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Number of objects to delete at a time if they cannot be listed.
+/// Number of objects per pass of deletions, if objects cannot be listed.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.
@@ -73,25 +73,25 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let message = format!("{}; {}{aborted}", objects.description(), mixed.description());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // The message below says the same as text.
+        // Without JSON, the message below has the same information as text.
         if load::run_options(&args.common).format == OutputFormat::Json {
             saved::print_json(json)?;
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{message}: a run of `mix` did not complete, and plain HTTP cannot list what it wrote: delete {all}* on the server"
+            "{message}: a run of `mix` did not complete, and plain HTTP cannot list its objects: delete {all}* on the server"
         )));
     }
     show(&args.common, &message, json)
 }
 
-/// Outcome of deleting what runs of `mix` wrote next to the dataset.
+/// Outcome of deleting the objects that runs of `mix` wrote next to the dataset.
 enum Mixed {
     /// All objects that runs wrote were deleted. The value is their number.
     Deleted(u64),
     /// There is no record of any run, and objects cannot be listed.
     NoneKnown,
-    /// This many objects were deleted. A run that did not complete may have written more, which are unknown.
+    /// This many objects were deleted. A run that did not complete may have written others, which are unknown.
     InPart(u64),
 }
 
@@ -99,7 +99,7 @@ impl Mixed {
     fn description(&self) -> String {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
-            Self::NoneKnown => "no run of `mix` is known to have written more".to_owned(),
+            Self::NoneKnown => "there is no record of a run of `mix`".to_owned(),
             Self::InPart(0) => "objects that runs wrote are left".to_owned(),
             Self::InPart(count) => {
                 format!("and {} that earlier runs wrote, others are left", plural(count, "object"))
@@ -115,19 +115,19 @@ impl Mixed {
     }
 }
 
-/// The requests that delete objects.
+/// The request forms for deleting objects.
 struct Delete {
     one: RequestPlan,
-    /// Request that deletes several objects. `None` once the server has refused it.
+    /// Request that deletes several objects. `None` once the server has refused such a request.
     batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
 
 /// Outcome of deleting objects.
 enum Gone {
-    /// Each object was deleted by its own request. `missing` of them did not exist.
+    /// Each object was deleted by its own request. `missing` objects did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// This many objects were deleted or did not exist. S3 does not tell the two apart.
+    /// This many objects were deleted or did not exist. S3 does not distinguish the two.
     InBatches(u64),
 }
 
@@ -195,7 +195,7 @@ impl Delete {
         Ok(ended)
     }
 
-    /// Deletes what runs of `mix` wrote next to the dataset.
+    /// Deletes the objects that runs of `mix` wrote next to the dataset.
     fn mixed(
         &mut self,
         stored: &LocationClient<'_>,
@@ -219,7 +219,7 @@ impl Delete {
         Ok(if mixed.open { Mixed::InPart(deleted) } else { Mixed::Deleted(deleted) })
     }
 
-    /// Lists what runs of `mix` wrote, and deletes it.
+    /// Lists the objects that runs of `mix` wrote, and deletes them.
     fn listed(
         &mut self,
         stored: &LocationClient<'_>,
@@ -229,7 +229,7 @@ impl Delete {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
-            // Always list the first page: once its objects are deleted, the next ones take their place.
+            // Always list the first page: once its objects are deleted, it shows the next ones.
             let numbers = stored.list_mix_objects(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
@@ -245,7 +245,7 @@ impl Delete {
         }
     }
 
-    /// Aborts open multipart uploads of the objects that are deleted. Returns a message and the counts.
+    /// Aborts open multipart uploads of the dataset's objects. Returns a message and the counts.
     fn uploads(
         &self,
         stored: &LocationClient<'_>,
@@ -257,7 +257,7 @@ impl Delete {
         }
         let open = match stored.open_uploads() {
             Ok(open) => open,
-            // Not every server can list uploads. The objects can be deleted nevertheless.
+            // Not every server can list uploads. Its objects can still be deleted.
             Err(why) => {
                 let why = why.into_message();
                 return Ok((format!("; cannot list open multipart uploads ({why})"), None));
@@ -285,7 +285,7 @@ impl Delete {
     }
 }
 
-/// Returns whether the server does not support batches at all. It may also refuse just the content of one.
+/// Returns whether the server supports no batches at all. A server may also refuse a single batch for its content.
 fn refuses_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0

@@ -17,7 +17,7 @@ use store::SavedRun;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER, override_usage = USAGE)]
 pub struct Args {
-    /// Saved runs to compare with; a repeated run stands for all of its runs.
+    /// Saved runs to compare with; a repeated run counts as all of its runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
     /// Saved runs to compare with those of --base.
@@ -53,7 +53,7 @@ inconclusive    neither; more or longer runs may decide it
 With several runs per side, each run counts once (Mann-Whitney, Hodges-Lehmann; 6 per side can show a difference in any
 of the usual metrics). Pairs count once, too (--paired: Wilcoxon's signed ranks; 9 pairs). Success is pooled over all
 operations, so 2 runs per side can decide it. A run in which everything failed counts as slower than any other.
-With one run per side, its seconds are compared, from 20 s on. Such a comparison says nothing about further runs.
+With one run per side, the seconds of the runs are compared, from 20 s on. This shows nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     refuse_twice(&base, &new)?;
     if sides == Sides::Pairs && base.len() != new.len() {
         let (base, new) = (plural(base.len() as u64, "run"), count(new.len() as u64));
-        return Err(Failure::usage(format!("--paired: --base has {base} and --new has {new}: name equally many")));
+        return Err(Failure::usage(format!("--paired: --base has {base} and --new has {new}: name the same number")));
     }
     let within = base.len() == 1 && new.len() == 1;
     let (base, new) = (read(&base, within)?, read(&new, within)?);
@@ -104,7 +104,7 @@ fn refuse_unusable(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Re
     }
 }
 
-/// Refuses runs that differ in more than the target: in their loads, or in their conditions.
+/// Refuses runs if their loads or conditions differ. Only the target may differ.
 fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Result<(), Failure> {
     let mut unlike = all_differences(base, new);
     if unlike.is_empty() || args.unlike {
@@ -119,7 +119,7 @@ fn refuse_unlike(args: &Args, base: &[ComparedRun], new: &[ComparedRun]) -> Resu
     )))
 }
 
-/// Returns the directories of all runs. A repeated run is replaced by its runs.
+/// Returns the directories of all runs. Each repeated run is replaced by its single runs.
 fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let runs = named.iter().flat_map(|path| match repeats::are_in(path) {
         true => repeats::directories(path),
@@ -132,7 +132,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Returns two halves. The runs go to each half in turn, so that slow changes affect both.
+/// Splits the runs into two halves. Every second run goes to the second half, so that slow changes affect both.
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
         return Err(Failure::usage(
@@ -146,7 +146,7 @@ fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     Ok((first, second))
 }
 
-/// Refuses a run that is named twice. If it counted twice, chance would look like a change.
+/// Refuses a run that is named twice, because a chance difference that counts twice looks like a change.
 fn refuse_twice(base: &[PathBuf], new: &[PathBuf]) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut all: Vec<PathBuf> = base.iter().chain(new).map(|path| real(path)).collect();

@@ -24,15 +24,15 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Response time of the demo server as long as it is not overloaded.
+/// Response time of the demo server below its limit.
 const DELAY: Duration = Duration::from_millis(5);
-/// Concurrency above which the demo server is overloaded, and the delay that each request above it adds.
+/// Limit of concurrent requests of the demo server, and the delay that each request above the limit adds.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
 /// The search, as a user would type it. The objective is separate, because it contains spaces.
 const SEARCH: &str = "line --from 8 --to 1024 -d 1s";
 const OBJECTIVE: &str = "response p95 <= 50ms";
 
-/// Starts a server that becomes slow above a limit, finds the limit, and prints the report of the last run.
+/// Starts a server that becomes slow above a limit, searches for the limit, and prints the report of the last run.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let capacity = Capacity::slowing(CAPACITY.0, CAPACITY.1);
     let faults = Faults { delay: Delay::Constant(DELAY), capacity: Some(capacity), ..Faults::default() };

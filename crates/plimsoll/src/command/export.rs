@@ -108,7 +108,7 @@ fn name(form: Form) -> String {
 type Written = Result<(), ExportFailure>;
 type Out<'a> = &'a mut (dyn Write + Send);
 
-/// Exports one run. It supports all formats.
+/// Exports one run, in any format.
 fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     let run = match set.positions.first() {
         Some(position) => set.read(position)?,
@@ -134,7 +134,7 @@ fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     }
 }
 
-/// Exports several runs, in the formats that allow this.
+/// Exports several runs. Only some formats support this.
 fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),

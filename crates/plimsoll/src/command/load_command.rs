@@ -34,7 +34,7 @@ struct LoadCli {
 }
 
 impl LoadCommand {
-    /// Parses a command line, whose first word is the program's name.
+    /// Parses a command line. Its first word is the program's name.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         let words: Vec<OsString> = words.into_iter().collect();
         LoadCli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| match error.kind() {
@@ -43,7 +43,7 @@ impl LoadCommand {
         })
     }
 
-    /// Returns the plan and the options of a run. There is no single plan for a search, so it is refused.
+    /// Returns the plan and the options of a run. A search is refused, because it has no single plan.
     pub fn plan(&self) -> Result<(Plan, RunOptions), Failure> {
         let (plan, common) = match self {
             Self::Get(args) => (get::plan::of(args)?, &args.common),
@@ -59,7 +59,7 @@ impl LoadCommand {
     /// Checks the flags without sending a request to a target.
     pub fn check(&self) -> Result<(), Failure> {
         match self {
-            // The plan depends on the record of the dataset, which is on the target.
+            // The plan depends on the record of the dataset, which only the target has.
             Self::Mix(_) => Ok(()),
             Self::Line(args) => line::check(args),
             Self::Get(_) | Self::Put(_) => self.plan().map(|_| ()),

@@ -1,7 +1,7 @@
 //! `plimsoll merge`: merges runs of the same load that several machines made at the same time.
 //!
-//! Only the time in which all machines were measuring counts ([`measure::summary::common_time`]). The runs are read in
-//! parallel, one second of each at a time, so that even long runs of many machines need little memory.
+//! The merged run covers only the time in which all machines measured ([`measure::summary::common_time`]). Each run is
+//! read by its own thread, one second at a time, so even long runs of many machines need little memory.
 
 use crate::console;
 use crate::execute;
@@ -54,7 +54,7 @@ struct SourceRun {
     times: RunTimes,
 }
 
-/// The part of a run that was measured but does not count.
+/// The measured part of a run outside the common time.
 #[derive(Default)]
 struct LeftOut {
     seconds: f64,
@@ -141,7 +141,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the time in which a run measured, as text.
+/// Returns the time of a run's measurement, as text.
 fn when_measured(part: &SourceRun) -> String {
     let start = part.run.begin.started_unix_ms;
     let wall = |at: Instant| {
@@ -168,7 +168,7 @@ fn left_out(index: usize, part: &SourceRun, overlap: &CommonTime) -> LeftOut {
     left
 }
 
-/// Returns a message about one run, with its part that counts and its part that does not.
+/// Returns a message about one run: the part inside the common time, and the part outside.
 fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
         "{} on {}: {} of {} count",
@@ -204,7 +204,7 @@ fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Beg
     for (index, begin) in begins.iter().enumerate().skip(1) {
         merged.model = sum_of_models(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
-        // Runs made on the same machine share its cores, so count them once.
+        // Runs on the same machine share its cores, so count them once.
         if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
             merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
             merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);
@@ -246,7 +246,7 @@ fn sum_of_models(a: Model, b: Model) -> Model {
 /// Number of intervals that each thread reads in advance.
 const AHEAD: usize = 2;
 
-/// Starts a thread that sends, in order, the intervals of a run that count.
+/// Starts a thread that sends the intervals of a run within the common time, in order.
 fn intervals<'s>(
     scope: &'s thread::Scope<'s, '_>,
     index: usize,
@@ -255,7 +255,7 @@ fn intervals<'s>(
 ) -> Receiver<Interval> {
     let (sender, receiver) = sync_channel(AHEAD);
     scope.spawn(move || {
-        // Errors can be ignored: the run was readable before, and a closed channel means that merging has ended.
+        // Ignore errors: the run was readable before, and a closed channel means that merging has ended.
         let _ = store::for_each_record(&directory, |record| {
             if let Record::Interval(interval) = record
                 && let Some(interval) = overlap.take(index, *interval)

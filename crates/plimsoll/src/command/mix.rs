@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
-/// Runs `load`, and records what it writes if the location is [`unlisted`].
+/// Runs `load`. If the location is [`unlisted`], it records the objects that `load` writes.
 pub fn remembered<T>(
     args: &Args,
     place: Option<&DatasetLocation>,
@@ -96,8 +96,8 @@ pub fn remembered<T>(
     LocationClient::new(&args.common, place, Patience::Once)?.record_mix(load)
 }
 
-/// Returns the location to which the plan writes objects, if objects cannot be listed there. `cleanup` then needs a
-/// record of them.
+/// Returns the location to which the plan writes objects, if the location cannot list them. `cleanup` then needs a
+/// record of these objects.
 pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
@@ -113,7 +113,7 @@ fn makes_objects(request: &RequestPlan) -> bool {
     }
 }
 
-/// Returns the plan that the flags describe. This may request the record of the dataset from its location.
+/// Returns the plan that the flags describe. For this, it may request the record of the dataset from its location.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
@@ -174,7 +174,7 @@ fn requests(
         || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
-    // A deletion writes an object if there is none to delete. This write comes first, with the weight of writes.
+    // If there is no object to delete, a deletion writes one. This write comes first, with the weight of writes.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
     let mut requests = vec![(writes, put)];
     for (kind, weight) in weights {

@@ -1,4 +1,4 @@
-//! The commands, one module for each.
+//! The commands. Each has its own module.
 
 pub mod cleanup;
 pub mod collect;

@@ -1,6 +1,6 @@
 //! `plimsoll prepare`: writes a dataset to a target, unless the target already has it.
 //!
-//! Preparing is not a measured load. Transient failures are retried with pauses, and counted.
+//! Preparing is not a measured load. It retries transient failures with pauses, and counts the retries.
 
 use crate::console;
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ pub struct Args {
     /// Create the bucket first, unless it exists.
     #[arg(long)]
     pub make_bucket: bool,
-    /// Read back every object of a dataset that is already there, and write again those that are missing or damaged.
+    /// Read an existing dataset back, and write missing and damaged objects again.
     #[arg(long)]
     pub repair: bool,
     /// The flags that all commands that make load share.
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         made.repaired = Some(made.written);
         match made.written {
             0 => format!("read {objects}: none is missing or damaged"),
-            number => format!("read {objects}: wrote {} again that were missing or damaged", plural(number, "object")),
+            number => format!("read {objects}: rewrote {}, which were missing or damaged", plural(number, "object")),
         }
     } else {
         format!("{objects} exist already: nothing was written")
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     show(&args.common, &message, serde_json::to_string_pretty(&made))
 }
 
-/// Returns the requests that write objects.
+/// Returns the pass that writes objects.
 fn writing(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     let content = Arc::new(Content::new(content::Seed(args.dataset_seed)));
     let body = Some(BodyPlan::of(Source::Content(content)));
@@ -115,7 +115,7 @@ fn writing(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     })
 }
 
-/// Returns the requests that look for missing and damaged objects.
+/// Returns the pass that searches for missing and damaged objects.
 fn reading(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     let response_body = ResponseBody::Compared(Arc::new(Content::new(content::Seed(args.dataset_seed))));
     let request =
@@ -123,7 +123,7 @@ fn reading(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     Ok(Pass { request, doing: "reading", done: "are read, and nothing is repaired", looks: true })
 }
 
-/// Prints what was done, in the format that the flags select.
+/// Prints the result in the format that the flags select.
 pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) -> Result<ExitCode, Failure> {
     match load::run_options(args).format {
         OutputFormat::Json => saved::print_json(json)?,

@@ -1,5 +1,5 @@
-//! `plimsoll redirects`: measures the cost of a cluster's redirects. Each pair of runs reads the same objects twice:
-//! through a server that redirects, and directly from their owners.
+//! `plimsoll redirects`: measures the cost of a cluster's redirects. Each pair of runs reads the same objects twice,
+//! through a server that redirects and directly from their owners.
 
 use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
 use crate::console;
@@ -95,14 +95,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(worst.exit.into())
 }
 
-/// The exit code so far, with the reason from the run that set it.
+/// The exit code so far, and the reason for it.
 struct WorstExit {
     exit: Exit,
     why: Option<String>,
 }
 
 impl WorstExit {
-    /// Adds the result of the run called `name`.
+    /// Adds the result of a run. `name` is its name in messages.
     fn add(&mut self, name: &str, saved: &SavedRun) {
         let exit = self.exit.or_worse(saved::conclude(saved));
         if exit != self.exit {
@@ -114,7 +114,7 @@ impl WorstExit {
         }
     }
 
-    /// Returns whether no further runs should be made.
+    /// Returns whether this exit code ends the measurement.
     fn ends_all(&self) -> bool {
         matches!(self.exit, Exit::Interrupted(_) | Exit::CouldNotRun)
     }
@@ -133,7 +133,7 @@ fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
     )))
 }
 
-/// Returns the share of the objects that are not owned by the entry server.
+/// Returns the share of objects that the entry server does not own.
 fn elsewhere(owners: &ObjectOwners) -> f64 {
     let mine = owners.by_owner().get(owners.entry()).map_or(0, Vec::len);
     1.0 - mine as f64 / owners.names().len().max(1) as f64
@@ -156,7 +156,7 @@ fn compare(
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
-        // Each way goes first equally often, so that slow changes affect both.
+        // Alternate which way goes first, so that slow changes affect both equally.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
@@ -198,7 +198,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // The comparison uses the operations of a pair even if they are few.
+        // The comparison uses all operations of a pair, even if there are few.
         accept_not_enough_data: true,
         abort: Vec::new(),
         monitor: None,
@@ -209,7 +209,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     execute::run(plan, &output)
 }
 
-/// Prints the limit of a run if it is not the target, because it would distort the comparison.
+/// Prints the limit of a run unless the limit is the target. Any other limit distorts the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {

@@ -1,7 +1,7 @@
 //! The S3 server named in the environment or in a profile.
 //!
-//! The sources and their order are those of the AWS SDKs ("Service-specific endpoints" in their reference guide). If no
-//! source names a server, none is used: requests go only to hosts that the user named.
+//! The sources and their order are the same as in the AWS SDKs ("Service-specific endpoints" in their reference guide).
+//! There is no default server, because requests go only to hosts that the user named.
 
 use super::profile::{self, Sections};
 use super::{Args, Surroundings};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Environment variables that name the server. The more specific one comes first.
+/// Environment variables that name the server, the more specific one first.
 const VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// The source that names a server.

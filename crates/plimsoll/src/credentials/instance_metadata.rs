@@ -1,7 +1,7 @@
-//! The keys of a cloud machine's role, from the machine's metadata service (IMDSv2). It takes three requests: for a
-//! token, for the role's name, and for the keys.
+//! The keys of a cloud machine's role, from the machine's metadata service (IMDSv2). This takes three requests: for a
+//! token, for the name of the role, and for the keys.
 //!
-//! The service is used only if the user asks for it. Machines outside a cloud do not have it, and an unexpected request
+//! The service is used only if the user selects it. Machines outside a cloud do not have it, and an unexpected request
 //! could surprise their users.
 
 use super::{Credentials, Source, Surroundings};

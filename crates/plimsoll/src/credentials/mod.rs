@@ -1,6 +1,6 @@
-//! The keys for S3. They come from the first source that has any: flags, a named profile, the environment, the default
-//! profile, or the machine's role. Keys of different sources are never mixed. Messages show the source of the keys, but
-//! never the keys.
+//! The keys for S3. The sources are, in this order: flags, a named profile, the environment, the default profile, and
+//! the machine's role. All keys come from the first source that has any; sources are never mixed. Messages show the
+//! source of the keys, but never the keys.
 
 mod endpoint;
 mod instance_metadata;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
 
-/// The sources in which keys are searched.
+/// A choice of the sources to search for keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
@@ -25,7 +25,7 @@ pub enum SourceChoice {
     Imds,
 }
 
-/// Flags with keys for S3, or with the place where they are.
+/// Flags with the keys for S3, or with the location of the keys.
 #[derive(clap::Args, Debug, Default)]
 #[command(next_help_heading = "S3 credentials")]
 #[group(skip)]
@@ -78,24 +78,24 @@ pub struct Credentials {
     pub keys: Keys,
     /// Their source.
     pub source: Source,
-    /// The region in the environment. If there is none, it is that of the source of the keys.
+    /// The region in the environment, or else the region in the source of the keys.
     pub region: Option<String>,
     /// Time after which the keys are invalid.
     pub expires: Option<Timestamp>,
 }
 
-/// The environment variables and the home directory, which tests replace.
+/// The environment variables and the home directory. Tests replace them.
 pub struct Surroundings<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Returns surroundings in which `variable` returns the environment variables.
+    /// Creates surroundings that read environment variables with `variable`.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }
 
-    /// Returns an environment variable, if it is set and not empty.
+    /// Returns an environment variable if it is set and not empty.
     fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
@@ -169,7 +169,7 @@ impl Credentials {
 }
 
 fn half(set: &str, missing: &str) -> Failure {
-    Failure::usage(format!("{set} is set, but {missing} is not: set both, or unset it to use a profile"))
+    Failure::usage(format!("{set} is set, but {missing} is not: set both, or unset {set} to use a profile"))
 }
 
 #[cfg(test)]

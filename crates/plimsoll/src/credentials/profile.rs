@@ -11,15 +11,15 @@ use wire::sigv4::Secret;
 /// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings of profiles whose keys come from elsewhere. Such profiles are not supported.
+/// Settings of profiles that get their keys from another place. Such profiles are not supported.
 const ELSEWHERE: [&str; 6] =
     ["source_profile", "credential_source", "role_arn", "credential_process", "sso_session", "sso_start_url"];
 
-/// The settings of a section.
+/// The settings of one section of a file.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     plain: HashMap<String, String>,
-    /// Settings below another setting: indented lines below a setting without a value. The key has both names.
+    /// Nested settings: indented lines below a setting without a value. The key consists of both names.
     nested: HashMap<(String, String), String>,
 }
 
@@ -29,14 +29,14 @@ impl Settings {
         self.plain.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Like [`Self::get`], for a setting below another one.
+    /// Like [`Self::get`], for a nested setting.
     pub(super) fn nested(&self, above: &str, name: &str) -> Option<&str> {
         let value = self.nested.get(&(above.to_owned(), name.to_owned()));
         value.map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
-/// The sections of a profile's file that were read.
+/// A profile's section, and the other sections of its file.
 pub(super) struct Sections {
     /// The file.
     pub(super) path: PathBuf,
@@ -52,7 +52,7 @@ impl Sections {
     }
 }
 
-/// Returns the keys of a profile that the user named. It is a usage error if the profile has no keys.
+/// Returns the keys of a profile that the user named. A profile without keys is a usage error.
 pub fn named(name: &str, around: &Surroundings) -> Result<Credentials, Failure> {
     find(name, around)?.ok_or_else(|| {
         let places: Vec<_> = places(around).iter().map(|(path, _)| path.display().to_string()).collect();
@@ -68,14 +68,15 @@ pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// Returns the paths of the files. The flag is `true` if section names (except `default`) start with `profile`.
+/// Returns the paths of the files. The flag is `true` if section names in the file start with `profile` (except
+/// `default`).
 fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     let credentials = around.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     let config = around.file("AWS_CONFIG_FILE", ".aws/config");
     credentials.map(|path| (path, false)).into_iter().chain(config.map(|path| (path, true))).collect()
 }
 
-/// Returns the sections of a profile, in the order of the files.
+/// Returns the sections for a profile, in the order of the files.
 pub(super) fn sections(name: &str, around: &Surroundings) -> Result<Vec<Sections>, Failure> {
     let mut found = Vec::new();
     for (path, is_config) in places(around) {
@@ -132,7 +133,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     let opened = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
     match opened {
         Ok(bytes) if bytes as u64 > MAX_FILE_BYTES => {
-            Err(Failure::usage(format!("{} is larger than 1 MiB: check that it is a file of profiles", path.display())))
+            Err(Failure::usage(format!("{} is larger than 1 MiB: check that it is a profile file", path.display())))
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
@@ -140,8 +141,9 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns the settings of a section, if it exists. If a setting occurs twice, the later one counts. An indented line
-/// below a setting without a value is a setting of its own; otherwise it continues the value above and is ignored.
+/// Returns the settings of a section if the section exists. If a setting occurs twice, the later one is used. An
+/// indented line below a setting without a value is a nested setting. Any other indented line continues the previous
+/// value and is ignored.
 fn section_of(text: &str, wanted: &str) -> Option<Settings> {
     let mut settings = None;
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! Tests that find keys in an environment, in files and in a metadata service of their own.
+//! Tests of the search for keys. Each test has its own environment, files and metadata service.
 
 use super::*;
 use std::collections::HashMap;
@@ -170,11 +170,10 @@ fn a_missing_services_section_is_an_error() {
     assert!(error.contains("no section [services missing]") && error.contains("--endpoint"), "{error}");
 }
 
-/// First line and token of each request.
+/// First line and token of each received request.
 type Requests = Vec<(String, String)>;
 
-/// Starts a metadata service that sends these responses in turn. Its thread returns the first line and the token of
-/// each request.
+/// Starts a metadata service that sends these responses in turn. Its thread returns the requests that it received.
 fn service(responses: Vec<String>) -> (String, thread::JoinHandle<Requests>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
@@ -202,7 +201,7 @@ fn imds() -> Args {
     Args { credentials: SourceChoice::Imds, ..Args::default() }
 }
 
-/// Returns what was found, and the requests to the service.
+/// Searches for keys with such a metadata service. Returns the result, and the requests that the service received.
 fn find_with_service(responses: Vec<String>) -> (Result<Option<Credentials>, String>, Requests) {
     let (endpoint, server) = service(responses);
     let variables = [&ENVIRONMENT[..], &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())]].concat();

@@ -1,4 +1,4 @@
-//! Aborts the multipart uploads that a run leaves open. Otherwise their parts would remain on the server unnoticed.
+//! Aborts the multipart uploads that a run leaves open. Otherwise their parts would use space on the server unnoticed.
 
 use crate::console;
 use engine::plan::{Checks, Plan, RequestPlan, Then};
@@ -11,17 +11,17 @@ use store::Uploads;
 
 /// Maximum time for aborting all uploads.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time after a second interrupt, with which the user asks to stop at once.
+/// Maximum time after a second interrupt, which means that the user wants to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// An upload counts as gone once the server has reported this for so long. A server that is still completing an upload
-/// may report it as unknown, and then list it again after the client has left.
+/// Time for which the server must report an upload as gone before the client believes it. A server that is still
+/// completing an upload may first report it as unknown, and list it again later.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Number of concurrent requests.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 
-/// Aborts the uploads that a run of this plan left open and reports them. Returns `None` if there are none.
+/// Aborts the uploads that a run of this plan left open, and reports them. Returns `None` if there are none.
 pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     if open.known.is_empty() && open.unknown == 0 {
         return None;
@@ -34,12 +34,12 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
 }
 
 /// Aborts uploads, each given by the index of its origin, the encoded path of its object, and its ID. Returns the number
-/// of those that could not be aborted. A server may refuse for a while, because it is still busy with a part that was cut
-/// off. So requests are repeated until the time is up.
+/// of uploads that could not be aborted. A server may refuse at first, because it is still processing a part that was cut
+/// off. Requests are therefore repeated until the time limit.
 pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
-    // Each upload, with the time since which the server has reported that it is gone.
+    // Each upload, with the time at which the server first reported it as gone.
     let mut open: Vec<((usize, String, &str), Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
     // One more interrupt stops this at once.

@@ -1,4 +1,4 @@
-//! The first record of a run: all its settings, including defaults, without secrets.
+//! The first record of a run. It has all settings, including defaults, without secrets.
 
 use super::{RunOptions, host};
 use crate::redact;
@@ -56,7 +56,7 @@ pub fn command_line() -> Vec<String> {
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
-/// Formats the level of a load. If the level changes, the text has its peak and the duration of the changes.
+/// Formats the level of a load. If the level changes, the text shows the peak and the duration of the changes.
 fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     let peak = shown(profile.peak());
     if profile.is_constant() {
@@ -65,7 +65,7 @@ fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     format!("up to {peak} in stages of {}", format_span(profile.length()))
 }
 
-/// Returns the stages of the load, if its level changes.
+/// Returns the stages of the load, or `None` if the level is constant.
 fn levels(load: &LoadModel) -> Option<Levels> {
     let (LoadModel::Closed { slots: profile, .. } | LoadModel::Open { rate: profile, .. }) = load;
     let stage = |stage: &StagePlan| LevelStage {
@@ -177,7 +177,8 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns a setting that describes the dataset, or the list of URLs if it is longer than the record.
+/// Returns a setting that describes the dataset. For a list of URLs that is too long for the record, it describes the
+/// list.
 fn objects(targets: &Targets) -> Option<(String, String)> {
     if let Some(area) = targets.area() {
         let description = area.dataset.description();
@@ -189,8 +190,8 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }
 
-/// Returns a hash of the paths and queries of a list, in order. Secrets and addresses are left out, so runs with the
-/// same list have the same hash.
+/// Returns a hash of the paths and queries of a list, in order. It omits secrets and addresses, so the same list has
+/// the same hash on every server.
 fn list_digest(targets: &Targets) -> String {
     let (mut digest, mut path) = (Sha256::new(), String::new());
     for index in 0..targets.count() {
@@ -207,11 +208,10 @@ fn list_digest(targets: &Targets) -> String {
     format!("{} on {servers}, sha256 {hex}", plural(targets.count(), "path"))
 }
 
-/// Number of bytes of the hash that are shown.
+/// Number of hash bytes to show.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the settings of each request. Their names are those of the flags. For a mix, the share of each request is
-/// added.
+/// Returns the settings of each request, with the names of the flags. For a mix, it adds the share of each request.
 fn requests(plan: &Plan) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let several = plan.mix.requests().len() > 1;

@@ -1,10 +1,10 @@
-//! Facts about the client's host, for the report.
+//! Information about the client's host, for the report.
 
 use std::fs;
 use std::net::IpAddr;
 use store::Host;
 
-/// Returns the known facts about this host.
+/// Collects the information about this host.
 pub fn facts() -> Host {
     let first_line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).unwrap_or_default();
     Host {

@@ -1,4 +1,4 @@
-//! Runs plans, and saves what they measure while they run.
+//! Runs plans, and saves the measurements of runs in progress.
 
 mod abort_uploads;
 mod companion;
@@ -34,9 +34,9 @@ use std::path::{Path, PathBuf};
 use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Allocations of at least this size are returned to the system when they are freed. Histograms are that large and live
-/// for about a second; in the shared heap they made memory grow with the length of a run. TLS buffers must remain below
-/// this size, because they change between 8 and 36 KiB all the time.
+/// Minimum size of allocations that return to the system when they are freed. Histograms are larger and live for about
+/// a second; on the shared heap they made memory grow with the length of a run. The minimum must exceed the size of TLS
+/// buffers, which change between 8 and 36 KiB all the time.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Prepares this process for runs: its memory, and the handling of interrupts.
@@ -58,7 +58,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
         }
-        // As JSON, repeated runs are one document, which is printed at the end.
+        // In JSON, all repeats are one document, which is printed at the end.
         if options.repeat == 1 || options.format != OutputFormat::Json {
             saved::print_run(&run, options.format)?;
         }
@@ -81,8 +81,8 @@ pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
     run_end::unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
-/// Like [`run`], for a target that may be down: if it is unreachable, this is a result and not an error. Also returns
-/// the monitor in the options, with what it has observed.
+/// Like [`run`], for a target that may be down: an unreachable target is a result and not an error. Also returns the
+/// monitor of the options, with its observations.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options), None)
 }
@@ -130,7 +130,8 @@ fn run_in(
     let cpu_before = sys::clock::process_cpu_time();
     let recording = Recording::new(plan, options, directory, (writer, log), live);
     let mut recording = Accompanied { companion: companion.map(|companion| companion.observer), recording };
-    // The clock of the run starts a moment later, which does not matter next to the time between two polls.
+    // The clock of the run starts a moment later. The difference is negligible compared with the time between two
+    // polls.
     let collecting = match poller {
         Some(poller) => Some(Collecting::start(poller, options.collect_every, directory)?),
         None => None,
@@ -139,7 +140,7 @@ fn run_in(
     let ran = written_objects::make_load(plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_response, ending.left, None),
-        // Save what was measured so far nevertheless.
+        // Save what was measured so far, in spite of the error.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
     if let Some(collecting) = collecting {

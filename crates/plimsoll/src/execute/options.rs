@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Options of a run: where its results are written, and what may end it early.
+/// Options of a run that control its output and its early end.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The run directory, if the user named one.
@@ -20,15 +20,15 @@ pub struct RunOptions {
     pub repeat: u64,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
-    /// `true` if objectives with too few operations are accepted.
+    /// `true` if an objective may have too few operations.
     pub accept_not_enough_data: bool,
     /// Objectives that abort the run as soon as it is certain that one of them is missed.
     pub abort: Vec<Objective>,
-    /// Monitor that ends the run once the results of its objectives are certain.
+    /// Monitor that ends the run once the outcomes of its objectives are certain.
     pub monitor: Option<ObjectiveMonitor>,
     /// Length of each probe after the run; `None` if there are no probes.
     pub probe: Option<Duration>,
-    /// What is polled during the run.
+    /// Collectors to poll during the run.
     pub collect: Vec<Collect>,
     /// Time between two polls.
     pub collect_every: Duration,

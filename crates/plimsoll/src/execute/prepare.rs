@@ -1,5 +1,5 @@
-//! Preparation of a run: file descriptors, addresses, sessions and object sizes. It detects everything that can fail
-//! before the first request.
+//! Preparation of a run: file descriptors, addresses, sessions and object sizes. It detects every error that can be
+//! detected before the first request.
 
 use crate::failure::Failure;
 use crate::progress::{requests_failed, with_progress};
@@ -13,9 +13,9 @@ use wire::Scheme;
 /// Maximum length of a message that quotes a server, in characters.
 const REFUSAL_CHARACTERS_MAX: usize = 600;
 
-/// Returns the number of file descriptors that the program needs besides those of its connections. It needs some for
-/// files and the resolver, and for each load thread a poller, a timer, a file with scheduler statistics, and a socket
-/// that gets kernel timestamps.
+/// Returns the number of file descriptors that the program needs in addition to its connections. Files and the resolver
+/// need some. Each load thread needs a poller, a timer, a file with scheduler statistics, and a socket that receives
+/// kernel timestamps.
 pub fn own_descriptors(threads: u32) -> u64 {
     64 + 4 * u64::from(threads)
 }
@@ -77,7 +77,7 @@ fn open_sessions(plan: &mut Plan) -> Result<(), Failure> {
     })
 }
 
-/// Checks that the unix socket and the local addresses that the user named can be used.
+/// Checks that the user's unix socket and local addresses can be used.
 fn check_route(plan: &Plan) -> Result<(), Failure> {
     if let Route::Unix(path) = &plan.connections.route
         && !path.exists()
@@ -101,7 +101,7 @@ fn has_random_ranges(plan: &Plan) -> bool {
     plan.mix.requests().iter().any(|request| matches!(request.range, Some(RangeChoice::Random { .. })))
 }
 
-/// Refuses random ranges of empty objects, since these have no ranges.
+/// Refuses random ranges if any object is empty, because an empty object has no ranges.
 fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
     if !has_random_ranges(plan) {
         return Ok(());

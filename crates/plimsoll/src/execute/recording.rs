@@ -16,7 +16,7 @@ use store::{
 };
 use study::objective_monitor::{Decision, Missed, ObjectiveMonitor};
 
-/// The state of a run that is being saved and shown.
+/// The state of a run in progress: its records and its live line.
 pub struct Recording {
     writer: RunWriter,
     log: Option<OpLogWriter>,
@@ -29,14 +29,14 @@ pub struct Recording {
     full: bool,
     failed: Option<StoreError>,
     interrupts: Interrupts,
-    /// Monitor that ends the run once the results of its objectives are certain.
+    /// Monitor that ends the run once the outcomes of its objectives are certain.
     monitor: Option<ObjectiveMonitor>,
     abort: ObjectiveMonitor,
-    /// Reason, if one of these ended the run.
+    /// The reason for the end, if an objective or a condition ended the run.
     ended: Option<EndReason>,
 }
 
-/// Probability of aborting a run although its objectives are met.
+/// Probability that a run which meets its objectives is aborted by mistake.
 const ABORTED_WRONGLY: f64 = 0.01;
 
 impl Recording {
@@ -59,8 +59,7 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            // There are no earlier interrupts to ignore: an interrupt of an earlier repeat would have ended all
-            // repeats.
+            // Earlier interrupts need not be skipped: an interrupt of an earlier repeat would have ended all repeats.
             interrupts: Interrupts::default(),
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
@@ -88,11 +87,11 @@ impl Recording {
         self.monitor.take()
     }
 
-    /// Writes the end of the run. Its own records are written before the log of operations, so they are complete even
-    /// if the log fails.
+    /// Writes the end of the run. It writes the run's records before the log of operations, so the records are complete
+    /// even if the log fails.
     ///
     /// # Errors
-    /// Returns everything that could not be saved, the first failure first.
+    /// Returns all failures to save something, the first failure first.
     pub fn end(mut self, mut end: End) -> Result<(), Vec<StoreError>> {
         self.live.clear();
         end.damaged = self.damaged.counts();
@@ -111,7 +110,7 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
-    /// Flushes the logs of the second that has just ended, so that they survive if this process crashes.
+    /// Flushes the logs of the previous second, so that they survive a crash of this process.
     fn flush_log(&mut self) {
         if let Err(error) = self.damaged.flush() {
             self.lost(error);

@@ -15,10 +15,10 @@ use measure::{Instant, Interval, Summary};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Time that operations still in flight get to end after each probe.
+/// Time limit after each probe for operations that are still in flight.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Sums up the results of a probe, and handles interrupts.
+/// An observer of a probe. It sums up the results, and handles interrupts.
 struct ProbeRun<'p> {
     plan: &'p Plan,
     live: LiveLine,
@@ -38,8 +38,8 @@ impl Observer for ProbeRun<'_> {
     }
 }
 
-/// Runs the probes, each for `time`. What they leave on the server is added to `left`. Returns `None` unless the load
-/// has a fixed number of slots.
+/// Runs the probes, each for `time`. Leftovers on the server are added to `left`. Returns `None` unless the load has a
+/// fixed number of slots.
 pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
@@ -62,7 +62,7 @@ fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<P
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
-    // The start does not count, because connections are opened and queues fill up.
+    // Do not count the start of the probe, while connections are opened and queues fill up.
     let warmup = time / 4;
     let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
     console::eprintln(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));

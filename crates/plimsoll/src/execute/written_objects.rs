@@ -25,13 +25,12 @@ impl WrittenObjects {
         self.begun == self.known
     }
 
-    /// Returns a number that is higher than the number of every object known to be written, except during warm-ups.
+    /// Returns a number above the numbers of all objects known to be written. Objects of warm-ups do not count.
     pub fn below(self) -> u64 {
         self.below
     }
 
-    /// Returns the same for objects written during warm-ups. Their numbers are counted from
-    /// [`engine::run_loop::WARMUP_NUMBERS`].
+    /// Like [`Self::below`], for objects of warm-ups. Their numbers start at [`engine::run_loop::WARMUP_NUMBERS`].
     pub fn of_warmup(self) -> u64 {
         self.of_warmup
     }
@@ -41,12 +40,13 @@ thread_local! {
     static WRITTEN: Cell<WrittenObjects> = const { Cell::new(WrittenObjects { begun: 0, known: 0, below: 0, of_warmup: 0 }) };
 }
 
-/// Returns what the loads of this thread wrote since the last [`forget_written`], whether or not they succeeded.
+/// Returns the objects that loads of this thread wrote since the last [`forget_written`], whether or not the loads
+/// succeeded.
 pub fn written() -> WrittenObjects {
     WRITTEN.get()
 }
 
-/// Forgets what loads of this thread have written so far.
+/// Forgets the objects that loads of this thread have written so far.
 pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }

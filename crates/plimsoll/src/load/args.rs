@@ -79,7 +79,7 @@ pub struct Load {
     /// Number of operations that each slot makes (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After the run, measure with half and with twice the slots, for this long each [default: 3s]. This shows whether
+    /// After the run, measure twice for this long [default: 3s]: with half and with twice the slots. This shows whether
     /// the target or -c limited the run (closed model).
     #[arg(
         long,

@@ -1,4 +1,4 @@
-//! The connection settings of a plan: HTTP version, route, and TLS.
+//! The connection settings of a plan: HTTP version, route and TLS.
 
 use super::args::{Args, Connections, Tls};
 use super::headers::BASE64;

@@ -1,4 +1,4 @@
-//! The location of a dataset: a URL or an S3 prefix, on one server or on several.
+//! The location of a dataset: a URL or an S3 prefix, on one or several servers.
 
 use super::s3;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use engine::plan::{Area, Auth, Members, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
-/// A bucket or folder on one server or on several, and how it is accessed.
+/// A bucket or folder on one or several servers, and the settings to access it.
 #[derive(Debug)]
 pub struct DatasetLocation {
     /// The servers. Each of them has all objects.
@@ -21,7 +21,7 @@ pub struct DatasetLocation {
     pub prefix: String,
     /// Authentication of requests.
     pub auth: Auth,
-    /// User and password that a URL contained.
+    /// User and password from a URL.
     pub credentials: Option<String>,
     /// Distribution of requests over the servers.
     pub spread: Spread,
@@ -30,7 +30,7 @@ pub struct DatasetLocation {
 }
 
 impl DatasetLocation {
-    /// Returns the location that the user typed: one `s3://BUCKET/PREFIX`, or one or more URLs with the same path.
+    /// Parses the location that the user typed: one `s3://BUCKET/PREFIX`, or one or more URLs with the same path.
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;
         match (&place.query, typed) {
@@ -39,8 +39,7 @@ impl DatasetLocation {
         }
     }
 
-    /// Like [`Self::of`], but the URLs may have a query. The query becomes part of every request, and keys are inserted
-    /// before it.
+    /// Like [`Self::of`], but the URLs may have a query. Every request has this query after its key.
     pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
             [] => Err(Failure::usage(
@@ -146,7 +145,7 @@ impl DatasetLocation {
         self.area(dataset, Members::Dataset)
     }
 
-    /// Returns the objects with these numbers of a dataset in this location.
+    /// Returns the objects of a dataset with these numbers in this location.
     pub fn chosen(&self, dataset: Dataset, numbers: &[u64]) -> Targets {
         self.area(dataset, Members::Chosen(numbers.into()))
     }
@@ -158,7 +157,7 @@ impl DatasetLocation {
         path
     }
 
-    /// Returns the objects with these numbers among those that runs of `mix` wrote next to the dataset.
+    /// Returns the objects with these numbers that runs of `mix` wrote next to the dataset.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.area(dataset, Members::Fresh(numbers.into()))
     }

@@ -1,4 +1,4 @@
-//! The flags that select a dialect. A dialect is the way in which a system's objects are requested.
+//! The flags that select a dialect. A dialect is the form of requests for the objects of one kind of system.
 
 use super::{URLS_MAX, dataset_location::DatasetLocation, s3};
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ pub enum FormatOf {
     Raw,
 }
 
-/// How slots use sessions.
+/// The assignment of sessions to slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SharedBy {
     /// One session for all slots.
@@ -68,7 +68,7 @@ pub enum SharedBy {
     PerSlot,
 }
 
-/// The location of a system's objects, and the form of requests for them.
+/// The location of a system's objects, and the form of the requests for them.
 #[derive(Debug)]
 pub struct SystemLocation {
     /// Location of the objects.
@@ -82,7 +82,7 @@ pub struct SystemLocation {
     name: &'static str,
 }
 
-/// Other settings that affect a dialect.
+/// Other settings of a run that affect its dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct DialectSettings {
     /// `true` if the user gives credentials: a cookie, basic authentication, or a secret header.
@@ -94,7 +94,8 @@ pub struct DialectSettings {
 }
 
 impl Args {
-    /// Returns the system that the flags select, if any. `servers` are its URLs.
+    /// Returns the location for the system that the flags select, or `None` if they select none. `servers` are its
+    /// URLs.
     pub fn locate(
         &self,
         access: Access,
@@ -134,7 +135,7 @@ impl Args {
         Ok(Some(SystemLocation { location, form, dialect, access, base, name }))
     }
 
-    /// Refuses flags that belong to another system.
+    /// Refuses flags of other systems than the selected one.
     pub fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some(), System::Gateway),
@@ -218,18 +219,18 @@ fn connection(text: &str) -> Result<Connection, Failure> {
 }
 
 impl SystemLocation {
-    /// Returns the location for a dataset. This requires that users can choose the names of objects.
+    /// Returns the location for a dataset. Fails if the system does not let users choose the names of objects.
     pub fn dataset_location(self) -> Result<(DatasetLocation, Form), Failure> {
         let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;
             Failure::usage(format!(
-                "--as {name}: a CID names an object, so these objects cannot be a dataset: list CIDs with --url-file FILE"
+                "--as {name}: a dataset cannot be used, because CIDs name the objects: list CIDs with --url-file FILE"
             ))
         })?;
         Ok((DatasetLocation { container, ..self.location }, self.form))
     }
 
-    /// Returns the objects with these names, and those named in a list.
+    /// Returns the objects with these names, and the objects named in a list.
     pub fn targets(&self, names: &[&str], list: Option<&Path>) -> Result<Targets, Failure> {
         let mut targets = Targets::at(self.location.origins.clone());
         for name in names {
@@ -266,7 +267,7 @@ impl SystemLocation {
     }
 }
 
-/// Adds those of the header fields that the user has not set.
+/// Adds header fields, except those that the user has set.
 pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
     for (name, value) in fields {
         if !headers.iter().any(|header| header.name.is(name)) {

@@ -13,42 +13,43 @@ use report::number::count;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Number of objects to request before the next ones start. This bounds the memory for their results.
+/// Number of objects per chunk. A chunk starts when the previous one is complete, which bounds the memory for outcomes.
 const CHUNK: u64 = 1 << 16;
 /// Number of requests in flight, unless the flags set it.
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
 
-/// The consequence of a response for its object.
+/// The outcome of a request for an object.
 enum Consequence {
-    /// The object is as it should be.
+    /// The object exists and has the right content.
     Good,
     /// The object is missing or damaged.
     Bad,
-    /// The request is retried, because it may succeed a moment later.
+    /// The request failed temporarily, and is retried.
     Retry,
-    /// The server refuses the request, which ends the command.
+    /// The server refused the request. This ends the command.
     Refused,
 }
 
-/// A request for each object.
+/// One pass over the objects, with the same request for each.
 pub struct Pass {
-    /// The request.
+    /// The request for each object.
     pub request: RequestPlan,
-    /// What is done to the objects, for the live line: `preparing`.
+    /// The work of this pass, for the live line: `preparing`.
     pub doing: &'static str,
-    /// The state of the objects after an error: `are written; the same command writes all of them again`.
+    /// End of the error message, after `3 of 10 objects`. For example: `are written; the same command writes all of
+    /// them again`.
     pub done: &'static str,
-    /// `true` if the requests look for missing and damaged objects.
+    /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Judged::Bad`].
     pub looks: bool,
 }
 
-/// Requests for objects that have numbers.
+/// Sends requests for objects that have numbers.
 pub struct ObjectRequests<'a> {
     plan: &'a Plan,
     /// Returns the objects with these numbers as targets.
     targets: &'a dyn Fn(&[u64]) -> Targets,
     concurrency: NonZeroU64,
-    /// Requests that were retried.
+    /// Counts of retried requests.
     pub retries: Retries,
 }
 
@@ -59,7 +60,7 @@ impl<'a> ObjectRequests<'a> {
         Self { plan, targets, concurrency, retries: Retries::default() }
     }
 
-    /// Makes the request for the first `total` objects. Returns the numbers of those that are missing or damaged.
+    /// Sends the request for the first `total` objects. Returns the numbers of missing and damaged objects.
     pub fn for_all(&mut self, pass: &Pass, total: u64) -> Result<Vec<u64>, Failure> {
         let mut bad = Vec::new();
         let mut first = 0;
@@ -71,7 +72,7 @@ impl<'a> ObjectRequests<'a> {
         Ok(bad)
     }
 
-    /// Makes the request for the objects with these numbers. Returns the numbers of those that are missing or damaged.
+    /// Sends the request for the objects with these numbers. Returns the numbers of missing and damaged objects.
     pub fn for_chosen(&mut self, pass: &Pass, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
         let (mut done, mut bad) = (0, Vec::new());
         for chunk in numbers.chunks(CHUNK as usize) {
@@ -81,8 +82,8 @@ impl<'a> ObjectRequests<'a> {
         Ok(bad)
     }
 
-    /// Makes the request for the objects with these numbers, and retries until all of them have a result. `done` and
-    /// `total` are for the progress.
+    /// Sends the request for each of these objects, and retries until every object has an outcome. Returns the numbers
+    /// of missing and damaged objects. `done` and `total` count objects for the progress.
     fn chunk(&mut self, pass: &Pass, numbers: Vec<u64>, (mut done, total): (u64, u64)) -> Result<Vec<u64>, Failure> {
         let (mut open, mut bad) = (numbers, Vec::new());
         while !open.is_empty() {

@@ -1,4 +1,4 @@
-//! The header fields of requests: those that the user sets, and defaults.
+//! The header fields of requests: fields that the user sets, and defaults.
 
 use super::args::{Checks, Requests};
 use crate::failure::Failure;
@@ -30,7 +30,8 @@ pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failur
     })
 }
 
-/// Returns all header fields except Host and Connection: first those of the user in the order given, then defaults.
+/// Returns all header fields except Host and Connection. The user's fields come first, in their order, and then the
+/// defaults.
 pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Header>, Failure> {
     let mut given = Vec::new();
     for line in &flags.headers {

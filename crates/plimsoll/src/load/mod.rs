@@ -1,4 +1,4 @@
-//! The flags shared by the commands that make load, and the plan that is made from them.
+//! The flags shared by all commands that make load, and the plan of a run.
 
 mod args;
 mod connections;
@@ -24,7 +24,7 @@ use crate::saved::html_file;
 use engine::plan::Plan;
 use std::process::ExitCode;
 
-/// Maximum number of URLs or names in a run. That many take about 800 MB of memory.
+/// Maximum number of URLs or names in a run. This many take about 800 MB of memory.
 pub const URLS_MAX: usize = 10_000_000;
 
 /// Runs the plan as the flags specify, and shows the results.
@@ -33,7 +33,7 @@ pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     let directory = execute::run_directory(&plan, &options);
     options.directory = Some(directory.clone());
     let (runs, exit) = execute::run_and_show(plan, &options)?;
-    // --html and --repeat exclude each other, so there is only one run.
+    // A repeated run is refused with --html, so there is only one run.
     if let (Some(file), Some(run)) = (&args.output.html, runs.first()) {
         html_file::write_page(&report::html(run), &directory, file.as_deref())?;
     }

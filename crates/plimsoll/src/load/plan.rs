@@ -1,4 +1,4 @@
-//! The plan of a run, made from the flags that all kinds of load share. Every mistake in the flags is reported here.
+//! The plan of a run, from the flags that all kinds of load share. Every mistake in the flags is reported here.
 
 use super::args::{Args, Checks, Load, Requests};
 use super::connections::{check_https, connections};
@@ -23,13 +23,13 @@ const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const THREADS_MAX: u64 = 1024;
-/// Maximum number of repeats. It limits memory, because the results of all repeats are kept until the last one ends.
+/// Maximum number of repeats. All results are in memory until the last repeat ends, so this limits the memory.
 const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
-/// Maximum rate, which is higher than any client can reach. A schedule with a higher rate would take all CPU time.
+/// Maximum rate. No client can reach it, and a schedule with a higher rate would take all CPU time.
 const RATE_MAX: f64 = 10_000_000.0;
 
-/// The part of a plan that each command determines itself: the requests, and the objects for which they are made.
+/// The part of a plan that depends on the command: the requests and their objects.
 #[derive(Debug)]
 pub struct Workload {
     /// The objects.
@@ -57,7 +57,7 @@ pub fn plan(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     plan_outside_run(args, workload)
 }
 
-/// Returns the plan of requests outside of a run. Objectives do not apply to them.
+/// Returns the plan of requests outside of a run. They have no objectives.
 pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     let Workload { targets, choice, once, mix, auth, spread } = workload;
     check_https(&args.connections, &targets)?;
@@ -107,7 +107,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
 /// Returns the settings that affect a dialect.
 pub fn dialect_settings(args: &Args) -> DialectSettings {
     let (requests, load) = (&args.requests, &args.load);
-    // Invalid header lines are ignored here, since they are refused later. A file of header lines counts as secret.
+    // Invalid header lines are ignored here, because they are refused later. A file of header lines counts as secret.
     let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();

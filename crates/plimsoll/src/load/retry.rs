@@ -1,4 +1,4 @@
-//! Retries of requests outside of a measured load. They are limited and counted, and the pauses between them double.
+//! Retries of requests outside of a measured load. Their number is limited, and the pause before each retry doubles.
 
 use measure::{Cause, Enumerated};
 use report::number::{self, plural};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of pauses without a success between them. Together they take about 33 seconds.
+/// Maximum number of pauses without a success between them. They take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The retries so far, by cause, and the state of the pauses between them.
+/// Counts of retries by cause, and the state of the pauses.
 #[derive(Debug, Default)]
 pub struct Retries {
-    /// Number of retried requests by the cause of their failure.
+    /// Number of retried requests by the cause of the failure.
     causes: BTreeMap<&'static str, u64>,
     in_a_row: u32,
 }
@@ -28,12 +28,12 @@ impl Retries {
         *self.causes.entry(cause.name()).or_default() += 1;
     }
 
-    /// Records a success. The next pause is then the shortest one again.
+    /// Records a success, so that the next pause is the shortest one again.
     pub fn note_success(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// Waits before the next attempt. Returns `false` if there must be no further attempt, or if the user interrupts.
+    /// Waits before the next attempt. Returns `false` if the maximum is reached, or if the user interrupts.
     pub fn pause(&mut self) -> bool {
         if self.in_a_row >= PAUSES_MAX {
             return false;

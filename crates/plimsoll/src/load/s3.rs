@@ -101,10 +101,10 @@ const DEFAULT_REGION: &str = "us-east-1";
 /// Value of `--endpoint` for Amazon S3.
 const AMAZON: &str = "aws";
 
-/// The servers that the user named.
+/// A server that the user named.
 enum Server {
     Named(Vec<Origin>),
-    /// Amazon S3, in the region for which requests are signed.
+    /// Amazon S3, in the region of the signature.
     Amazon,
 }
 
@@ -123,7 +123,7 @@ fn expiry(text: &str) -> Result<u32, String> {
     seconds.ok_or_else(|| "a presigned request can be valid for 1s to 7d".to_owned())
 }
 
-/// The servers, and how objects are requested from them.
+/// The servers, and the form of requests for their objects.
 pub struct Service {
     /// The servers.
     pub endpoints: Vec<Origin>,
@@ -134,7 +134,7 @@ pub struct Service {
 }
 
 impl Args {
-    /// Returns how requests are spread over several servers.
+    /// Returns the distribution of requests over several servers.
     pub fn spread(&self) -> Spread {
         match self.spread {
             SpreadOver::RoundRobin => Spread::RoundRobin,
@@ -143,13 +143,13 @@ impl Args {
         }
     }
 
-    /// Returns the servers and keys that the flags, the environment or a profile specify.
+    /// Returns the servers and keys from the flags, the environment or a profile.
     ///
     /// # Errors
     /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // Find the server first: without one, it would be useless to request keys from a metadata service.
+        // Find the server first: without a server, it would be useless to request keys from a metadata service.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -182,8 +182,8 @@ impl Args {
         Ok(Service { endpoints, addressing, auth })
     }
 
-    /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region that
-    /// just happens to be set in the environment or a profile must not send load to the internet.
+    /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region that is
+    /// merely set in the environment or a profile must not send load to the internet.
     fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
         if !self.endpoint.is_empty() {
             return match self.endpoint.iter().any(|text| text == AMAZON) {
@@ -229,7 +229,7 @@ fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
             "--endpoint {AMAZON} needs a region: add --region NAME, for example --region eu-central-1"
         ))
     })?;
-    // Another character could change the host of the URL.
+    // Any other character could change the host of the URL.
     if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         let region = region.escape_debug();
         return Err(Failure::usage(format!(
@@ -263,7 +263,7 @@ mod tests {
         args: Args,
     }
 
-    /// Returns the server that is used with these flags and environment variables.
+    /// Returns the server for these flags and environment variables.
     fn server(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
         let args = Words::parse_from(["x"].iter().chain(words)).args;
         let variable = |name: &str| {

@@ -10,8 +10,8 @@ pub fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// Parses the time to measure, the value of `-d`. The error message also suggests --body-file, because `-d` is the request body in
-/// curl, hey and oha.
+/// Parses the time to measure, the value of `-d`. The error message also mentions --body-file, because `-d` is the
+/// request body in curl, hey and oha.
 pub fn measured_time(text: &str) -> Result<Duration, String> {
     span(text).map_err(|error| format!("{error}; for a request body, use --body-file FILE"))
 }
@@ -22,7 +22,7 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("the time must be above 0".into()) } else { Ok(span) }
 }
 
-/// Parses a whole number above 0, for a type that can only hold such numbers. Digits may be grouped with `_`.
+/// Parses a whole number above 0, for a type that can represent only such numbers. Digits may be grouped with `_`.
 pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
     digits.parse().map_err(|_| match is_number(&digits) {
@@ -63,7 +63,8 @@ pub fn stage(text: &str) -> Result<(Duration, f64), String> {
     Ok((span(time)?, level))
 }
 
-/// Parses a success rate in percent. Values up to 1 need the percent sign, because 0.99 is hardly meant as 0.99 %.
+/// Parses a success rate in percent. Values up to 1 need the percent sign, because a user who types 0.99 rarely means
+/// 0.99 %.
 pub fn success(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if 0.0 < share && share <= 1.0 => {

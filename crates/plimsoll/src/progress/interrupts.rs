@@ -1,4 +1,5 @@
-//! Interrupts during requests. After the first one, requests in flight may end. The second one stops at once.
+//! Interrupts during requests. After the first interrupt, requests in flight may end. The second interrupt stops at
+//! once.
 
 use super::LiveLine;
 use crate::console;
@@ -7,7 +8,7 @@ use engine::{Control, StopReason};
 use measure::Instant;
 use sys::signals::Signal;
 
-/// The interrupts that were handled so far. An interrupt that comes before the first check is handled by it.
+/// The interrupts handled so far. The first check also handles interrupts that came before it.
 #[derive(Debug, Default)]
 pub struct Interrupts {
     seen: usize,
@@ -15,7 +16,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Handles the interrupts since the last check. `what` says in the message what is in flight.
+    /// Handles the interrupts since the last check. `what` describes the work in flight in the message.
     pub fn handle(&mut self, what: &str, live: &LiveLine, control: &Control, now: Instant) {
         let seen = sys::signals::interrupts();
         if seen.count <= self.seen {
@@ -43,7 +44,7 @@ pub fn exit_of_interrupt() -> Exit {
     Exit::Interrupted(interrupting_signal())
 }
 
-/// Returns the number of the signal by which the user interrupted the program.
+/// Returns the number of the signal that interrupted the program.
 pub fn interrupting_signal() -> i32 {
     sys::signals::interrupts().last.map_or(2, Signal::number)
 }

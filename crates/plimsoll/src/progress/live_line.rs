@@ -1,4 +1,4 @@
-//! The live line: a line on the terminal that is rewritten every second and shows the time left.
+//! The live line: a line on the terminal that is rewritten every second, and that shows the time left.
 
 use engine::plan::StopAfter;
 use measure::units::{ByteSize, format_span};
@@ -6,12 +6,12 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// Maximum width, in characters: that of a narrow terminal, minus one.
+/// Maximum width in characters: the width of a narrow terminal, minus one.
 const COLUMNS_MAX: usize = 79;
-/// Time that work must have taken before a message about it is shown.
+/// Minimum time that work must have taken before its message is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error. It shows nothing if standard error is not a terminal.
+/// A line on standard error. It is hidden if standard error is not a terminal.
 pub struct LiveLine {
     shown: bool,
     done: u64,
@@ -20,7 +20,7 @@ pub struct LiveLine {
 }
 
 impl LiveLine {
-    /// Returns a line that is shown if `wanted` is true and standard error is a terminal.
+    /// Returns a line. It is shown if `wanted` is true and standard error is a terminal.
     pub fn new(wanted: bool) -> Self {
         Self { shown: wanted && io::stderr().is_terminal(), done: 0, bytes: 0, failures: 0 }
     }
@@ -84,7 +84,7 @@ impl LiveLine {
     }
 
     fn write(&self, text: &str) {
-        // A line that wraps around could not be rewritten.
+        // A longer line would wrap around, and could not be rewritten.
         let text: String = text.chars().take(COLUMNS_MAX).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }

@@ -1,4 +1,4 @@
-//! Progress of work that takes long: the live line, interrupts, and requests outside of runs.
+//! Progress of long work: the live line, interrupts, and requests outside of runs.
 
 mod interrupts;
 mod live_line;
@@ -11,11 +11,11 @@ use engine::Control;
 use measure::Instant;
 use std::time::Duration;
 
-/// Callback that is called about every 50 ms with the number of responses so far.
+/// Callback with the number of responses so far, about every 50 ms.
 pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 
 /// Makes requests outside of a run, until they end or the user interrupts. `describe` returns the text of the live line
-/// for a number of responses and an elapsed time.
+/// from the number of responses and the elapsed time.
 pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
     let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
@@ -27,7 +27,7 @@ pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl Fn
     result
 }
 
-/// Returns the failure of requests outside of a run. If the user interrupted them, the failure says so.
+/// Returns the failure of requests outside of a run. Its message shows whether the user interrupted them.
 pub fn requests_failed(text: impl std::fmt::Display) -> Failure {
     if sys::signals::interrupts().count > 0 {
         requests_interrupted(text.to_string())

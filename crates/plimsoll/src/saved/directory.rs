@@ -14,7 +14,7 @@ pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Removes the directory that an earlier attempt left.
+/// Removes the directory of an earlier attempt.
 pub fn remove_earlier(directory: &Path) -> Result<(), Failure> {
     if !directory.exists() {
         return Ok(());

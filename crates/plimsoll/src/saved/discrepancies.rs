@@ -1,4 +1,4 @@
-//! Finds objects that succeed on one target and fail on another, in the operation logs of a study's trials.
+//! Search for objects that succeed on one target and fail on another, in the operation logs of a study's trials.
 
 use crate::console;
 use report::escape::escape;
@@ -9,7 +9,7 @@ use store::{OPS_FILE, OpLogReader, StudyRecord};
 /// The name of a target, and the outcomes of its objects in all repeats of a cell.
 type OfTarget = (String, Objects);
 
-/// Returns the discrepancies between the targets of each cell. Reads one cell at a time, because a target may have a
+/// Returns the discrepancies between the targets of each cell. It reads one cell at a time, because a target may have a
 /// million objects.
 pub fn find(base: &Path, records: &[StudyRecord]) -> Vec<Discrepancy> {
     let mut cells: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Destinations of exports: standard output, or a file, which is replaced only when the export is complete.
+//! Destinations of exports: standard output or a file. A file is replaced only when the export is complete.
 
 use crate::console;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{OPS_FILE, RECORDS_FILE, RESERVE_FILE, SNAPSHOT_FILE, STUDY_FILE};
 
-/// Reason for the failure of an export.
+/// Reason why an export failed.
 #[derive(Debug)]
 pub enum ExportFailure {
     /// The export could not be written.
@@ -103,7 +103,7 @@ fn is_record(name: &OsStr) -> bool {
     RECORDS.iter().any(|record| name == *record) || name.to_str().is_some_and(is_further)
 }
 
-/// Returns the temporary path of a file until it is complete.
+/// Returns the temporary path of a file that is not complete yet.
 fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().map(OsString::from).unwrap_or_default();
     name.push(".part");

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use store::SavedRun;
 
-/// Returns the path of the HTML report if the user names none.
+/// Returns the path of the HTML report if the user named none.
 pub fn default_path(directory: &Path) -> PathBuf {
     directory.join("report.html")
 }
@@ -15,7 +15,7 @@ pub fn write_run(run: &SavedRun, file: &Path) -> Result<(), Failure> {
     save(&report::html(run), file)
 }
 
-/// Writes a report to the file that the user named, or else to the directory of the run.
+/// Writes a report to the file that the user named, or else into the directory of the run.
 pub fn write_page(page: &str, directory: &Path, file: Option<&Path>) -> Result<(), Failure> {
     save(page, file.unwrap_or(&default_path(directory)))
 }

@@ -18,7 +18,7 @@ pub fn read_with_last_run(base: &Path) -> Result<(LoadLine, Option<SavedRun>), F
     found.map_err(|error| cannot_read_back(&error))
 }
 
-/// Reads a saved search, which may still be in progress or have been interrupted, and its last run.
+/// Reads a saved search and its last run. The search may still be in progress, or may have been interrupted.
 fn from_records(base: &Path, records: &[StudyRecord]) -> Result<(LoadLine, Option<SavedRun>), StoreError> {
     let (mut unit, mut found, mut levels, mut last) = ((LoadUnit::Concurrency, 1), None, Vec::new(), None);
     for record in records {
@@ -48,8 +48,8 @@ pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
     }
 }
 
-/// Writes the HTML report of a saved search to the file that the user named, or else to the directory of the search.
-/// The settings are taken from `last`.
+/// Writes the HTML report of a saved search to the file that the user named, or else into the directory of the search.
+/// The settings in the report come from `last`.
 pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_line(line, last), base, file)
 }

@@ -7,7 +7,7 @@ use report::Style;
 use std::io::{self, IsTerminal};
 use store::SavedRun;
 
-/// The format in which a result is printed.
+/// The output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// Text for people.
@@ -49,7 +49,7 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Returns the text style that suits the current standard output.
+/// Returns the text style for the current standard output.
 pub fn text_style() -> Style {
     let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     Style { color, ..Style::default() }

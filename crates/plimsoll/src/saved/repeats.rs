@@ -47,8 +47,7 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
         .try_for_each(|(number, run)| html_file::write_run(run, &html_file::default_path(&directory(base, number))))
 }
 
-/// Prints the comparison of runs that were already printed one by one. As JSON, this prints the one document with all
-/// runs.
+/// Prints the comparison of runs that were already printed one by one. In JSON, it prints one document with all runs.
 pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
@@ -57,7 +56,7 @@ pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Fai
     }
 }
 
-/// Returns the exit code of the runs. If they differ, it is the one that takes precedence.
+/// Returns the exit code of the runs. If their codes differ, one of them takes precedence.
 pub fn conclude_all(runs: &[SavedRun]) -> Exit {
     runs.iter().map(conclude).fold(Exit::Good, Exit::or_worse)
 }

@@ -6,7 +6,7 @@ use report::export::runs::Position;
 use std::path::{Path, PathBuf};
 use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
 
-/// How the runs in a directory belong together.
+/// Relation between the runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetKind {
     /// One run.
@@ -59,7 +59,7 @@ impl RunSet {
                 set.positions.extend(positions(base, &set.records, record)?);
             }
         } else {
-            // There is no run. Reading it later will report what is wrong.
+            // There is no run here. Reading it later reports the reason.
             set.positions.push(Position::default());
         }
         Ok(set)
@@ -80,10 +80,10 @@ impl RunSet {
     }
 }
 
-/// Depth to which subdirectories are searched for runs. Studies have `CELL/TRIAL`, and `redirects` has `LIST/PAIR-WAY`.
+/// Maximum depth of the search for runs. Studies have `CELL/TRIAL`, and `redirects` has `LIST/PAIR-WAY`.
 const DEPTH: usize = 2;
 
-/// Returns the first run, study or search below a directory that itself is none of these.
+/// Returns the first run, study or search in the subdirectories of `base`.
 pub fn find_below(base: &Path) -> Option<PathBuf> {
     below(base, DEPTH)
 }
@@ -98,8 +98,8 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
     directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
 }
 
-/// Returns the runs that belong to a record in the log of a study or a search. If a trial is a search, its levels are
-/// the runs.
+/// Returns the runs of a record in the log of a study or a search. If the record is a trial that searches, the runs are
+/// the levels of the search.
 fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {
@@ -126,7 +126,7 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
     Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
 }
 
-/// Returns the search's steps per unit of load.
+/// Returns the number of steps per unit of load in the search.
 fn steps(records: &[StudyRecord]) -> u64 {
     let of = |record: &StudyRecord| match record {
         StudyRecord::Line { steps, .. } => Some(steps.get()),

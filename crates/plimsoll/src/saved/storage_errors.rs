@@ -1,4 +1,4 @@
-//! Failures to save runs and to read them.
+//! Failures to save or read runs.
 
 use super::run_sets;
 use crate::failure::Failure;

@@ -13,7 +13,7 @@ use store::{STUDY_FILE, SavedRun, StudyRecord};
 use study::matrix;
 use study::scenario::Scenario;
 
-/// Returns the scenario of a study. References to environment variables stay as written, because their values were not
+/// Returns the scenario of a study. References to environment variables are not replaced, because the values were not
 /// saved.
 fn scenario(records: &[StudyRecord]) -> Option<Scenario> {
     let Some(StudyRecord::Scenario { text, set, .. }) = records.first() else { return None };
@@ -42,7 +42,7 @@ pub enum TrialResult {
     Line(Box<(LoadLine, Option<SavedRun>)>),
 }
 
-/// Reads the trials of a study one by one, in the order in which they ran.
+/// Returns an iterator that reads the trials of a study, in the order in which they ran.
 pub fn trials<'r>(
     base: &'r Path,
     records: &'r [StudyRecord],
@@ -68,7 +68,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
-            // The other trials are still worth showing, so this one counts as missing.
+            // The other trials are still worth showing, so count this one as missing.
             Err(failure) => {
                 console::eprintln(&format!("skipping a trial: {}", failure.into_message()));
                 continue;
@@ -139,7 +139,7 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
     }
 }
 
-/// Writes the HTML report of a saved study to the file that the user named, or else to the directory of the study.
+/// Writes the HTML report of a saved study to the file that the user named, or else into the directory of the study.
 pub fn write_html(study: &SavedStudy, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_study(study), base, file)
 }

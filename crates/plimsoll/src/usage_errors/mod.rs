@@ -7,7 +7,7 @@ use crate::redact;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Returns the message for an error of the command line parser: what is wrong, where, and how to fix it.
+/// Returns the message for an error of the command line parser: the mistake, its place, and the fix.
 pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -48,7 +48,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
     match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(argument)) => {
-            // A suggestion that starts with another letter is rarely what the user meant.
+            // A suggestion with another first letter is rarely what the user meant.
             let first = |flag: &str| flag.trim_start_matches('-').chars().next();
             let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
             let hint = negative_value(argument, words).or_else(|| other_tools::hint(argument));
@@ -58,7 +58,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let flag = argument.split(' ').next().unwrap_or(argument);
             let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
             let value = context(ContextKind::InvalidValue).unwrap_or_default();
-            // Most messages contain the value already.
+            // Most messages already contain the value.
             let shown = if why.contains(&format!("`{value}`")) || why.starts_with(value) {
                 String::new()
             } else {
@@ -70,7 +70,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
 }
 
-/// Returns a hint that says how to get help on the command.
+/// Returns a hint about how to get help on the command.
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match command {
@@ -80,8 +80,8 @@ fn help(words: &[OsString]) -> String {
     }
 }
 
-/// Returns a hint for a negative value, such as `-d -1s`, which looks like a flag. The hint shows only the part that
-/// clap takes for a flag.
+/// Returns a hint for a negative value that looks like a flag, such as `-d -1s`. The hint shows only the part that clap
+/// parses as a flag.
 fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
     let is_negative =
         |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

@@ -1,15 +1,15 @@
-//! Flags of ab, wrk, hey, oha and curl, and what to write instead.
+//! Flags of ab, wrk, hey, oha and curl, and their replacements.
 //!
-//! A short flag that means the same here is one of our flags. A short flag that would mean something else is refused,
+//! A short flag of these tools that exists here has the same meaning here. Any other short flag of theirs is refused,
 //! with a hint that names our flag. docs/flags.md shows these tables.
 
-/// A short flag, and its meaning in each tool. The meaning is empty for a tool that does not have the flag.
+/// A short flag, and its meaning in each tool. The meaning is empty if the tool does not have the flag.
 pub struct Letter {
     /// The letter.
     pub letter: char,
     /// Its meaning in Plimsoll, if Plimsoll has the flag.
     pub ours: Option<&'static str>,
-    /// What to write instead, if Plimsoll does not have the flag.
+    /// The replacement, if Plimsoll does not have the flag.
     pub instead: &'static str,
     /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
     pub theirs: [&'static str; 5],
@@ -102,11 +102,11 @@ pub const LETTERS: [Letter; 41] = [
 
 /// A long flag of another tool that does not exist here.
 pub struct Long {
-    /// The flag as users type it. hey's long flags have a single dash.
+    /// The flag as users type it. The long flags of hey have a single dash.
     pub flag: &'static str,
-    /// The tools that have it.
+    /// The tools that have the flag.
     pub tools: &'static str,
-    /// Flags to write instead.
+    /// The replacement flags.
     pub instead: &'static str,
 }
 
@@ -114,7 +114,7 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
     Long { flag, tools, instead }
 }
 
-const IDENTITY: &str = "leave it out: no compression is requested, unless by -H 'Accept-Encoding: gzip'";
+const IDENTITY: &str = "leave it out: compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
 pub const LONGS: [Long; 32] = [

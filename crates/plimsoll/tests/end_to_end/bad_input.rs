@@ -1,12 +1,12 @@
-//! Mistakes of users, and requests that the program refuses: each gives the right exit code and a one-line message that
-//! says what failed, why, and what to do.
+//! Mistakes of users, and requests that the program refuses. Each gets the right exit code and a one-line message: what
+//! failed, why, and what to do.
 
 use crate::support::{Nginx, Running, Setup, TestDir, expect_none, expect_refusal, refusal_faults};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a URL at which nothing listens. Its port was free a moment ago.
+/// Returns a URL that nothing serves. Its port was free a moment ago.
 fn refused() -> String {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     format!("http://127.0.0.1:{}/", port.expect("can bind a loopback port").port())
@@ -257,8 +257,8 @@ fn a_refused_port_ends_the_run_soon() {
     let started = Instant::now();
     let ended = TestDir::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
     expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "check that it is running"]);
-    // The slot waits longer after each refused connection: it makes ten attempts in about a second, and would need
-    // fifteen for a hundred.
+    // The slot waits longer after each refused connection. It makes ten attempts in about a second; a hundred attempts
+    // would take fifteen seconds.
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
 

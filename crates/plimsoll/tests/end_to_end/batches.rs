@@ -1,4 +1,4 @@
-//! Batch deletions in S3: the objects are deleted, and the client's counts agree with the server's.
+//! Batch deletions in S3. The objects are deleted, and the counts of client and server agree.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, TestDir, Versitygw, shared_cores};
@@ -118,7 +118,7 @@ fn a_server_without_batches_gets_single_deletions() {
         let (ended, seen) = clean_up(answer);
         ended.expect(0);
         assert!(ended.stdout.starts_with("deleted 2,500 objects; and 0 objects"), "{}", ended.stdout);
-        // The last of the 2,501 deletions is that of the description.
+        // The last of the 2,501 deletions removes the description.
         assert_eq!((count(&seen, "POST /bucket?delete= "), count(&seen, "DELETE /bucket/x/")), (3, 2501));
     }
 }

@@ -3,7 +3,7 @@
 use crate::support::{Nginx, Setup, Sshd, TestDir, respond, shared_cores, wait_for};
 use std::fs;
 
-/// Returns the cells of a CSV file, without the header's.
+/// Returns the cells of a CSV file, without the header row.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     text.lines().skip(1).map(|line| line.split(',').collect()).collect()
 }
@@ -32,7 +32,7 @@ fn nginx_is_collected_to_a_table_that_can_be_continued() {
     assert!(requests.is_sorted() && requests[5] >= requests[0] + 5, "each poll is a request: {requests:?}");
     assert!(rows.iter().all(|row| row[8].parse::<f64>().is_ok_and(|time| time > 0.0)), "{text}");
     assert!(place.path("series/collected.zst").exists());
-    // Other columns are not mixed into the table.
+    // A poll with other columns must not append to the table.
     let other = place.run(["collect", "--host", "-n", "1", "-o", "nginx.csv"]);
     other.expect(2);
     assert!(other.stderr.contains("begins with another header"), "{}", other.stderr);

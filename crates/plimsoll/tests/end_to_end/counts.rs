@@ -1,4 +1,4 @@
-//! Counts of requests and bytes, for all sizes and concurrencies: they must equal those in nginx's access log.
+//! Counts of requests and bytes, for all sizes and concurrencies. They must equal the counts in nginx's access log.
 
 use crate::support::{GIB, KIB, MIB, Nginx, Report, Request, Setup, TestDir, all_cores, shared_cores};
 use std::collections::HashSet;
@@ -6,7 +6,8 @@ use std::collections::HashSet;
 /// Maximum memory of the program with 1,000 slots, in bytes.
 const MEMORY_MAX: u64 = 40 * MIB;
 
-/// Makes `n` operations on `path` at this concurrency. The run must be clean, and must agree with the server's log.
+/// Makes `n` operations on `path` at this concurrency. The run must be clean, and its counts must equal the server's
+/// log.
 fn load(setup: Setup, path: &str, size: u64, n: u64, concurrency: u64) -> Option<(Report, Vec<Request>)> {
     let nginx = Nginx::start(setup)?;
     let place = TestDir::new();
@@ -66,10 +67,10 @@ fn random_ranges_at_1000_slots_are_distinct_within_the_object_and_equal_the_serv
     let ranges: Vec<(u64, u64)> = log.iter().map(|request| request.range.expect("every request has a range")).collect();
     assert!(ranges.iter().all(|(first, last)| last - first + 1 == MIB && *last < GIB));
     assert!(log.iter().all(|request| request.status == 206 && request.body_bytes == MIB));
-    // There are 3,000 offsets out of a billion possible ones, so equal ones are very unlikely.
+    // There are 3,000 offsets out of a billion possible ones, so duplicates are very unlikely.
     assert!(ranges.iter().collect::<HashSet<_>>().len() >= 2998, "the ranges are not random");
-    // The ranges must be spread over the object. A sixteenth contains 187 of them on average, with a standard deviation
-    // of 13.
+    // The ranges must be spread over the object. A sixteenth of the object contains 187 ranges on average, with a
+    // standard deviation of 13.
     for sixteenth in 0..16 {
         let inside = ranges.iter().filter(|(first, _)| first / (GIB / 16) == sixteenth).count();
         assert!((100..=280).contains(&inside), "{inside} of 3000 ranges in sixteenth {sixteenth}");

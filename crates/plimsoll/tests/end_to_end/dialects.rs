@@ -1,5 +1,4 @@
-//! Dialects against their stand-ins: how the client names, requests and checks objects. The server's ledger shows what
-//! was requested.
+//! Dialects against their stand-ins: the names, requests and checks of objects. The server's ledger shows the requests.
 
 use crate::support::{Ended, Nginx, Report, Running, Setup, Sshd, TestDir, shared_cores};
 
@@ -44,7 +43,7 @@ fn pieces_are_named_by_their_cids() {
     ended.expect(0);
     report.expect_clean(40);
     let stdout = server.stop();
-    // Before the ranges, there are five requests for sizes.
+    // Five requests for sizes precede the ranges.
     assert_eq!(line(&stdout, "status"), "200 × 55, 206 × 40");
     assert_eq!(body_bytes(&stdout), 50 * (1 << 20) + 40 * (64 << 10));
 }
@@ -55,13 +54,13 @@ fn a_response_that_is_not_a_piece_fails() {
     let place = TestDir::new();
     let (server, root) =
         serve(&place, &["--as", "booster-http", "--piece-size", "2KiB", "--list", "1", "--names", "cids"]);
-    // For every other path, the server sends the index page with status 200.
+    // For every other path, the server returns its index page with status 200.
     let wrong = format!("{root}/elsewhere");
     let (ended, report) = place.get(["--as", "piece", &wrong, "--url-file", "cids", "-n", "10"]);
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("header_differs")), (10, 10));
     std::fs::remove_dir_all(place.path("out")).unwrap();
-    // The ledger shows that the server compressed the response, as requested.
+    // According to the ledger, the server compressed the response as requested.
     let (ended, report) =
         place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "10", "-H", "Accept-Encoding: gzip"]);
     ended.expect(0);
@@ -106,13 +105,13 @@ fn a_gateway_sends_cars_and_blocks_and_an_incomplete_one_fails() {
     assert_eq!(body_bytes(&server.stop()), report.bytes("body_bytes"));
 }
 
-/// Returns the CID of the file, which the stand-in of a gateway prints.
+/// Returns the CID of the file. The stand-in of a gateway prints it.
 fn file_of(server: &Running) -> String {
     let line = server.wait_for_line("as a CAR: /ipfs/");
     line.trim_start_matches("as a CAR: /ipfs/").split(',').next().unwrap_or_default().to_owned()
 }
 
-/// Like kubo, the gateway ends its chunked body properly even if blocks are missing.
+/// Like kubo, the gateway ends its chunked body correctly even if blocks are missing.
 #[test]
 fn a_gateway_that_leaves_blocks_out_fails() {
     const ABSENT: &str = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy";
@@ -143,7 +142,8 @@ fn queries_of_a_location_follow_its_keys() {
     let _cores = shared_cores();
     let place = TestDir::new();
     let (server, root) = serve(&place, &[]);
-    // The server responds with 202 only if `status=202` is the query, that is, if keys are inserted before it.
+    // The server responds with 202 only if the whole query is `status=202`. Keys must therefore be inserted before the
+    // query.
     let url = format!("{root}/worker/object/?status=202");
     let (ended, report) = put(&place, [&url, "--count", "20", "--size", "1000B", "-c", "2", "--expect-status", "202"]);
     ended.expect(0);
@@ -242,7 +242,7 @@ fn a_refused_login_ends_before_the_run() {
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
     assert!(!place.path("runs").exists(), "a run was saved");
-    // A session that the user gives is used as it is. The server refuses an invalid one.
+    // A session from the user is used unchanged. The server refuses an invalid session.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
     assert_eq!(report.class("auth"), 10);
@@ -271,7 +271,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     }
     std::fs::create_dir(files.join("deeper")).expect("can create a directory");
     let (directory, one) = (files.to_str().unwrap(), files.join("one"));
-    // The listing has three entries of 480 bytes each, the last one without its comma, and the text around them.
+    // The listing has three entries of 480 bytes each, and the text around them. The last entry has no comma.
     let around = "{\n    \"status\": \"ok\",\n    \"results\": [\n\n    ],\n    \"permissions\": {}\n}\n";
     let size = format!("{}B", around.len() + 3 * 480 - ",\n".len());
     let connection = ["--connection", login.as_str(), root.as_str()];
@@ -295,7 +295,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400, `the stand-in logs in to sftp with"), "{}", refused.stderr);
-    // There are four logins, a HEAD for a size, and the requests of the runs.
+    // The server counts four logins, one HEAD for a size, and the requests of the runs.
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 20, 400 × 1, 404 × 5", "{stdout}");
 }

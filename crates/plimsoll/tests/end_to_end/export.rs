@@ -31,7 +31,7 @@ fn export(place: &TestDir, directory: &str, form: &str, more: &[&str]) -> Ended 
     place.run(["export", directory, "--as", form].iter().chain(more))
 }
 
-/// Returns the sum of a column. The cells before it must not contain commas.
+/// Returns the sum of a column. Cells to the left of the column must not contain commas.
 fn sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv.lines();
     let index = lines.next().unwrap().split(',').position(|title| title == name).unwrap();
@@ -84,7 +84,7 @@ fn the_files_of_ab_have_the_same_format() {
         .stderr(Stdio::null())
         .status();
     assert!(made.is_ok_and(|status| status.success()));
-    // Replace every digit with a 9, so that only the formats are compared.
+    // Replace every digit with a 9, to compare only the formats.
     let shape = |text: &str, line: usize| {
         let line = text.lines().nth(line).unwrap().replace(|c: char| c.is_ascii_digit(), "9");
         let words: Vec<String> = line.split('\t').map(|cell| cell.trim_matches('9').to_owned()).collect();

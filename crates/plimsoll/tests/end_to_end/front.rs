@@ -17,7 +17,7 @@ fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     (server, origin)
 }
 
-/// Makes a request with curl. Returns the protocol, the status and the body bytes, and how curl ended.
+/// Makes a request with curl. Returns protocol, status and body bytes as one text, and the result of the process.
 fn ask(place: &TestDir, curl: &str, words: &[&str], url: &str) -> (String, Ended) {
     let mut command = Command::new(curl);
     command.current_dir(place.path("")).args(["--silent", "--output", "body", "--max-time", "30"]);
@@ -69,7 +69,7 @@ fn curl_gets_the_same_over_every_protocol() {
         assert_eq!(wrong, [7]);
         let (cut, ended) = ask(&place, curl, &with(&[]), &format!("{origin}/blackhole/1MiB?truncate=64KiB"));
         let arrived: u64 = cut.split(' ').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap();
-        // A reset of a stream may arrive before data that was sent earlier.
+        // A client may receive the reset of a stream before earlier data.
         let bounds = if version == "2" { 1..=65_536 } else { 65_536..=65_536 };
         assert!(ended.code != Some(0) && bounds.contains(&arrived), "{cut} {ended:?}");
 
@@ -92,7 +92,7 @@ fn clients_present_certificates_where_required() {
         command.current_dir(place.path("")).args(words);
         command.output().is_ok_and(|output| output.status.success())
     };
-    // One self-signed certificate serves as server certificate, client certificate, and CA certificate for both.
+    // A single self-signed certificate serves as server certificate, client certificate, and CA certificate of both.
     let made = openssl(&[
         "req",
         "-x509",

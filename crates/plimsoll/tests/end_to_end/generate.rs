@@ -1,4 +1,4 @@
-//! Datasets on disk: they are complete, can be resumed, and never overwrite other files.
+//! Datasets on disk. They are complete, can be resumed, and never overwrite other files.
 
 use crate::support::{Ended, KIB, Running, TestDir, peer, skip, wait_for};
 use report::number::count;
@@ -39,7 +39,7 @@ fn sha256(path: &Path) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Asserts that the message has one line with all of these words, and that the exit code is this.
+/// Asserts that the message is one line with all of these words, and that the exit code is `code`.
 #[track_caller]
 fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     ended.expect(code);
@@ -50,7 +50,7 @@ fn expect_refusal(ended: &Ended, code: i32, words: &[&str]) {
     assert!(ended.stdout.is_empty(), "{}", ended.stdout);
 }
 
-/// Asserts that nothing but the summary was printed.
+/// Asserts that the program printed only the summary.
 #[track_caller]
 fn expect_summary(ended: &Ended, beginning: &str, end: &str) {
     ended.expect(0);
@@ -96,8 +96,8 @@ fn names_follow_the_flags() {
     assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
 }
 
-/// The other tool makes 5 files of 50 MiB for 250 MiB. This test uses a hundredth of these sizes. There is a whole file
-/// for the remainder.
+/// For 250 MiB, the other tool makes 5 files of 50 MiB. This test uses a hundredth of these sizes. The remainder gets a
+/// whole file.
 #[test]
 fn like_dummy_file_generator_names_and_sizes_files_in_its_way() {
     let place = TestDir::new();
@@ -125,7 +125,7 @@ fn a_second_run_completes_the_missing_files_and_changes_no_other() {
     let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
     let before = untouched().expect("the file exists");
 
-    // This is what a killed run leaves: a file is missing, and its first bytes have a temporary name.
+    // A killed run leaves this state: a file is missing, and its first bytes have a temporary name.
     fs::remove_file(place.path("set/object-00000004.bin")).expect("the file existed");
     place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
     place.write("set/notes.txt", b"mine");
@@ -208,8 +208,8 @@ fn an_interrupt_leaves_only_complete_files() {
     }
 }
 
-/// Holds a lease on a file, which blocks everyone who opens it, as a disk would that does not respond. The lease ends
-/// when the script returns it, or when the system takes it away (after 45 s).
+/// A script that holds a lease on a file. Everyone who opens the file blocks, as on a disk that does not respond. The
+/// lease ends when the script returns it, or when the system breaks it (after 45 s).
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')

@@ -58,7 +58,7 @@ fn every_flag_is_explained() {
                 continue;
             }
             flags += 1;
-            // The explanation must follow two spaces on the same line, or be indented on the next line.
+            // The explanation must follow after two spaces on the same line, or be indented on the next line.
             let beside = line.trim_start().split_once("  ").is_some_and(|(_, text)| !text.trim().is_empty());
             let below =
                 lines.get(number + 1).is_some_and(|next| next.starts_with("          ") && !next.trim().is_empty());

@@ -1,4 +1,4 @@
-//! HTML reports in a browser: every chart is drawn, no request is made, and text from a server never becomes markup.
+//! HTML reports in a browser. Every chart is drawn, no request is made, and text from a server never becomes markup.
 
 use crate::support::{Running, TestDir, chromium, shared_cores};
 use serde_json::Value;
@@ -31,15 +31,15 @@ fn expect_whole(seen: &chromium::Seen) {
     expect_drawn(seen, 7);
 }
 
-/// Asserts that the console is empty, that no request was made, and that there are at least this many charts, all of
-/// them drawn.
+/// Asserts that the console is empty, that no request was made, and that at least `least` charts exist and all charts
+/// are drawn.
 #[track_caller]
 pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
     assert_eq!(seen.console, [""; 0], "{}", seen.dom);
     assert_eq!(seen.requests, [""; 0]);
     let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
     assert!(figures == drawn && figures >= least, "{drawn} of {figures} charts were drawn");
-    // Readers without the chart can use its summary, its caption and its numbers.
+    // Readers who cannot see the chart can use its summary, its caption and its numbers.
     for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
         assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
     }
@@ -62,7 +62,8 @@ fn every_chart_is_drawn_and_no_request_is_made() {
     }
 }
 
-/// Texts that would run, fetch or break out if they were parsed as markup, as an attribute, as a URL, or as a script.
+/// Texts that would run code, make a request or break the page if they were parsed as markup, as an attribute, as a
+/// URL, or as a script.
 pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
@@ -71,7 +72,7 @@ pub const POLYGLOTS: [&str; 5] = [
     "<a href=javascript:alert(5) style=color:red>${alert(5)}{{alert(5)}}</a>",
 ];
 
-/// Puts a polyglot in front of every text that has one of these names. Different texts remain different.
+/// Puts a polyglot in front of every text that can come from outside. Different texts remain different.
 fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     match value {
         Value::String(text) if inside => {
@@ -96,7 +97,7 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
                     "header",
                     "settings",
                 ];
-                // In a row, `host` is a label from outside. In the run itself, it is the client's own host.
+                // In a table row, `host` is a label from outside. In the run itself, it is the client's own host.
                 poison(field, inside || foreign.contains(&name.as_str()), next);
             }
         }
@@ -122,7 +123,7 @@ pub fn poison_run(directory: &Path) -> usize {
     let mut next = 0;
     let lines = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).expect("each line is a record");
-        // Start with the same polyglot in every record, because rows are matched by their texts.
+        // Start each record with the same polyglot, because rows are matched by their texts.
         next = 0;
         poison(&mut record, false, &mut next);
         record.to_string() + "\n"
@@ -193,7 +194,7 @@ fn each_repeated_run_has_its_own_file() {
     server.stop();
 }
 
-/// Checks that the tests above would notice console messages and requests.
+/// Checks that the tests above would detect console messages and requests.
 #[test]
 fn a_page_that_makes_a_request_is_detected() {
     let place = TestDir::new();

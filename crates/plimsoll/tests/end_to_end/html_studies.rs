@@ -11,7 +11,7 @@ fn server(place: &TestDir, faults: &[&str]) -> (Running, String) {
     place.serve(&[&["--stop-after", "60s"], faults].concat())
 }
 
-/// Returns a text in the form in which a page contains it, escaped.
+/// Escapes a text as a page does.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -60,8 +60,8 @@ fn text_of_levels_is_never_markup() {
     assert!(POLYGLOTS.iter().any(|text| shown(&seen.dom).contains(&escaped(text))));
 }
 
-/// A scenario with two targets, one of which becomes slow at a lower load, a matrix with two axes, a load line, and
-/// secrets wherever they can be.
+/// A scenario with two targets, a matrix with two axes, and a load line. One target becomes slow at a lower load. There
+/// are secrets wherever a scenario can have them.
 const SCENARIO: &str = "\
 # <b>Exactly</b> as it stands:   three blanks.
 name: pair
@@ -100,7 +100,7 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     let made = fs::read_to_string(place.path("study/report.html")).expect("the report is in the study's directory");
     assert!(!log.contains("CANARY") && !made.contains("CANARY"), "secrets are neither saved nor shown");
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // The charts are that of the load lines, one for each of two concurrencies, and one for the part with a single
+    // The charts are: one of the load lines, one for each of two concurrencies, and one for the part with a single
     // cell.
     expect_drawn(&seen, 6);
     expect_no_markup(&seen);
@@ -136,8 +136,8 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     }
 }
 
-/// Opens a copy of the report with an additional script. The report's own policy would refuse the script, so the copy
-/// has none.
+/// Opens a copy of the report with an additional script. The copy has no content security policy, because the report's
+/// policy would refuse the script.
 fn used(place: &TestDir, script: &str) -> Option<chromium::Seen> {
     let made = fs::read_to_string(place.path("study/report.html")).expect("there is a report");
     let (before, policy) = made.split_once("<meta http-equiv=\"Content-Security-Policy\"").expect("it has a policy");
@@ -190,7 +190,7 @@ fn text_of_a_study_is_never_markup() {
     fs::write(&log, poisoned.collect::<String>()).expect("can write the log");
     place.run(["report", "study", "--html"]).expect_no_panic();
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // The scenario can no longer be read, so the cells are listed by their names.
+    // The scenario can no longer be read, so the report lists the cells by name.
     expect_drawn(&seen, 1);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);

@@ -1,4 +1,4 @@
-//! HTTP/2 against nginx, and against h2specd, which deliberately breaks each rule of the protocol.
+//! HTTP/2 against nginx, and against h2specd, which deliberately breaks every rule of the protocol.
 
 use crate::support::{KIB, MIB, Nginx, Running, Setup, TestDir, peer, shared_cores};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ fn requests_and_bytes_equal_those_of_the_log() {
         (TLS, "/f/64m", 64 * MIB, 8, "4", "2", 2),
         (PLAIN, "/f/1k", KIB, 2000, "16", "4", 4),
         (PLAIN, "/f/1m", MIB, 50, "4", "100", 1),
-        // Together, these bodies are more than nginx could queue at once without a limit.
+        // In total, these bodies exceed what nginx could queue at once if there were no limit.
         (PLAIN, "/f/64m", 64 * MIB, 16, "16", "100", 1),
     ] {
         let Some(nginx) = Nginx::start(setup) else { return };
@@ -59,7 +59,7 @@ fn requests_that_a_goaway_refuses_are_resent_and_none_is_lost() {
     assert_eq!((report.number("/operations/ok"), report.violations()), (3000, 0));
     let resends = report.number("/operations/resends");
     assert_eq!(report.cause("above_goaway") + report.cause("stream_refused"), resends, "{}", report.at("/failures"));
-    // The log contains only those requests that nginx processed.
+    // The log contains only the requests that nginx processed.
     assert_eq!(nginx.quit().len(), 3000);
     assert!(report.number("/connections/opened") >= 3000 / 50);
 }
@@ -103,7 +103,7 @@ fn conflicting_flags_are_reported() {
     }
 }
 
-/// Searches for h2specd where `go install` puts programs, and in the PATH.
+/// Searches for h2specd in the directory of `go install`, and in the PATH.
 fn h2specd() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join("go/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -112,8 +112,8 @@ fn h2specd() -> Option<PathBuf> {
     peer("h2specd", places.map(|place| place.join("h2specd")).find(|program| program.exists()))
 }
 
-/// Returns the first of this many consecutive free ports. They are below the range of ephemeral ports, which has few
-/// free ports in a row after some load.
+/// Returns the first of this many consecutive free ports. They are below the range of ephemeral ports, because that
+/// range has few consecutive free ports after some load.
 fn free_ports(count: u16) -> u16 {
     let own = std::process::id() as u16 % 100;
     let starts = (100..200).map(|step| (own + step) % 200 * count + 10_000);
@@ -124,7 +124,7 @@ fn free_ports(count: u16) -> u16 {
     free.unwrap_or_else(|| panic!("no {count} free ports in a row"))
 }
 
-/// The expected number of h2specd's cases. It has no command that lists them.
+/// Expected number of cases of h2specd. It has no command that lists them.
 const CASES: std::ops::RangeInclusive<usize> = 50..=80;
 
 #[test]

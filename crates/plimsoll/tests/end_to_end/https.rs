@@ -1,12 +1,11 @@
-//! TLS against nginx: the accounting is the same as without TLS, both sides check certificates, and sessions are
-//! resumed.
+//! TLS against nginx. The counts agree as they do without TLS, both sides check certificates, and sessions are resumed.
 
 use crate::support::{KIB, MIB, Nginx, Report, Request, Setup, TestDir, shared_cores};
 
 const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: false, exact_times: false };
 const TLS_1_2: Setup = Setup { server: "ssl_protocols TLSv1.2;", ..TLS };
 
-/// Runs `get` on `path` with these words. The run must be clean, and must agree with the server's log.
+/// Runs `get` on `path` with these arguments. The run must be clean, and its counts must equal the server's log.
 fn load(setup: Setup, path: &str, n: u64, words: &[&str]) -> Option<(Report, Vec<Request>)> {
     let nginx = Nginx::start(setup)?;
     let place = TestDir::new();
@@ -18,7 +17,7 @@ fn load(setup: Setup, path: &str, n: u64, words: &[&str]) -> Option<(Report, Vec
     let log = nginx.quit();
     assert_eq!(report.number("/operations/attempts"), log.len() as u64);
     assert_eq!(report.bytes("body_bytes"), log.iter().map(|request| request.body_bytes).sum::<u64>());
-    // nginx counts bytes before they are encrypted, so the client must count more: the overhead of TLS.
+    // nginx counts bytes before encryption. The client must count more, because of the overhead of TLS.
     let (plain, sent) = (log.iter().map(|request| request.bytes), log.iter().map(|request| request.received_bytes));
     assert!(report.bytes("body_bytes") + report.bytes("overhead_bytes") > plain.sum());
     assert!(report.bytes("sent_bytes") > sent.sum());

@@ -1,4 +1,4 @@
-//! Runs that are killed or interrupted, and runs that are read while they are in progress.
+//! Runs that are killed or interrupted, and reports of runs in progress.
 
 use crate::support::{Nginx, PATIENCE, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ fn start(server: &'static str) -> Option<Nginx> {
     Nginx::start(Setup { server, ..Setup::default() })
 }
 
-/// Reads the run in `out` repeatedly until it has this many intervals. A run that has just started cannot be read yet.
+/// Reads the run in `out` repeatedly until it has `count` intervals. A run that has just started cannot be read yet.
 fn wait_for_intervals(place: &TestDir, count: usize) -> Report {
     wait_for("intervals on disk", || {
         let ended = place.run(["report", "--json", "out"]);
@@ -101,7 +101,7 @@ fn one_interrupt_lets_operations_end_and_reports() {
         let Some(nginx) = start(SLOW) else { return };
         let place = TestDir::new();
         let url = nginx.url("/slow/1m");
-        // The process that runs the tests may ignore SIGHUP, which its children would inherit.
+        // The process that runs the tests may ignore SIGHUP, and its children inherit this. `env` resets it.
         let mut command = Command::new("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path(""));
         command.args(["get", "--json", &url, "-d", "50s", "-c", "5", "--out", "out"]);
@@ -216,7 +216,7 @@ fn a_run_whose_terminal_is_closed_ends_gracefully() {
     report.expect_joins(&nginx.quit());
 }
 
-/// The size limit of 1 MiB per file leaves room for the reserve, but not for the log of this many operations.
+/// The file size limit of 1 MiB leaves space for the reserve, but not for the log of so many operations.
 #[test]
 fn a_log_that_cannot_be_written_does_not_prevent_the_end_record() {
     let _cores = shared_cores();

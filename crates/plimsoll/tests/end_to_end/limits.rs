@@ -1,4 +1,4 @@
-//! Limits that reports name, and response times of a server that stalls.
+//! Limits in reports, and response times of a server that stalls.
 
 use crate::support::{
     Ended, Nginx, Report, Request, Running, Setup, TestDir, all_cores, respond, signal, wait_for, with_its_cores,
@@ -30,7 +30,7 @@ fn a_hundred_thousand_requests_at_500_slots_are_valid_and_their_limit_is_named()
     report.expect_joins(&nginx.quit());
 }
 
-/// Each response takes 20 ms at any load, so twice the slots reach twice the rate.
+/// Each response takes 20 ms at any load, so twice as many slots reach twice the rate.
 #[test]
 fn a_probe_decides_and_every_report_shows_it() {
     let _cores = all_cores();
@@ -110,13 +110,13 @@ fn a_stall_of_one_second_appears_in_the_response_times() {
         let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
         assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
-    // A stall lengthens service times, because most operations were sent during the stall. It must not appear as
+    // A stall increases service times, because most operations were sent during the stall. It must not increase
     // lateness.
     assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
     assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was late");
 }
 
-/// Makes a run with 1,000 operations per second for 10 s. The server is stopped for one second of it.
+/// Makes a run with 1,000 operations per second for 10 s. The server stops for one second during the run.
 fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     let nginx = Nginx::start(Setup { exact_times: true, ..Setup::default() })?;
     let place = TestDir::new();
@@ -132,9 +132,9 @@ fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
     Some((ended, report, nginx.quit()))
 }
 
-/// Returns how long operations waited, in order of arrival. One operation arrives every millisecond, and they end at
-/// `ends_ms`. The operation with the shortest wait determines when the first one arrived. Only data from the server is
-/// used.
+/// Returns the waits of operations, in the order of arrival. One operation arrives every millisecond, and the
+/// operations end at `ends_ms`. The shortest wait is taken as zero, which determines the first arrival. Only the
+/// server's data is used.
 fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     ends_ms.sort_unstable_by(f64::total_cmp);
     let starts = ends_ms.iter().enumerate().map(|(number, end)| end - number as f64);
@@ -144,7 +144,7 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// Makes a run with two threads and this many file descriptors. The program uses 72 of them for itself.
+/// Makes a run with two threads and this many file descriptors. The program needs 72 of them for itself.
 fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
@@ -153,7 +153,7 @@ fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended 
 }
 
 /// The target takes 100 ms per request, so 300 operations per second need 30 connections. Only 28 descriptors are left
-/// for them, so the limit is not the target.
+/// for connections, so the client is the limit.
 #[test]
 fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     let _cores = all_cores();
@@ -175,8 +175,8 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     server.stop();
 }
 
-/// The target handles one operation at a time and takes 10 ms for each. At 300 operations per second, all slots fill
-/// up, however many there are, as they do at a target that hangs.
+/// The target handles one operation at a time, in 10 ms. At 300 operations per second, the backlog fills any number of
+/// slots, as at a target that hangs.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();

@@ -70,7 +70,7 @@ fn the_ends_of_the_scale_have_their_own_sentences_and_exit_codes() {
     server.stop();
 }
 
-/// Starts a server whose responses take 5 ms. Once it has had more than 20 concurrent connections, they take 200 ms
+/// Starts a server whose responses take 5 ms. After more than 20 concurrent connections, its responses take 200 ms
 /// forever.
 fn breaks_for_good() -> String {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
@@ -139,8 +139,8 @@ fn queue() -> String {
     url
 }
 
-/// Above its load line, the server is healthy but has a growing queue. No level above the line may pass, whatever the
-/// objective, and the search must wait until the queue is empty.
+/// Above its load line, the server stays healthy but its queue grows. No level above the line may pass, whatever the
+/// objective. The search must wait until the queue is empty.
 #[test]
 fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
@@ -164,7 +164,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// Starts a server that accepts objects. It has an object of 1 KiB at every path, except for the record of a dataset.
+/// Starts a server that accepts objects. Every path has an object of 1 KiB, except for the record of a dataset.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());

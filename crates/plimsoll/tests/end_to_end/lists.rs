@@ -1,4 +1,4 @@
-//! Lists of URLs. They are requested from the embedded server, whose ledger records every request.
+//! Lists of URLs. The embedded server is the target, because its ledger records every request.
 
 use crate::support::{Report, TestDir, shared_cores};
 use server::{Config, RequestRecord, Server};
@@ -13,13 +13,13 @@ fn serve() -> Server {
     Server::start(&Config { log_requests: NonZeroUsize::new(LOG_MAX), ..Config::default() }).expect("the server starts")
 }
 
-/// Returns a list of URLs of the server. Each of them has its own query.
+/// Returns a list of URLs of the server. Each URL has a different query.
 fn list(server: &Server, urls: u64) -> Vec<String> {
     let address = server.addresses()[0];
     (0..urls).map(|number| format!("http://{address}/blackhole/10?n={number}")).collect()
 }
 
-/// Returns how often each number was requested, according to the server's ledger.
+/// Returns how often each URL was requested, by the number in its query, according to the server's ledger.
 fn asked(server: Server) -> HashMap<u64, u64> {
     let ledger = server.stop();
     assert_eq!(ledger.log_dropped, 0);
@@ -35,7 +35,7 @@ fn number(record: &RequestRecord) -> u64 {
     number.unwrap_or_else(|| panic!("{} was never asked for", record.target))
 }
 
-/// Returns how often each URL was requested in the warm-up and how often in the window, according to the operation log.
+/// Returns the number of requests for each URL in the warm-up and in the window, according to the operation log.
 fn taken(place: &TestDir, warmup_nanos: u64) -> [HashMap<u64, u64>; 2] {
     let packed = std::fs::read(place.path("out/ops.jsonl.zst")).expect("operations are logged");
     let lines = zstd::decode_all(packed.as_slice()).expect("the file is zstd");

@@ -1,8 +1,8 @@
-//! End-to-end tests of the program: real processes, a real nginx, real sockets on loopback.
+//! End-to-end tests of the program, with real processes, a real nginx, and real sockets on loopback.
 //!
-//! A test's name says what the test proves. The reference is nginx's access log, which is read after nginx has quit
-//! gracefully: the program's counters must agree with it. Without nginx, the tests that need it are skipped, counted
-//! and named. With `REQUIRE_PEERS=1` they fail instead.
+//! The name of a test says what the test proves. The reference is nginx's access log: the program's counters must equal
+//! it. The tests read the log after nginx has quit gracefully. Without nginx, the tests that need it are skipped,
+//! counted and named. With `REQUIRE_PEERS=1` they fail instead.
 
 mod bad_input;
 mod bad_run_directory;

@@ -1,5 +1,4 @@
-//! The S3 commands against MinIO: the counts of client and server agree, and every byte that was written can be read
-//! back.
+//! The S3 commands against MinIO. The counts of client and server agree, and every written byte can be read back.
 
 use crate::support::versitygw::run;
 use crate::support::{Minio, Report, TestDir, shared_cores};
@@ -44,6 +43,6 @@ fn counts_of_s3_commands_equal_minios() {
     assert_eq!((of("NewMultipartUpload"), of("CompleteMultipartUpload")), ((3, 0), (3, 0)), "{answered:?}");
     assert_eq!(of("HeadObject").0, mixed["head"].0, "{answered:?}");
     let got = written + 3 + mixed["get"].0 + mixed["get-range"].0;
-    // Each prepare, the mix and the cleanup request the description. It does not exist for five of these requests.
+    // Every prepare, the mix and the cleanup request the description. It is missing for five of these requests.
     assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
 }

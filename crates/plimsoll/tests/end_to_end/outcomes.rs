@@ -14,7 +14,7 @@ fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
     (server, line.trim_start_matches("serving S3 on ").to_owned())
 }
 
-/// Returns the details of the example that the report has for a cause.
+/// Returns the details of the report's example for a cause.
 #[track_caller]
 fn detail(report: &Report, cause: &str) -> String {
     let row = report.list("/failures/causes").iter().find(|row| row["cause"] == cause);
@@ -69,8 +69,7 @@ fn lost_objects_are_detected() {
     let report = wants(&ended, "integrity", "acked_lost");
     assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
     assert!(ended.stderr.contains("2 responses had wrong or missing content"), "{}", ended.stderr);
-    // An object of an unexpected size has wrong content too, which fails the run even though any share of operations
-    // may fail.
+    // An object of an unexpected size has wrong content. This fails the run even if any share of operations may fail.
     let smaller = ["s3://bbb/q", "--count", "8", "--size", "9KiB", "-c", "1", "--json", "--success", "0%"];
     let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
     let report = Report::read(&ended);
@@ -108,7 +107,7 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
-    // Slots pause after a refused connection. This must not look as if there were too few slots.
+    // Slots pause after a refused connection. The report must not conclude that there were too few slots.
     assert_eq!(report.text("/limited_by"), "target");
     let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
     assert!(failing.is_some(), "{}", report.at("/notes"));
@@ -139,8 +138,8 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
     drop(nginx.quit());
 }
 
-/// One of 100 requests never gets a response. The others get one at once, so most of the operations in flight at the
-/// end are among those that hang.
+/// One of 100 requests never gets a response. The other requests get a response at once, so most of the operations in
+/// flight at the end are hanging.
 #[test]
 fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     let _cores = shared_cores();
@@ -156,7 +155,7 @@ fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     assert!((10..=14).contains(&report.number("/operations/unfinished")), "{}", report.at("/operations"));
 }
 
-/// The target is down when the run ends, but was down for less than a second by then.
+/// The target is down when the run ends, but for less than a second.
 #[test]
 fn a_target_that_is_down_when_the_run_ends_fails_it() {
     let _cores = shared_cores();

@@ -182,7 +182,7 @@ fn the_demo_succeeds_with_a_report() {
     again.expect(0);
     let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
     let (passed, failed) = (found["passed"].as_u64().expect("a level"), found["failed"].as_u64().expect("a level"));
-    // A level slightly above 100 may pass: too few of its requests are slow to miss a p95.
+    // A level slightly above 100 may pass, because few of its requests are slow, and the objective is a p95.
     assert!((90..=110).contains(&passed) && failed > 100, "{passed} and {failed}");
 }
 
@@ -225,7 +225,7 @@ fn a_report_that_cannot_be_written_is_reported() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let place = TestDir::new();
-    // A user who redirects a report to a file must learn that the file does not contain it.
+    // A user who redirects a report to a file must get an error if the file is incomplete.
     let (code, stderr) = run_onto_a_full_disk(&place, &["get", "--json", "-n", "20", &nginx.url("/f/1k")]);
     assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("standard output"), "{stderr}");

@@ -1,7 +1,7 @@
-//! Runs the commands of README in order, as a reader would who pastes them.
+//! Runs the commands of README in order, as if a reader pasted them.
 //!
-//! If a block cannot be run, a comment above it gives the reason: `<!-- not run by tests: … -->`. Ports are replaced by
-//! free ones. Nothing else is changed.
+//! A block that cannot run has a comment above it with the reason: `<!-- not run by tests: … -->`. The tests replace
+//! ports with free ones, and change nothing else.
 
 use crate::support::{Ended, Running, TestDir, peer, shared_cores, signal_group};
 use std::net::{Ipv4Addr, TcpListener};
@@ -21,7 +21,7 @@ const LOWEST_PORT: u16 = 20_000;
 /// Text that is printed after each command, followed by its number and its exit code.
 const MARK: &str = "::ended";
 
-/// Commands whose result depends on what else runs on this machine, with their valid exit codes. All other commands
+/// Commands whose result depends on other programs on this machine, with their valid exit codes. All other commands
 /// must exit with 0.
 const DEPENDING: [(&str, &[i32]); 5] = [
     // This host may be unfit to make load.
@@ -38,7 +38,7 @@ const DEPENDING: [(&str, &[i32]); 5] = [
 struct Block {
     /// The lines of the block.
     commands: Vec<&'static str>,
-    /// Reason why it is not run, if a comment above it gives one.
+    /// Reason in the comment above the block, if the block cannot run.
     not_run: Option<&'static str>,
 }
 
@@ -59,7 +59,7 @@ fn blocks() -> Vec<Block> {
     blocks
 }
 
-/// Returns the commands of all blocks that are run, without their prompts.
+/// Returns the commands of all blocks that can run, without their prompts.
 fn commands() -> Vec<&'static str> {
     let run = blocks().into_iter().filter(|block| block.not_run.is_none()).flat_map(|block| block.commands);
     run.map(|line| line.strip_prefix("$ ").unwrap_or_else(|| panic!("not a command of README: {line}"))).collect()
@@ -71,7 +71,7 @@ fn each_block_of_the_readme_is_run_or_gives_a_reason() {
     let not_run: Vec<_> = blocks.iter().filter_map(|block| block.not_run.map(|reason| (block, reason))).collect();
     for (block, reason) in &not_run {
         assert!(reason.len() > 10, "no reason for {:?}", block.commands);
-        // Blocks may be left out only if they run Cargo. Every command of the program itself must be run.
+        // Only blocks that run Cargo may be left out. Every command of the program itself must run.
         assert!(block.commands.iter().all(|line| line.starts_with("$ cargo ")), "{:?}", block.commands);
     }
     assert!(blocks.len() >= not_run.len() + 4, "{} of {} are not run", not_run.len(), blocks.len());
@@ -97,7 +97,7 @@ fn the_commands_of_the_readme_work_in_order() {
     for made in ["tour/report.html", "tour.csv", "run.json", "ca.pem", "owners", "set", "before", "after"] {
         assert!(place.path(made).exists(), "{made} was not written");
     }
-    // A reader who pastes the commands must not see a failure, except where the result depends on the machine.
+    // A reader who pastes the commands must not see a failure, unless the result depends on the machine.
     for alarm in ["Address already in use", "No such file", "not those of their objects"] {
         assert!(!ended.stderr.contains(alarm) && !ended.stdout.contains(alarm), "{alarm}: {ended:#?}");
     }

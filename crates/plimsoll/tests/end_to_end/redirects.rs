@@ -65,7 +65,7 @@ fn owners_equal_those_that_the_cluster_names() {
     let again = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     again.expect(4);
     assert!(again.stderr.contains("--out"), "{}", again.stderr);
-    // If all objects are requested from one entry server, the report must count as many redirects as the lists imply.
+    // All objects are requested from one entry server. The report must count as many redirects as the lists imply.
     let urls: Vec<String> = lines(&place, "names").iter().map(|name| format!("{entry}/{name}")).collect();
     place.write("all", urls.join("\n"));
     let (ended, report) = place.get(["--url-file", "all", "--order", "once", "-c", "8"]);
@@ -90,8 +90,8 @@ fn objects_without_an_owner_are_listed() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // Only names that start with a size are objects. For other names, the entry server reports this only if it would be
-    // the owner.
+    // Only names that start with a size are objects. The entry server reports other names as missing only if it owns
+    // them.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
     let missing = format!("nothing|{}", (0..).find(mine).expect("the entry server owns some objects"));
@@ -149,7 +149,8 @@ fn failed_operations_determine_the_exit_code() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // The entry server redirects even if the name is not that of an object. Only the owner refuses it.
+    // The entry server redirects any name that it does not own. Only the owner checks whether the name is that of an
+    // object.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let other = |index: &usize| server::owner(&format!("/blackhole/nothing-{index}"), count) != 0;
     let missing = (0..).find(other).expect("other servers own some objects");

@@ -78,7 +78,7 @@ fn a_fixed_range_is_requested_each_time_and_needs_no_size() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
-/// Servers like this are renterd, rclone and others built on gofakes3.
+/// Such servers are renterd, rclone and others based on gofakes3.
 #[test]
 fn ranges_with_status_200_succeed_if_the_flag_accepts_them() {
     let _cores = shared_cores();
@@ -315,7 +315,7 @@ fn a_request_body_arrives_unchanged() {
     let arrived = std::fs::read(nginx.path("up/object")).expect("nginx has stored the object");
     assert!(arrived == body, "{} bytes arrived of {}", arrived.len(), body.len());
     let small = place.write("small", vec![b'x'; KIB as usize]);
-    // A body without a method is sent by POST, as curl and ab do it.
+    // A body without a method is sent by POST, as in curl and ab.
     let posted = place.run(["get", "--json", &nginx.url("/post"), "--body-file", small.to_str().unwrap(), "-n", "50"]);
     posted.expect(0);
     let posted = Report::read(&posted);
@@ -379,7 +379,7 @@ fn unexpected_responses_are_failures() {
             }
         }
     }
-    // A status that the user expects is a success even if it would otherwise be a failure.
+    // A status that the user expects counts as a success, even if it is normally a failure.
     let ended = place.run(["get", "--json", "-n", "20", "--expect-status", "404", &nginx.url("/f/none")]);
     ended.expect(0);
     Report::read(&ended).expect_clean(20);

@@ -1,4 +1,4 @@
-//! Real runs whose old intervals are joined, compared with the same runs in single seconds.
+//! Real runs whose old intervals are joined. They are compared with the same runs in single seconds.
 
 use crate::support::{TestDir, shared_cores};
 use server::{Config, Server};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 use store::{Record, RollUpRules, RunWriter, Step, for_each_record};
 
-/// Copies a run. Joins its intervals as in a run of weeks, but after seconds.
+/// Copies a run and joins its intervals. The rules are the same as for long runs, but the times are shorter.
 fn roll_up(from: &Path, to: &Path) {
     let step = |age, length| Step { age: Duration::from_secs(age), length: Duration::from_secs(length) };
     let rules = RollUpRules { file: Duration::from_secs(2), steps: [step(1, 2), step(3, 4)] };
@@ -51,7 +51,7 @@ fn a_real_run_has_the_same_report_after_its_seconds_are_joined() {
         let csv = place.run(["export", &joined, "--as", "csv"]).expect(0).stdout.clone();
         let index = csv.lines().next().unwrap().split(',').position(|title| title == "length_seconds").unwrap();
         let lengths: Vec<&str> = csv.lines().skip(1).map(|line| line.split(',').nth(index).unwrap()).collect();
-        // A file has two seconds, so no longer span can be joined.
+        // A file has two seconds, so longer spans cannot be joined.
         assert!(lengths.contains(&"2") && lengths.contains(&"1"), "{name}: {lengths:?}");
         let html = place.run(["report", &joined, "--html", "page.html"]);
         assert_eq!(html.code, single.code, "{name}: {}", html.stderr);

@@ -49,7 +49,7 @@ fn boto3_works_with_memory_directory_and_tls() {
     }
 }
 
-/// Returns a script that puts some objects, gets one, and checks the results.
+/// Returns a script that puts some objects, gets one of them, and checks the results.
 fn short_script(steps: &str) -> String {
     let setup = BOTO3.split("def objects").next().unwrap_or_default();
     format!("{setup}\ns3 = connect(sys.argv[1])\ns3.create_bucket(Bucket='bbb')\n{steps}\nprint('all steps done')\n")
@@ -66,7 +66,7 @@ fn boto3_detects_faults() {
 fn faults_are_met_by(python: &Path) {
     let body = "body = content(300_000, 1)\n";
     let put = format!("{body}s3.put_object(Bucket='bbb', Key='k', Body=body)\n");
-    // Since version 1.36, boto3 compares checksums by default, and then refuses the body. Older versions return it.
+    // Since version 1.36, boto3 compares checksums by default, and rejects the body. Older versions return it.
     let flip = "try:
     trusting = connect(sys.argv[1], response_checksum_validation='when_required')
 except TypeError:
@@ -100,8 +100,8 @@ assert s3.get_object(Bucket='bbb', Key='k')['Body'].read() == body";
         "{body}fails('SlowDown', s3.put_object, Bucket='bbb', Key='k', Body=body)
 fails('NoSuchKey', s3.get_object, Bucket='bbb', Key='k')"
     );
-    // The server refuses the body before all of it has arrived. If the client is still sending, it may see the reset
-    // before the response.
+    // The server refuses the body before all of it has arrived. A client that is still sending may see the connection
+    // reset before the response.
     let full = "from botocore.exceptions import ConnectionClosedError
 for attempt in range(10):
     try:

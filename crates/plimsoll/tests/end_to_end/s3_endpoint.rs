@@ -1,4 +1,4 @@
-//! Which server receives requests for `s3://` locations: one that the user named, or none.
+//! The servers of `s3://` locations. A request goes only to a server that the user named.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
@@ -6,7 +6,7 @@ use crate::support::{Ended, Running, TestDir, shared_cores};
 
 const LOCATION: &str = "s3://bucket/set";
 
-/// Runs a command in an environment that has keys, a region, these variables, and this `~/.aws/config`.
+/// Runs a command in an environment with keys, a region, these variables, and this `~/.aws/config`.
 fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]) -> Ended {
     std::fs::create_dir_all(place.path(".aws")).unwrap();
     place.write(".aws/config", config);
@@ -21,8 +21,8 @@ fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]
     Running::of(command).end()
 }
 
-/// The commands are all those that accept `s3://`. None of them may send a request just because the environment names a
-/// region.
+/// The test has all commands that accept `s3://`. A region in the environment alone must not make any of them send a
+/// request.
 #[test]
 fn without_a_server_no_request_is_sent() {
     let _cores = shared_cores();

@@ -1,4 +1,4 @@
-//! Signed requests over HTTP/2: the client's counts equal those in the ledger of `plimsoll serve --s3`.
+//! Signed requests over HTTP/2: the client's counts equal the ledger of `plimsoll serve --s3`.
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, Running, TestDir, shared_cores};
@@ -6,7 +6,7 @@ use crate::{s3, versitygw};
 
 const DATASET: [&str; 4] = ["--count", "40", "--size", "10..200KiB"];
 
-/// What the ledger counted for an operation with one status.
+/// The ledger's counts for one operation and one status.
 struct Booked {
     complete: u64,
     aborted: u64,
@@ -28,7 +28,7 @@ impl Target {
         Self { place, server, endpoint }
     }
 
-    /// Runs the program with HTTP/2. It must succeed.
+    /// Runs the program with HTTP/2. The program must succeed.
     #[track_caller]
     fn run(&self, words: &[&str]) -> Ended {
         let secure = self.place.path("ca.pem").exists();

@@ -1,5 +1,5 @@
-//! What commands leave on a target, and how they report it: incomplete uploads, the objects of a mix, damaged objects,
-//! and refused requests.
+//! Leftovers of commands on a target, and their reports: incomplete uploads, the objects of a mix, damaged objects, and
+//! refused requests.
 
 use super::s3::serve;
 use crate::support::versitygw::run;
@@ -61,7 +61,7 @@ fn uploads_on_disk(store: &Path) -> usize {
         let directories = entries.filter(|entry| entry.path().is_dir());
         directories.map(|entry| if depth == 0 { 1 } else { below(&entry.path(), depth - 1) }).sum()
     }
-    // Each object has a directory, and in it a directory for each upload.
+    // Each object has a directory. It contains a directory for each upload.
     below(&store.join("bucket/.sgwtmp/multipart"), 1)
 }
 
@@ -80,7 +80,8 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
     let uploads = report.at("/failures/open_uploads");
     assert!(uploads["aborted"].as_u64() > Some(0), "{uploads}: {}", ended.stderr);
     assert_eq!(uploads["not_aborted"], 0, "{}", ended.stderr);
-    // If the request that creates an upload was cut off before the ID arrived, the upload is reported as possibly open.
+    // A request that creates an upload may be cut off before the ID arrives. The upload is then reported as possibly
+    // open.
     let unknown = uploads["possibly_open"].as_u64().unwrap();
     assert!(uploads_on_disk(&server.store()) as u64 <= unknown, "{uploads}: {}", ended.stderr);
     assert!(ended.stderr.contains("aborted"), "{}", ended.stderr);
@@ -91,7 +92,7 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
 fn uploads_that_a_probe_leaves_are_aborted() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // An upload takes longer than a probe and its drain.
+    // An upload takes longer than a probe and its drain together.
     let (server, endpoint) = serve(&place, &["--delay", "1200ms"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/x", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let put = ["put", "s3://bbb/m", "--count", "1", "--size", "6MiB", "--multipart", "5MiB", "--parts", "2"];
@@ -121,7 +122,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
         let before = uploads_on_disk(&server.store());
         let running = Running::of(command);
         wait_for("an upload", || (uploads_on_disk(&server.store()) > before).then_some(()));
-        // This kills the program at once.
+        // Dropping the process kills the program at once.
         drop(running);
     };
     put("s3://bucket/m");
@@ -132,7 +133,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let cleaned = json(run(&place, &server.endpoint(), &cleanup).expect(0));
     let (aborted, others) = (cleaned["uploads"]["aborted"].as_u64(), cleaned["uploads"]["others"].as_u64());
     assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
-    // After the uploads were counted, the server may still complete requests of the killed client.
+    // The server may complete requests of the killed client after the uploads were counted.
     assert!(aborted.unwrap() + others.unwrap() >= open as u64, "{open} were open: {cleaned:#}");
     assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
     server.stop();

@@ -1,10 +1,10 @@
-//! Loading what a bucket already contains.
+//! Load on the existing objects of a bucket.
 
 use super::s3::serve;
 use crate::support::versitygw::run;
 use crate::support::{Report, TestDir, Versitygw, shared_cores};
 
-/// More objects than one page of a listing has, some of them with names that XML and URLs have to encode.
+/// Writes more objects than one page of a listing has. Some names need escaping in XML and URLs.
 fn fill(place: &TestDir, endpoint: &str) {
     let put = |location: &str, words: &[&str]| {
         let fixed = ["prepare", location, "--make-bucket", "--print", "none"];
@@ -54,7 +54,7 @@ fn the_objects_of_a_foreign_server_are_loaded() {
     let _cores = shared_cores();
     let Some(gateway) = Versitygw::start() else { return };
     objects_are_found_and_read(&TestDir::new(), &gateway.endpoint());
-    // Its log cannot be read, since it contains unescaped spaces of keys.
+    // The gateway's log cannot be read, because it contains unescaped spaces of keys.
     drop(gateway);
 }
 

@@ -1,4 +1,4 @@
-//! The scenarios in this repository: each is valid, and a small version of it runs against the stand-ins of its
+//! The scenarios in this repository. Each is valid, and a small version of it runs against the stand-ins of its
 //! systems.
 
 use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores};
@@ -61,8 +61,8 @@ fn pieces_are_read_whole_and_in_ranges_and_compared_with_a_plain_server() {
     assert_eq!(study["load_lines"].as_array().unwrap().len(), 2);
 }
 
-/// Reproduces the first published study on one machine: a server with a known limit of 300 concurrent ranges is
-/// compared with nginx.
+/// Reproduces the first published study on one machine. It compares a server that is limited to 300 concurrent ranges
+/// with nginx.
 #[test]
 fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };

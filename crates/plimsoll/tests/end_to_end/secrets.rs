@@ -1,4 +1,4 @@
-//! Secrets must reach the server, and must appear nowhere else.
+//! Secrets must reach the server, and must not appear anywhere else.
 
 use crate::support::{Nginx, Setup, TestDir, shared_cores};
 use std::fs;
@@ -29,11 +29,11 @@ fn leaks(directory: &Path) -> Vec<String> {
 
 fn holds(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    // The canary may be plain, or encoded as Basic authentication encodes `me:c4nary`.
+    // The canary may be plain. In Basic authentication, it may also be the Base64 form of `me:c4nary`.
     text.contains(CANARY) || text.contains("bwu6yzruyxj5")
 }
 
-/// Runs `get` with these words. Returns the places in the output and in files that contain the canary.
+/// Runs `get` with these arguments. Returns the places in the output and in files that contain the canary.
 fn leaks_of(place: &TestDir, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for print in ["text", "ab", "httpbench", "json"] {

@@ -1,4 +1,4 @@
-//! `plimsoll serve` as a cluster and as other systems, with load from `plimsoll get`: the counts of both sides must
+//! `plimsoll serve` as a cluster and as other systems, with load from `plimsoll get`. The counts of both sides must
 //! agree.
 
 use crate::support::{Running, TestDir, shared_cores, wait_for};

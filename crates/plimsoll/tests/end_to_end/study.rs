@@ -1,4 +1,4 @@
-//! Studies of scenario files: every trial runs once, in a fair order, and mistakes are reported with their position.
+//! Studies of scenario files. Every trial runs once, in a fair order, and mistakes are reported with their position.
 
 use crate::support::{Ended, Running, TestDir, all_cores, shared_cores};
 use serde_json::Value;
@@ -126,7 +126,7 @@ fn targets_take_turns_and_a_study_can_be_resumed() {
         let slow = trial["target"] == "slow";
         assert!(rate > 0.0 && (p50 >= 20_000_000) == slow, "{trial:#}");
     }
-    // Make the study look as if it had been killed during the sixth trial.
+    // Change the study as if it had been killed during the sixth trial.
     let log = place.path("study/study.jsonl");
     let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 9);

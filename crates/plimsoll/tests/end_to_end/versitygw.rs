@@ -1,5 +1,5 @@
-//! The S3 commands against VersityGW: the client's counts equal those in the server's log, and every byte that was
-//! written can be read back.
+//! The S3 commands against VersityGW. The client's counts equal the server's log, and every written byte can be read
+//! back.
 
 use super::support::versitygw::run;
 use super::support::{Ended, Report, TestDir, Versitygw, shared_cores};
@@ -26,7 +26,7 @@ pub fn kinds(report: &Report) -> BTreeMap<String, (u64, u64)> {
     figures.map(read).collect()
 }
 
-/// Returns the numbers of objects that a cleanup in batches deleted: those of the dataset, and those of runs.
+/// Returns the numbers of objects that a cleanup in batches deleted: objects of the dataset, and objects of runs.
 #[track_caller]
 pub fn gone(cleaned: &Ended) -> (u64, u64) {
     let number = |text: &str| text.split(' ').next().and_then(|word| word.replace(',', "").parse().ok());
@@ -72,7 +72,7 @@ fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_i
     let log = server.stop();
     let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
     // The description was requested four times and found three times, written once, and deleted once. The server's log
-    // shows status 200 for ranges as well.
+    // also shows status 200 for ranges.
     assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
     assert_eq!(of("GetObject", 404), 1);
     assert_eq!(log["HeadObject"].count(), mixed["head"].0);
@@ -120,7 +120,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
         &server.endpoint(),
         &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
     ));
-    // The last part may be shorter or have full size. An object of 5 MiB is a single part.
+    // The last part may be shorter than the others, or as large. An object of 5 MiB is a single part.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
     let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));
@@ -136,7 +136,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
     assert_eq!(report.number("/operations/attempts"), begun + parts + completed);
 }
 
-/// The server accepts parts of less than 5 MiB, but then refuses to complete the upload.
+/// The server accepts parts below 5 MiB, but then refuses to complete the upload.
 #[test]
 fn parts_of_a_failed_upload_do_not_stay() {
     let _cores = shared_cores();

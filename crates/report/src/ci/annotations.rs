@@ -1,12 +1,13 @@
-//! GitHub's workflow commands: lines on standard output that GitHub shows on the pages of a workflow and of a pull
-//! request.
+//! GitHub's workflow commands. They are lines on standard output that GitHub shows on the pages of a workflow and of a
+//! pull request.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 
 use super::{Outcome, Suite};
 use std::fmt::Write;
 
-/// Returns one line for each case that failed, is unusable, or was not decided. The text is empty if all cases passed.
+/// Returns one line for each case that failed, is unusable, or was not decided. Returns an empty text if all cases
+/// passed.
 #[must_use]
 pub fn annotations(suite: &Suite) -> String {
     let mut text = String::new();

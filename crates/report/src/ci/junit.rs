@@ -1,5 +1,5 @@
-//! JUnit XML for Jenkins, GitLab, GitHub's reporters and Gradle: `testsuites`, `testsuite`, `testcase` with `failure`, `error` or
-//! `skipped`. Times are in seconds.
+//! JUnit XML for Jenkins, GitLab, GitHub's reporters and Gradle: `testsuites`, `testsuite`, and `testcase` with
+//! `failure`, `error` or `skipped`. Times are in seconds.
 
 use super::{Case, Outcome, Suite};
 use std::fmt::Write;
@@ -43,7 +43,7 @@ fn error(why: &str, kind: &str, metrics: &str) -> String {
     format!("<error message=\"{}\" type=\"{kind}\">{metrics}</error>", xml(why))
 }
 
-/// Escapes text for an element or an attribute. Characters that XML 1.0 cannot hold become U+FFFD.
+/// Escapes text for an element or an attribute. Characters that XML 1.0 does not allow become U+FFFD.
 fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -79,7 +79,7 @@ mod tests {
         Suite { name: name.to_owned(), cases: vec![case], seconds: 10.0 }
     }
 
-    /// Returns elements with their attributes as an XML parser reads them.
+    /// Parses elements with their attributes, like an XML parser.
     fn parse(text: &str) -> Vec<(String, Vec<(String, String)>)> {
         let mut reader = Reader::from_str(text);
         reader.config_mut().check_end_names = true;

@@ -1,7 +1,7 @@
-//! Results for CI systems: test cases of a JUnit file, and annotations of GitHub's workflows.
+//! Results for CI systems: the test cases of a JUnit file, and annotations of GitHub's workflows.
 //!
-//! Each objective of a run is a test case, and so is each search for the load line. An unusable result is reported as
-//! an error, not as a failure, because its objectives show nothing about the target.
+//! Each objective of a run and each search for the load line is a test case. An unusable result is an error instead of
+//! a failure, because its objectives show nothing about the target.
 
 mod annotations;
 mod junit;
@@ -87,10 +87,10 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds a case for missing trials, if there are any. They make the study PARTIAL, which is not a failure.
+    /// Adds a case for missing trials, if there are any. Missing trials make the study PARTIAL, which is not a failure.
     pub fn add_missing(&mut self, trials: u64) {
         if trials > 0 {
-            let why = format!("{} not run: the study goes on, or was stopped", were_of(trials, "trial"));
+            let why = format!("{} not run: the study is still running, or was stopped", were_of(trials, "trial"));
             self.cases.push(Case {
                 class: self.name.clone(),
                 name: "all trials were run".to_owned(),
@@ -129,7 +129,7 @@ fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
 
-/// Returns the outcome of an objective. It is an error if the numbers of the run are unusable.
+/// Returns the outcome of an objective. If the numbers of the run are unusable, the outcome is an error.
 fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     let text = result::objective_outcome_text(judged);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);
@@ -146,7 +146,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     }
 }
 
-/// Returns the outcome for a reason that concerns no objective. An incomplete run is not a failure, unless the program
+/// Returns the outcome for a reason that concerns no objective. An incomplete run is a failure only if the program
 /// exits with an error code.
 fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     let text = result::text(reason);

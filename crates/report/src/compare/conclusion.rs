@@ -4,7 +4,7 @@ use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be those of `Conclusion`: serde does not compile if they differ.
+// The variants must be the same as in `Conclusion`: serde does not compile if they differ.
 /// The conclusion of a comparison.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]
@@ -19,7 +19,7 @@ pub enum ConclusionName {
     Inconclusive,
 }
 
-/// Returns a number that JSON can hold; `None` if it is not finite.
+/// Returns the number, or `None` if it is not finite, because JSON cannot represent such a number.
 pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }

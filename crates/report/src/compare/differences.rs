@@ -1,5 +1,4 @@
-//! Differences between runs, apart from their targets: differences in their load, and in the conditions under which
-//! they ran.
+//! Differences between runs, apart from their targets. They concern the load, or the conditions of the runs.
 
 use super::ComparedRun;
 use super::usable::is_usable;
@@ -8,7 +7,7 @@ use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
 use store::{Begin, SavedRun, Server};
 
-/// Settings that determine how a target is reached, but not the load on it.
+/// Settings of the path to a target. They do not change the load on the target.
 const CONNECTION_SETTINGS: [&str; 6] =
     ["proxy", "unix_socket", "connect_to", "local_address", "tls_certificates", "merged"];
 
@@ -24,7 +23,7 @@ impl Differences {
 }
 
 /// Returns the differences between two runs, apart from the target itself, as phrases. The target's address and the
-/// program's version may differ. The target's path may not.
+/// program's version may differ, but not the target's path.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let mut found = Differences(load_differences(a, b));
@@ -42,8 +41,8 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores where the runs were made, since
-/// they may come from different machines.
+/// Returns the differences in load, as phrases. Unlike [`run_differences`], it ignores differences in the environment,
+/// such as hosts, servers and seeds.
 #[must_use]
 pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let (a, b) = (&a.begin, &b.begin);
@@ -53,7 +52,7 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.add("stages", &format!("{:?}", a.levels), &format!("{:?}", b.levels));
     found.add("number of URLs", &a.urls.to_string(), &b.urls.to_string());
     if a.targets.len() == b.targets.len() {
-        // The lists may be long: name only the paths that differ.
+        // The lists may be long, so name only the paths that differ.
         a.targets.iter().zip(&b.targets).for_each(|(a, b)| found.add("paths", path(a), path(b)));
     } else {
         found.add("paths", &paths(a), &paths(b));
@@ -70,10 +69,11 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Relative difference in size above which two single objects are considered different objects.
+/// Relative difference in size above which two single objects count as different objects.
 const SIZE_TOLERANCE: f64 = 0.01;
 
-/// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single object.
+/// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single
+/// object.
 fn first_responses(found: &mut Differences, a: &SavedRun, b: &SavedRun) {
     let server = |run: &SavedRun| run.end.as_ref().and_then(|end| end.server.clone());
     let (Some(one), Some(other)) = (server(a), server(b)) else { return };
@@ -142,8 +142,8 @@ fn setting(begin: &Begin, name: &str) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the differences between the first run and each other run (see [`run_differences`]). One more difference is
-/// added if the client limited most runs of one side, but not of the other.
+/// Returns the differences between the first run and every other run (see [`run_differences`]). If the client limited
+/// most runs of one side but not of the other, this is another difference.
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);
@@ -171,7 +171,7 @@ fn limited_of(runs: &[ComparedRun]) -> String {
     format!("{} of {}", count(limited(runs) as u64), count(runs.len() as u64))
 }
 
-/// Returns the conditions that weaken the results of both sides alike, as phrases.
+/// Returns the conditions that weaken the results of both sides equally, as phrases.
 #[must_use]
 pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut caveats = Vec::new();
@@ -192,7 +192,7 @@ pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> 
     caveats
 }
 
-/// Returns a sentence for each run that is compared although it is not usable.
+/// Returns a sentence for each run that is compared in spite of being unusable.
 #[must_use]
 pub fn unusable_each(runs: &[ComparedRun]) -> Vec<String> {
     let sentence =

@@ -33,8 +33,8 @@ enumerated! {
     }
 }
 
-/// Maximum margin for the share of success: a tenth of a percent. A few percent matter little for a rate, but a lot for
-/// failures.
+/// Maximum margin for the share of success: a tenth of a percent. A few percent matter little for a rate, but much for
+/// success.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
 /// The data from which a metric is computed.
@@ -90,15 +90,15 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile lies
-    /// among failed operations.
+    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile falls
+    /// on a failed operation.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         match self.source() {
             Source::Success => run.summary().success(),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
-            // The CPU time that failures take shows nothing about the CPU time that successes take.
+            // The CPU time per failed operation shows nothing about the CPU time per successful operation.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }
@@ -113,12 +113,12 @@ impl ComparisonMetric {
                 bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
             }
             Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
-            // Success has its own test, and windows do not record times to the first byte.
+            // Success has a separate test, and windows do not record times to the first byte.
             Source::Success | Source::Ttfb(_) => None,
         }
     }
 
-    /// Returns which direction is better.
+    /// Returns the direction in which the metric improves.
     #[must_use]
     pub fn improves(self) -> Improves {
         match self.source() {
@@ -201,8 +201,8 @@ impl ComparisonMetric {
     }
 }
 
-/// Returns a percentile over all operations, failed ones included. If nothing succeeded in a run, every percentile lies
-/// among failures, however few operations the run has.
+/// Returns a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile
+/// falls on a failure, even if the run has few operations.
 fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);

@@ -1,10 +1,10 @@
-//! Comparison of two sets of saved runs. Each metric is worse, better, equivalent, or inconclusive.
+//! Comparison of two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 //!
-//! If a side has several runs, each run is one observation, and the sides are compared by ranks or pair by pair. With
+//! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
 //! one run per side, the seconds of the runs are the observations. They separate a change from chance within these two
-//! runs, but show nothing about further runs. Success comes first and has its own test. A run in which everything
-//! failed counts as slower than any other. The statistics are in [`measure::statistics`], the formulas in
-//! docs/measurement.md.
+//! runs, but show nothing about further runs. Success is compared first, with a separate test. A run in which
+//! everything failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas
+//! in docs/measurement.md.
 
 mod conclusion;
 mod differences;
@@ -27,10 +27,10 @@ use store::SavedRun;
 /// Seed of the bootstrap's random choices.
 pub const SEED: u64 = 1;
 
-/// A run that is compared.
+/// A run in a comparison.
 #[derive(Clone, Debug)]
 pub struct ComparedRun {
-    /// Directory in which the run is saved. Escaped.
+    /// Escaped name of the run's directory.
     pub name: String,
     /// The run.
     pub run: SavedRun,
@@ -57,7 +57,7 @@ pub enum Sides {
     /// Old and new runs in pairs: the n-th old run and the n-th new run were made one after the other. Both sides have
     /// the same number of runs.
     Pairs,
-    /// Two halves of the runs of one target, which differ only by noise.
+    /// Two halves of the runs of one target. Only noise makes them differ.
     Halves,
 }
 
@@ -66,8 +66,8 @@ pub enum Sides {
 pub struct Row {
     /// The metric.
     pub metric: ComparisonMetric,
-    /// Median over the base runs that have the metric, or infinity if the median lies among failures. For success, it
-    /// is the share over all operations.
+    /// Median over the base runs that have the metric. It is infinite if it falls on a failure. For success, it is the
+    /// share over all operations.
     pub base: Option<f64>,
     /// The same for the new runs.
     pub new: Option<f64>,
@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs, and number of new runs, whose time lies among failed operations.
+    /// Number of base runs, and number of new runs, whose value falls on a failed operation.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -114,7 +114,7 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares two sets, neither of which is empty. `margin` is a share, at least 0.
+    /// Compares two sets of runs. Neither may be empty. `margin` is a share, at least 0.
     #[must_use]
     pub fn of(base: &'a [ComparedRun], new: &'a [ComparedRun], sides: Sides, margin: f64) -> Self {
         let scope = match sides {
@@ -143,8 +143,8 @@ impl<'a> Comparison<'a> {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns how many runs per side (or how many pairs) a difference in this many metrics needs to be found. Returns
-    /// `None` if there are enough.
+    /// Returns the number of runs per side, or of pairs, that are needed to find a difference in this many metrics.
+    /// Returns `None` if there are enough.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();
@@ -163,15 +163,14 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
     let (base_values, new_values) = (values(base), values(new));
     let is_nothing = |value: &f64| *value == 0.0 || value.is_infinite();
     if base_values.iter().chain(&new_values).all(is_nothing) && metric != ComparisonMetric::Success {
-        // Neither side has the metric: nothing was read or written, or nothing succeeded.
+        // Neither side has the metric, because nothing was read or written, or nothing succeeded.
         return None;
     }
     let whole = base_values.len() == base.len() && new_values.len() == new.len();
     let difference = match scope {
         _ if metric == ComparisonMetric::Success => success(base, new, scope),
         Scope::WithinRuns => within(metric, base, new),
-        // If one run lacks the metric, the others must not be compared without it: it may have been too slow to have
-        // it.
+        // A run that lacks the metric may have been too slow for it. Comparing only the other runs would hide this.
         Scope::AcrossRuns | Scope::AcrossPairs if !whole => None,
         Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, metric.scale()),
         Scope::AcrossPairs => Difference::of_pairs(&base_values, &new_values, metric.scale()),

@@ -9,13 +9,13 @@ use store::{EndReason, SavedRun};
 /// Checks that a run can be compared: its result is not UNUSABLE, and it has a measured window.
 ///
 /// # Errors
-/// The reason why the run cannot be compared, as a phrase.
+/// Returns the reason why the run cannot be compared, as a phrase.
 pub fn is_usable(run: &SavedRun) -> Result<(), String> {
     result::usable(run)?;
     if run.summary().measured.seconds > 0.0 { Ok(()) } else { Err("it ended before its measured window began".into()) }
 }
 
-/// Returns how a run ended early, as a phrase; `None` if it did not.
+/// Returns a phrase about the early end of a run, or `None` if the run reached its planned end.
 #[must_use]
 pub fn cut_off(run: &SavedRun) -> Option<String> {
     let how = match run.end.as_ref().map(|end| &end.reason) {
@@ -44,12 +44,12 @@ pub fn nothing_succeeded(run: &SavedRun) -> bool {
     ok == 0.0 && of > 0.0
 }
 
-/// Returns a phrase that says that nothing in a run succeeded, or `None` if something did.
+/// Returns a phrase which says that nothing in a run succeeded, or `None` if something did.
 pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
     nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
 }
 
-/// Returns how many of the operations that count succeeded.
+/// Returns the successful operations as a share of all operations that count.
 #[must_use]
 pub fn counts(run: &SavedRun) -> Share {
     let tally = &run.summary().stats.measured;

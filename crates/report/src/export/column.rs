@@ -1,5 +1,5 @@
-//! The columns of a table: their names, their types, and how they get their values from a row. Names end in the unit;
-//! without a unit, the column holds counts or text. A missing value is an empty cell (CSV) or null (Parquet), never 0.
+//! The columns of a table: names, types, and functions that get the values from a row. A name ends in the unit. A
+//! column without a unit contains counts or text. A missing value is an empty cell (CSV) or null (Parquet), never 0.
 
 use super::ExportError;
 
@@ -8,7 +8,7 @@ use super::ExportError;
 pub enum Get<R> {
     /// A whole number.
     Count(fn(&R) -> Option<u64>),
-    /// A number. An infinite one counts as missing.
+    /// A number. An infinite number counts as missing.
     Number(fn(&R) -> Option<f64>),
     /// A text.
     Text(fn(&R) -> Option<String>),

@@ -1,8 +1,7 @@
 //! Comma-separated values (RFC 4180) that both programs and spreadsheets can read.
 //!
-//! Text from servers is quoted, so that it cannot end its cell. A spreadsheet would take text that begins like a
-//! formula for one, so an apostrophe is put in front, which means "this is text". Control characters are escaped as in
-//! all reports.
+//! Text from servers is quoted, so that it cannot end its cell. A spreadsheet would run text that looks like a formula.
+//! Such text gets a leading apostrophe, which marks it as text. Control characters are escaped as in all reports.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};
@@ -74,7 +73,7 @@ mod tests {
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "＝1"] {
             assert!(cell(formula).trim_start_matches('"').starts_with('\''), "{formula}");
         }
-        // The tab is escaped, so nothing else needs to be put in front.
+        // The tab is escaped, so the text needs no apostrophe.
         assert_eq!(cell("\t=1"), "\\u{9}=1");
     }
 }

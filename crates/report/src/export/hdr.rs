@@ -1,5 +1,5 @@
 //! Files of HdrHistogram: percentiles as text (`.hgrm`) for its plotters, and an interval log (`.hlog`, version 1.3)
-//! for its log processors and analyzers. The log has a histogram for each interval.
+//! with a histogram for each interval, for its log processors and analyzers.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -10,7 +10,7 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Percentile lines until the share of remaining samples is halved. This is HdrHistogram's default.
+/// Number of percentile lines per halving of the remaining samples. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
 /// Nanoseconds per millisecond, the unit that plotters expect.
 const MILLISECOND: f64 = 1e6;
@@ -27,7 +27,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
         buckets = histogram.buckets();
         for step in histogram.iter_quantiles(TICKS_PER_HALF) {
             below = below.saturating_add(step.count_since_last_iteration());
-            // The last bucket may reach beyond the largest value. That value is recorded exactly, so use it.
+            // The last bucket may extend beyond the largest value. That value is known exactly, so use it.
             let value = step.value_iterated_to().min(max) as f64 / MILLISECOND;
             let quantile = step.quantile_iterated_to();
             if quantile < 1.0 {
@@ -78,7 +78,7 @@ impl<'a, W: Write> Log<'a, W> {
         Ok(Self { writer })
     }
 
-    /// Adds an interval: response times without a tag, and service times with one. An interval of the warm-up is left
+    /// Adds an interval: response times without a tag, and service times with a tag. Intervals of the warm-up are left
     /// out, as in all reports.
     ///
     /// # Errors

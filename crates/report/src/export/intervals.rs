@@ -1,5 +1,5 @@
-//! The run over time, as a table with one row for each interval. The old intervals of a long run are longer than a
-//! second; `length_seconds` is the length of each.
+//! The run over time, as a table with one row for each interval. Old intervals of a long run are longer than a second,
+//! so `length_seconds` has the length of each interval.
 
 use super::column::{Column, count, number, text};
 use super::ms;
@@ -26,8 +26,8 @@ impl Row {
     }
 }
 
-/// The columns. A count includes the operations of the measured window that were offered, started or ended in the
-/// interval. Columns with `warmup_` count the operations of the warm-up instead. Bytes count when they arrive. With few
+/// The columns. A count includes operations of the measured window that were offered, started or ended in the interval.
+/// Columns with `warmup_` count operations of the warm-up instead. Bytes count when they arrive. If there are few
 /// operations, a percentile is the largest value.
 pub const COLUMNS: &[Column<Row>] = &[
     count("start_unix_ms", |row| Some(row.started_unix_ms.saturating_add(row.interval.start.as_nanos() / 1_000_000))),

@@ -1,8 +1,7 @@
 //! Markdown tables for an issue or a page: of a run, repeats, a study, or the levels of a search.
 //!
-//! Text from servers and users stays text: it cannot make a link, a mention or markup, and cannot end a cell. Text of
-//! plain characters is written as it is. Any other text becomes a code element in which special characters are
-//! entities.
+//! Text from servers and users cannot become a link, a mention or markup, and cannot end a cell. Text of plain
+//! characters is written unchanged. Any other text becomes a code element in which special characters are entities.
 
 use crate::escape::escape;
 use crate::limit;
@@ -120,7 +119,7 @@ fn foreign<const N: usize>(rows: Vec<[String; N]>) -> Vec<[String; N]> {
     rows.into_iter().map(|row| row.map(|text| cell(&text))).collect()
 }
 
-/// Formats a table whose cells are already escaped. The first row holds the titles.
+/// Formats a table whose cells are already escaped. The first row contains the titles.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {

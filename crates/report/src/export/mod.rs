@@ -1,8 +1,8 @@
 //! Saved runs for other programs: tables as CSV or Parquet, HdrHistogram files, and Markdown for an issue.
 //!
-//! This module writes to a given writer and opens no file. A table is defined once, as columns ([`column::Column`]),
-//! and is written row by row in either format, so even a long run needs memory for only a few rows. The numbers are
-//! those of the reports. A percentile that reports leave out for lack of samples is empty.
+//! This module writes to a given writer and opens no file. A table is defined once, as columns ([`column::Column`]). It
+//! is written row by row in either format, so that a long run needs memory for only a few rows. The numbers are the
+//! same as in the reports. A percentile that reports omit for lack of samples is empty.
 
 pub mod column;
 mod csv;

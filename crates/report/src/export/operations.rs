@@ -1,18 +1,17 @@
-//! A table of all operations of a run, which must have been made with `--log-ops`.
+//! A table of all operations of a run with `--log-ops`.
 
 use super::column::{Column, count, number, text};
 use super::ms;
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 
-/// Returns whether an operation belongs to the measured window of a run, that is, whether its intended start lies in
-/// the window.
+/// Returns whether an operation belongs to the measured window of a run. Its intended start decides.
 #[must_use]
 pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
     run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)
 }
 
-/// An operation, with whether it is measured.
+/// An operation, and whether it is measured.
 pub struct Row {
     op: OpRecord,
     measured: bool,
@@ -32,9 +31,9 @@ impl Row {
     }
 }
 
-/// The columns: first those of the log, with the same names and units, then times computed from them. Times in
-/// milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for those
-/// of the warm-up.
+/// The columns. The columns of the log come first, with the same names and units, and computed times follow. Times in
+/// milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for
+/// operations of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),

@@ -1,5 +1,5 @@
 //! Apache Parquet: typed columns in row groups, compressed with zstd. All columns are nullable. Counts are signed
-//! 64-bit integers, since every reader supports those.
+//! 64-bit integers, because every reader supports them.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};
@@ -13,7 +13,7 @@ use parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Rows per row group. For operations, a group takes about 20 MB.
+/// Rows per row group. A group of operations takes about 20 MB.
 const GROUP_ROWS: usize = 1 << 16;
 
 impl From<ParquetError> for ExportError {
@@ -29,7 +29,7 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-/// The buffered values of a column, and a flag for each row that tells whether it has a value.
+/// The buffered values of a column, and for each row, whether it has a value.
 struct Buffered {
     values: Values,
     present: Vec<i16>,

@@ -10,7 +10,7 @@ use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
 
-/// Where a run belongs in a repeated run, a study or a search.
+/// The position of a run in a repeated run, a study or a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Position {
     /// Directory of the run, relative to the directory of all runs.
@@ -27,7 +27,7 @@ pub struct Position {
 
 /// One of several runs.
 pub struct Row {
-    /// Where the run belongs.
+    /// Position of the run.
     pub position: Position,
     /// The run.
     pub run: SavedRun,

@@ -1,5 +1,4 @@
-//! The HTML file around a report: its data, its script, its style, and a content security policy that forbids
-//! everything else.
+//! The HTML file around a report: data, script, style, and a content security policy that forbids everything else.
 
 use super::script_data::Document;
 use base64::Engine;
@@ -13,7 +12,7 @@ const STYLE: &str = include_str!("../../../../ui/dist/report.css");
 
 /// Returns a report as an HTML file.
 pub fn file(document: &Document) -> String {
-    // Serialization cannot fail, because a document holds only strings and numbers.
+    // Serialization cannot fail, because a document contains only strings and numbers.
     let data = serde_json::to_string(document).unwrap_or_default();
     debug_assert!(!data.is_empty(), "the document could not be serialized");
     let policy = policy();
@@ -43,8 +42,8 @@ fn digest(text: &str) -> String {
     BASE64.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Escapes JSON for use inside a script element. The first `</script` would end the element, even inside a string, and
-/// `<!--` would change how it is parsed. In JSON, `<` occurs only inside strings, where it can be escaped.
+/// Escapes JSON for use inside a script element. Even inside a string, `</script` would end the element, and `<!--`
+/// would change the parser's state. In JSON, `<` occurs only inside strings, where it can be escaped.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

@@ -45,7 +45,7 @@ fn headline(line: &LoadLine) -> Vec<Headline> {
     metrics
 }
 
-/// Returns why a level did not pass: the first objective missed, or another cause.
+/// Returns the reason why a level did not pass: the first objective missed, or another cause.
 fn why(line: &LoadLine, level: &Level) -> Option<Headline> {
     let (why, at) = (level.reason.as_ref()?, line.shown(level.level));
     let is_reason = |measured: &&MeasuredObjective| measured.objective.to_string() == *why;
@@ -78,7 +78,7 @@ fn at_the_line(level: &Level) -> Vec<Headline> {
     .collect()
 }
 
-/// Returns a table of all levels in the order in which they were run.
+/// Returns a table of all levels, in the order of their runs.
 fn levels(line: &LoadLine) -> Section {
     let mut head = line.columns().to_vec();
     let texts = head.len() - 1;

@@ -1,9 +1,9 @@
 //! The report as one HTML file that opens offline.
 //!
-//! It has the sections, texts and numbers of the text report, and the browser draws charts as well. This module decides
-//! what the report contains and writes it as JSON ([`script_data`]). The script and the style in `ui/` decide how it looks;
-//! the built bundle is embedded. The script inserts text only as text nodes, and a policy in the file forbids any other
-//! script and all requests, so text from servers can do no harm.
+//! The HTML report has the sections, texts and numbers of the text report, and also charts, which the browser draws.
+//! This module determines the content and writes it as JSON ([`script_data`]). The script and the style in `ui/`
+//! determine the appearance, and the built bundle is embedded. The script inserts text only as text nodes. A policy in
+//! the file forbids any other script and all requests. So text from servers can do no harm.
 
 mod charts;
 mod file;

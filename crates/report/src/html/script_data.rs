@@ -1,4 +1,4 @@
-//! The JSON that the script of an HTML report reads. It must match `ui/src/report_data.ts`, so change the two together.
+//! The JSON that the script of an HTML report reads. It must match `ui/src/report_data.ts`, so change both together.
 
 use measure::ResultWord;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Document {
     pub sections: Vec<Section>,
 }
 
-/// The result, what limited the run, and the notes that a reader needs to interpret the numbers.
+/// The result, what limited the run, and notes for interpreting the numbers.
 #[derive(Debug, Serialize)]
 pub struct OverviewData {
     /// The result in one word, such as `PASS`.
@@ -35,7 +35,7 @@ pub struct OverviewData {
     pub notes: Vec<String>,
 }
 
-/// The tone of a result, which decides its color.
+/// The tone of a result. It determines the color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {
@@ -103,7 +103,7 @@ pub struct Chart {
     pub plot: Plot,
 }
 
-/// A group of small charts with the same axes. All of them show the same metric, which the reader chooses.
+/// A group of small charts with the same axes. All charts show the same metric, which the reader selects.
 #[derive(Debug, Serialize)]
 pub struct Group {
     /// ID of the group in the file.
@@ -114,7 +114,7 @@ pub struct Group {
     pub caption: String,
     /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
-    /// Metrics to choose from. The first one is shown at the start.
+    /// Metrics to select. The group first shows the first metric.
     pub choices: Vec<Choice>,
 }
 
@@ -144,17 +144,17 @@ pub enum Plot {
     },
     /// Times by quantile. The horizontal axis is log10(1 / (1 − q)).
     Quantiles {
-        /// The quantiles, 0 to 0.9999.
+        /// The quantiles, from 0 to 0.9999.
         quantiles: Vec<f64>,
-        /// The lines, in nanoseconds. A line is shorter than the quantiles if there are too few samples for the highest
-        /// ones.
+        /// The lines, in nanoseconds. A line has fewer values than `quantiles` if there are too few samples for the
+        /// highest quantiles.
         lines: Vec<Line>,
     },
     /// Number of operations by time and by response time.
     Heat {
         /// Length of a column in seconds. The first column begins at the start of the run.
         column_seconds: f64,
-        /// Lower edge of each row and upper edge of the last one, in nanoseconds.
+        /// Lower edge of each row, followed by the upper edge of the last row, in nanoseconds.
         edges: Vec<f64>,
         /// Counts by column, then by row.
         columns: Vec<Vec<u64>>,
@@ -165,7 +165,7 @@ pub enum Plot {
         across: Across,
         /// Unit of the vertical axis.
         unit: Unit,
-        /// `true` if that axis is logarithmic.
+        /// `true` if the vertical axis is logarithmic.
         log: bool,
         /// The lines.
         lines: Vec<Marks>,
@@ -189,7 +189,7 @@ pub enum Across {
         /// `true` if the axis is logarithmic.
         log: bool,
     },
-    /// An axis of the values of a setting, evenly spaced. A mark's position is the index of its value.
+    /// An axis with the values of a setting, evenly spaced. The position of a mark is the index of its value.
     Values {
         /// Name of the setting.
         label: String,
@@ -243,7 +243,7 @@ pub struct Bound {
     pub value: f64,
 }
 
-/// A load line. It lies between the highest load that passed and the lowest one above it that failed.
+/// A load line. It lies between the highest load that passed and the lowest higher load that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bracket {
     /// Name.
@@ -276,7 +276,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// The role of a line, which decides its color. The same role has the same color in all charts.
+/// The role of a line. It determines the color, which is the same in all charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -288,7 +288,7 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
-    /// One of several lines that have no role, with the first color.
+    /// One of several lines without another role, with the first color.
     #[serde(rename = "line-0")]
     Line0,
     /// The second color.
@@ -317,9 +317,9 @@ pub struct Line {
     pub role: Role,
     /// One value for each column; `None` leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// Lowest value within each column. Empty if each column is a single interval.
+    /// Lowest value within each column. Empty if each column has a single interval.
     pub low: Vec<Option<f64>>,
-    /// Highest value within each column. Empty if each column is a single interval.
+    /// Highest value within each column. Empty if each column has a single interval.
     pub high: Vec<Option<f64>>,
 }
 

@@ -5,7 +5,7 @@ use crate::escape::bounded;
 use crate::text;
 use store::SavedRun;
 
-/// Maximum length of a setting, in characters. The user typed it, so it may be long.
+/// Maximum length of a setting, in characters. A setting may be long, because the user typed it.
 const TYPED_MAX: usize = 4096;
 
 /// Returns the blocks of the text report as sections.
@@ -31,7 +31,7 @@ fn add(blocks: &mut Vec<Block>, block: text::Block) {
         text::Block::Table(table) => {
             let (heads, rows) = table.parts();
             let columns = table.widths().len();
-            // A title may have several lines. Join them.
+            // A title may have several lines, which are joined here.
             let title = |column: usize| {
                 let words: Vec<&str> = heads.iter().filter_map(|head| head.get(column)).map(String::as_str).collect();
                 words.join(" ").trim().to_owned()

@@ -14,9 +14,9 @@ use measure::statistics::median;
 use measure::values::sum;
 use measure::{AttemptClass, Enumerated};
 
-/// Maximum length of a line of the scenario, in characters. The user wrote it, so it may be long.
+/// Maximum length of a line of the scenario, in characters. It may be long, because the user wrote it.
 const LINE_MAX: usize = 4096;
-/// Maximum number of targets whose main metric is shown at the top.
+/// Maximum number of targets with their main metric at the top.
 const TARGETS_SHOWN: usize = 8;
 
 /// Returns the report of a study.
@@ -61,13 +61,13 @@ fn overview(study: &SavedStudy) -> OverviewData {
     let mut all: Vec<String> = study.notes.iter().map(|notes| bounded(notes, LINE_MAX)).collect();
     if trials.missing() > 0 {
         let (missing, planned) = (count(trials.missing()), count(trials.planned));
-        all.push(format!("{missing} of {planned} missing: the study goes on, or was stopped"));
+        all.push(format!("{missing} of {planned} missing: the study is still running, or was stopped"));
     }
     all.extend(notes(&trials.trials));
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns each note of the trials once, with the number of trials that have it unless all do.
+/// Returns every note of the trials once. If only some trials have a note, it includes their number.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<(&str, usize)> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {
@@ -83,7 +83,7 @@ fn notes(trials: &[Trial]) -> Vec<String> {
     notes.into_iter().map(shown).collect()
 }
 
-/// All trials of a target.
+/// The totals of all trials of a target.
 struct TargetTotals<'s> {
     target: &'s str,
     trials: Vec<&'s Trial>,
@@ -108,7 +108,7 @@ impl TargetTotals<'_> {
         format!("{} of {}", count(met as u64), plural(self.trials.len() as u64, "trial"))
     }
 
-    /// Returns the median over the cells of the ratio to the first target, and the range over the cells.
+    /// Returns the ratio to the first target: its median over the cells, and its range.
     fn ratio(&self) -> Option<(f64, String)> {
         let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.ratios.iter().copied().fold(0.0, f64::max);
@@ -194,7 +194,7 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
     (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
-/// Returns the target of a search. If the cell was searched repeatedly, the number of the repeat follows.
+/// Returns the target of a search. For repeated searches, the number of the repeat follows.
 fn search_name(study: &SavedStudy, search: &LineTrial) -> String {
     let more = study.study.load_lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
     if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }

@@ -19,13 +19,13 @@ pub struct Client {
     pub shared_host_seconds: f64,
     /// Busy share of the busiest thread.
     pub busy_max_share: f64,
-    /// Share of the time for which a thread waited for a core: the largest of all threads.
+    /// Largest share of the time for which a thread waited for a core.
     pub run_delay_max_share: f64,
-    /// Share of its speed that a network card reached: the largest of all cards.
+    /// Speed of the busiest network card, as a share of its maximum speed.
     pub nic_max_share: f64,
     /// Share of service time for which responses waited in the client to be read; null if this was not measured.
     pub unread_share: Option<f64>,
-    /// `true` if `unread_share` is a lower bound, because some of the sampled responses did not fit in one segment.
+    /// `true` if `unread_share` is a lower bound, because some of the sampled responses did not fit into one segment.
     pub unread_is_lower_bound: bool,
     /// Number of responses that were sampled for `unread_share`.
     pub unread_samples: u64,
@@ -64,7 +64,7 @@ impl Client {
             unread_samples: unread.map_or(0, |unread| unread.samples),
             cpu_nanos: nanos,
             cpu_nanos_per_operation: (done > 0).then(|| nanos as f64 / done as f64),
-            // Nanoseconds per byte are seconds per GB.
+            // Nanoseconds per byte equal seconds per GB.
             cpu_seconds_per_gigabyte: (body > 0).then(|| nanos as f64 / body as f64),
             peak_memory_bytes: run.end.as_ref().map(|end| end.peak_memory_bytes),
             loopback: run.begin.loopback,

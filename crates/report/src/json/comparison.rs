@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub struct JsonComparison {
     /// Version of this format. It is the same as the version of the report format.
     pub format: u32,
-    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
-    /// success has not dropped; equivalent if all are equivalent.
+    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
+    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// Unit of observation: a second of a run, a run, or a pair of runs.
@@ -54,12 +54,12 @@ pub struct MetricComparison {
     /// Name: `success`, `rate`, `goodput`, `goodput_sent`, `response_p50`, `response_p90`, `response_p99`,
     /// `response_p99_9` or `cpu_per_op`. Rates are per second, times are in nanoseconds, and success is a share.
     pub metric: String,
-    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if a
-    /// time lies among failed operations.
+    /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if the
+    /// median falls on a failure.
     pub base: Option<f64>,
     /// The same for the new runs.
     pub new: Option<f64>,
-    /// Number of base runs whose time lies among failed operations. They count as slower than any other run.
+    /// Number of base runs in which the value falls on a failed operation. They count as slower than any other run.
     pub base_failed_runs: u64,
     /// The same for the new runs.
     pub new_failed_runs: u64,
@@ -92,7 +92,7 @@ pub enum ScopeName {
     AcrossPairs,
 }
 
-/// The comparison as a document.
+/// Returns the comparison as a document.
 #[must_use]
 pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     let names = |runs: &[ComparedRun]| runs.iter().map(|run| run.name.clone()).collect();
@@ -119,7 +119,7 @@ pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     }
 }
 
-/// Returns the names of the runs, on either side, for which `matches` is true.
+/// Returns the names of the runs for which `matches` is true, on either side.
 fn runs_that(comparison: &Comparison<'_>, matches: impl Fn(&ComparedRun) -> bool) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     runs.filter(|run| matches(run)).map(|run| run.name.clone()).collect()

@@ -16,10 +16,10 @@ pub struct JsonPrepared {
     pub objects: u64,
     /// Bytes of all objects.
     pub object_bytes: u64,
-    /// Number of objects that were written: all, or 0 if the target already had the same dataset. With `--repair`, those
-    /// that were missing or damaged.
+    /// Number of objects that were written: all, or 0 if the target already had the same dataset. With `--repair`, the
+    /// number of missing and damaged objects.
     pub written: u64,
-    /// Number of objects that were missing or damaged and were written again; null if nobody asked for a repair.
+    /// Number of objects that were missing or damaged and were written again; null without `--repair`.
     pub repaired: Option<u64>,
     /// Duration of reading and writing, in seconds.
     pub seconds: f64,
@@ -46,9 +46,9 @@ pub struct JsonCleaned {
 /// Multipart uploads that were open below the prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonAborted {
-    /// Number of uploads of the dataset's objects and of those of `mix`. They were aborted.
+    /// Number of aborted uploads. Their objects belong to the dataset or to `mix`.
     pub aborted: u64,
-    /// Number of uploads of other objects. They were not touched.
+    /// Number of uploads of other objects, which were not touched.
     pub others: u64,
 }
 

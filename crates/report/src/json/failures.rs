@@ -55,7 +55,7 @@ pub struct CauseCount {
 pub struct FailureExample {
     /// Time of the failure, from the start of the run.
     pub at_nanos: u64,
-    /// Its class.
+    /// Class of the failure.
     pub class: String,
     /// Phase in which the attempt failed.
     pub phase: String,

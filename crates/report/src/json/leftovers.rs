@@ -11,7 +11,7 @@ use store::{DAMAGED_FILE, Damaged, DamagedObject, Uploads};
 pub struct DamagedObjects {
     /// Number of operations that found a damaged object.
     pub operations: u64,
-    /// Number of different damages listed in `file`. An object may have several, at different offsets.
+    /// Number of different damages in `file`. An object may have several damages, at different offsets.
     pub listed: u64,
     /// Number of operations whose damage is not listed, because `file` has reached its maximum size.
     pub not_listed: u64,
@@ -37,11 +37,11 @@ pub struct DamageRecord {
 /// Multipart uploads that were neither completed nor aborted when the load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UploadsAtEnd {
-    /// Number of these uploads that were aborted then.
+    /// Number of uploads that were then aborted.
     pub aborted: u64,
-    /// Number of these uploads that could not be aborted. They remain on the server.
+    /// Number of uploads that could not be aborted. They remain on the server.
     pub not_aborted: u64,
-    /// Number of uploads that may be open. Whether they are is not known, because the server did not return their ID.
+    /// Number of uploads that may still be open. This is unknown, because the server did not return their ID.
     pub possibly_open: u64,
 }
 

@@ -64,7 +64,7 @@ pub struct KindMetrics {
     pub failed: u64,
     /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Body bytes of successes: those of the responses or, for uploads, those of the requests.
+    /// Body bytes of successes. For uploads, the bodies are those of the requests; otherwise those of the responses.
     pub ok_body_bytes: u64,
     /// Response time of successes: from the intended start to the end.
     pub response: Spread,
@@ -77,8 +77,7 @@ pub struct KindMetrics {
 pub struct GroupMetrics {
     /// Property that the label describes: `host`, `size` or `header`.
     pub dimension: String,
-    /// The label: a value, `(absent)` or `other`. A value may have the same text as one of the last two, so check
-    /// `kind`.
+    /// The label: a value, `(absent)` or `other`. A value can have the same text as the other two, so check `kind`.
     pub label: String,
     /// Kind of the label: a value, `(absent)` or `other`.
     pub kind: LabelKind,
@@ -98,9 +97,9 @@ pub struct GroupMetrics {
 pub enum LabelKind {
     /// A value.
     Value,
-    /// No value: the response did not have one.
+    /// The response had no value.
     Absent,
-    /// All values that have no row of their own, because there were too many.
+    /// All values without a row of their own. There were too many values.
     Other,
 }
 

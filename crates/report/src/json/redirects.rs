@@ -46,7 +46,7 @@ pub struct HopMetrics {
     pub host: String,
     /// Attempts.
     pub attempts: u64,
-    /// Attempts whose response was a redirect, which the client followed.
+    /// Attempts whose response was a redirect that the client followed.
     pub redirects: u64,
     /// Connections that were opened for these requests.
     pub connections_opened: u64,
@@ -54,7 +54,7 @@ pub struct HopMetrics {
     pub body_bytes: u64,
     /// Bytes of headers and framing received.
     pub overhead_bytes: u64,
-    /// Total time before these requests were sent, counted from the previous response, or from the intended start.
+    /// Total time before these requests were sent. It counts from the previous response, or from the intended start.
     pub before_sent_nanos: u64,
     /// Time from sending to the end of the response.
     pub service: Spread,

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{End, EndReason};
 
-/// Comparison of counters that were counted independently of each other and must agree.
+/// Comparison of independent counters, which must agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounting {
     /// Number of comparisons between counters.
@@ -19,22 +19,22 @@ pub struct Accounting {
     pub violations: Vec<ViolationRecord>,
 }
 
-// The variants must be those of `LimitedBy`: serde does not compile if they differ.
+// The variants must be the same as in `LimitedBy`: serde does not compile if they differ.
 /// Limit of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
 pub enum LimitName {
     /// The target: it responded as fast as it could.
     Target,
-    /// The network between client and target, which was used to its capacity.
+    /// The network between client and target: its capacity was used up.
     Link,
     /// The CPU of the client: one of its threads was busy all the time.
     ClientCpu,
-    /// The client's network card, which was used to its full speed.
+    /// The client's network card: it was used at its full speed.
     ClientNic,
-    /// The client's file descriptors or local ports, of which there were too few.
+    /// The client's file descriptors or local ports: there were too few.
     ClientResources,
-    /// The client's cores, which other processes or machines also used.
+    /// The cores of the client's host, because other processes or machines also used them.
     SharedHost,
     /// The concurrency: operations did not wait for each other, so more slots would reach a higher rate.
     Concurrency,
@@ -82,7 +82,7 @@ pub enum EndName {
     Interrupted,
     /// The results of all objectives were certain early.
     StoppedEarly,
-    /// A condition for aborting, which the user set, was met.
+    /// A condition of the user for aborting the run was met.
     Aborted,
     /// The run was merged from several runs that were made at the same time.
     Merged,
@@ -99,10 +99,10 @@ pub enum EndName {
 pub struct ObjectiveResult {
     /// The objective, as written.
     pub objective: String,
-    /// Its outcome.
+    /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
     /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if nothing was
-    /// measured, or if the percentile lies among operations that failed or did not end.
+    /// measured, or if the percentile falls on an operation that failed or did not end.
     pub value: Option<f64>,
     /// Number of operations on which the outcome is based.
     pub operations: u64,

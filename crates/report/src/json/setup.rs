@@ -59,7 +59,7 @@ pub struct Levels {
 /// A stage in which the level changes linearly from the previous level to its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelStage {
-    /// Its length.
+    /// Length of the stage.
     pub length_nanos: u64,
     /// Level at the end of the stage.
     pub level: f64,
@@ -78,20 +78,20 @@ pub enum ModelName {
 /// A setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
 }
 
 /// The client's host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientHost {
-    /// Its name.
+    /// Name of the host.
     pub name: String,
-    /// Release of its kernel.
+    /// Release of the kernel.
     pub kernel: String,
-    /// Model of its processor.
+    /// Model of the processor.
     pub cpu: String,
     /// Number of cores that the process may use.
     pub cores: u32,
@@ -102,15 +102,15 @@ pub struct ClientHost {
 /// Properties of the server, as the first successful response shows them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstResponse {
-    /// Value of its `Server` header.
+    /// Value of the `Server` header.
     pub software: Option<String>,
     /// Address of the server.
     pub address: String,
-    /// Length of its body.
+    /// Length of the response body.
     pub document_bytes: u64,
-    /// Its status code.
+    /// Status code of the response.
     pub status: u16,
-    /// Its HTTP version.
+    /// HTTP version of the response.
     pub http_version: String,
     /// The TLS session; null for plain HTTP.
     pub tls: Option<TlsSession>,

@@ -13,7 +13,7 @@ use store::SavedRun;
 pub struct Times {
     /// Response time of successes: from the intended start to the end.
     pub response: Spread,
-    /// Response time percentiles over all operations. Those that failed or were dropped count as longer than any time.
+    /// Response time percentiles over all operations. Failed and dropped operations count as longer than any time.
     pub response_with_failures: Vec<QuantileNanos>,
     /// Service time of successes: from the sending of the request to the end.
     pub service: Spread,
@@ -21,21 +21,21 @@ pub struct Times {
     pub ttfb: Spread,
     /// Transfer time of successes: from the first byte of the response to the end.
     pub transfer: Spread,
-    /// Wait for the server's `100 Continue` or for its timeout, of successes that sent `Expect`.
+    /// Wait for `100 Continue` or its timeout, for successes that sent `Expect`.
     pub expect_continue: Spread,
-    /// Time to send the request, from its first byte to its last, of successful uploads. The wait for `100 Continue` is
-    /// not included.
+    /// Time to send the request, from its first byte to its last, for successful uploads. It does not include the wait
+    /// for `100 Continue`.
     pub sending: Spread,
     /// Wait for the response of successful uploads: from the last byte of the request to the end.
     pub waiting: Spread,
-    /// Time to open a connection, of successes that opened one.
+    /// Time to open a connection, for successes that opened one.
     pub connect: Spread,
-    /// Time of the TLS handshake, of successes that made one.
+    /// Time of the TLS handshake, for successes that made one.
     pub handshake: Spread,
-    /// Delay of the start, from the intended start, of all operations that started. Empty unless the load follows a
-    /// schedule.
+    /// Delay between the intended start and the actual start, for all operations that started. Empty unless the load
+    /// follows a schedule.
     pub lateness: Spread,
-    /// Wait for a slot, of all operations that started and had to wait for one.
+    /// Wait for a slot, for operations that had to wait for one before they started.
     pub slot_wait: Spread,
     /// Time from the intended start to the failure, of failed operations.
     pub failed_response: Spread,
@@ -65,7 +65,7 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Value of the quantile. It is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range in which the target's quantile lies. It leaves out delays by client stalls and time spent
+    /// Lower end of the range that contains the target's quantile. It leaves out delays by client stalls and time spent
     /// inside the client. It equals `nanos` if this makes no difference.
     pub low_nanos: Option<u64>,
     /// Meaning of `nanos`, or why it is null.
@@ -80,9 +80,9 @@ pub struct QuantileNanos {
 pub enum QuantileState {
     /// The value of the quantile.
     Value,
-    /// A lower bound, because the quantile lies among unfinished operations.
+    /// A lower bound, because the quantile falls on an unfinished operation.
     LongerThan,
-    /// None: the quantile lies among failed or dropped operations.
+    /// None: the quantile falls on a failed or dropped operation.
     Failed,
     /// None: there are too few samples.
     TooFew,
@@ -131,7 +131,7 @@ impl Spread {
     }
 
     /// Returns the distribution of a time of the target. Each quantile has a range, because client stalls may have
-    /// lengthened it.
+    /// increased the times.
     pub(super) fn timed(stats: &KindStats, timed: Timed) -> Self {
         Self::with(stats.timed(timed).0, |q| percentile::timed(stats, timed, q))
     }

@@ -1,4 +1,4 @@
-//! The load line: the levels that a search ran, and where the line lies.
+//! The load line: the levels of a search, and the position of the line.
 
 mod text;
 
@@ -31,8 +31,8 @@ pub struct Level {
     pub limited_by_client: bool,
     /// Length of the level's measured window, in seconds.
     pub seconds: f64,
-    /// `true` if the outcome is certain at the required confidence. Otherwise the level was judged on the data it had
-    /// at its end.
+    /// `true` if the outcome is certain at the required confidence. Otherwise it is based on the data at the end of the
+    /// level.
     pub certain: bool,
     /// Metrics of the level's run.
     #[serde(flatten)]
@@ -95,9 +95,9 @@ pub enum SearchOutcome {
     AtLeast,
     /// The lowest level failed.
     NonePassed,
-    /// Levels that had passed failed when they were run again.
+    /// Levels passed at first, but failed when they were run again.
     Unsteady,
-    /// After a failed level, the target did not become as fast again as before.
+    /// After a failed level, the target did not become as fast as before.
     NotRecovered,
     /// After a failed level, the target stopped serving.
     TargetGone,
@@ -126,7 +126,7 @@ impl SearchOutcome {
     /// Returns the result of a search with this outcome.
     fn result(self, limited_by_client: bool) -> ResultWord {
         match self {
-            // Every level passed, so it does not matter what limited the highest one.
+            // Every level passed, so the limit of the highest level does not matter.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
             _ if limited_by_client => ResultWord::Unusable,
@@ -149,7 +149,7 @@ pub struct LoadLine {
     pub objectives: Vec<String>,
     /// Outcome of the search.
     pub outcome: SearchOutcome,
-    /// Highest level that passed, and passed again when it was confirmed at the end.
+    /// Highest level that passed, and that passed again in the confirmation at the end.
     #[serde(serialize_with = "whole_or_none")]
     pub passed: Option<f64>,
     /// Lowest level above `passed` that failed.
@@ -166,7 +166,7 @@ pub struct LoadLine {
     pub exit: ExitStatus,
 }
 
-/// Converts a level from steps, `steps` of which are one unit, to operations in flight or operations per second.
+/// Converts a level from steps to operations in flight or operations per second. One unit has `steps` steps.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
@@ -185,7 +185,7 @@ fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S:
 }
 
 impl Level {
-    /// Returns the level of a saved run. Without an outcome, its objectives decide.
+    /// Returns the level of a saved run. If there is no outcome, the objectives decide.
     #[must_use]
     pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
         let metrics = RunMetrics::of(directory, run);
@@ -198,7 +198,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level whose failure is certain stops early. A level that passes can rarely stop early.
+        // A level whose failure is certain stops early. A passing level rarely can.
         let stopped =
             matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
@@ -215,8 +215,8 @@ impl Level {
 }
 
 impl LoadLine {
-    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. Its
-    /// levels are counted in steps, `steps` of which are one unit.
+    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. The
+    /// levels of `found` are in steps, and one unit has `steps` steps.
     #[must_use]
     pub fn of(
         (unit, steps): (LoadUnit, u64),
@@ -260,7 +260,7 @@ impl LoadLine {
         line
     }
 
-    /// Derives the result and the exit status from the outcome. `signal` is the one that ended the search.
+    /// Derives the result and the exit status from the outcome. `signal` is the signal that ended the search.
     fn set_result(&mut self, signal: Option<i32>) {
         let word = self.outcome.result(self.limited_by_client);
         let reason = || NamedText { name: self.outcome.name().into(), text: self.sentence() };

@@ -1,4 +1,4 @@
-//! The load line, in words and as a table of levels.
+//! The load line, as a sentence and as a table of levels.
 
 use super::{Level, LevelOutcome, LineUnit, LoadLine, SearchOutcome};
 use crate::Style;
@@ -10,8 +10,8 @@ use crate::text::{first_line, paragraph, table};
 use measure::objective::{Metric, Timed};
 use measure::{Enumerated, Objective};
 
-/// Note below the table, if the outcome of some level is not certain.
-pub(crate) const ESTIMATED: &str = "≈ not decided at the confidence asked for; judged on the data so far\n";
+/// Note below the table if the outcome of a level is not certain.
+pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
 /// Returns the report for people.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
 }
 
 impl LoadLine {
-    /// Returns a sentence that says where the load line lies.
+    /// Returns a sentence with the position of the load line.
     #[must_use]
     pub fn sentence(&self) -> String {
         let passed = self.passed.map(|level| self.shown(level));
@@ -73,7 +73,7 @@ impl LoadLine {
         }
     }
 
-    /// Returns the outcome of the lowest level above the load line, such as "800/s failed (the backlog grows)".
+    /// Returns the outcome of the lowest level above the load line, for example "800/s failed (the backlog grows)".
     fn upper_end(&self, failed: &str) -> String {
         let level = self.levels.iter().rev().find(|level| Some(level.level) == self.failed && !level.passed);
         let why = level.and_then(|level| level.reason.as_ref()).map(|why| format!(" ({why})")).unwrap_or_default();
@@ -99,8 +99,8 @@ impl LoadLine {
         }
     }
 
-    /// Returns the titles of [`Self::row`]. One column is for the percentiles on which there are objectives. It shows
-    /// the p99 of response time if there are none.
+    /// Returns the titles of [`Self::row`]. One column shows the percentiles of the objectives. Without such
+    /// objectives, it shows the p99 of response time.
     pub(crate) fn columns(&self) -> [String; 10] {
         let bounded: Vec<String> = self.bounded().map(|measured| bounded_title(&measured.objective)).collect();
         let bounded = if bounded.is_empty() { "p99".to_owned() } else { bounded.join(" · ") };
@@ -128,7 +128,7 @@ impl LoadLine {
         ]
     }
 
-    /// Returns the first level's objectives on percentiles, except those on the median response time, which has its own
+    /// Returns the first level's objectives on percentiles, except the median response time, which has a separate
     /// column.
     fn bounded(&self) -> impl Iterator<Item = &MeasuredObjective> {
         let shown = |measured: &&MeasuredObjective| match measured.objective.metric() {
@@ -168,8 +168,8 @@ impl LoadLine {
     }
 }
 
-/// Returns the title for an objective's column: `p99` for the response time of all operations, otherwise the name that
-/// the objective uses.
+/// Returns the title for an objective's column. It is `p99` for the response time of all operations, and otherwise the
+/// name in the objective.
 fn bounded_title(objective: &Objective) -> String {
     let metric = objective.metric().to_string();
     match (objective.kind(), metric.strip_prefix("response ")) {

@@ -1,7 +1,7 @@
 //! The files of `ab -e` and `ab -g`, for spreadsheets and gnuplot scripts.
 //!
-//! Headers and number formats are the same as ab's. As in [`super::ab`], the times are those of successful operations:
-//! the total is response time, the wait is TTFB, and processing is the total without connecting.
+//! Headers and number formats are the same as in ab's files. As in [`super::ab`], the times are those of successful
+//! operations. Total is response time, wait is TTFB, and processing is total minus connect.
 
 use crate::export::ExportError;
 use measure::{AttemptClass, Distribution};
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use store::OpRecord;
 use store::Utc;
 
-/// Writes the file of `ab -e`: for each percentage of the requests, the time within which they were served.
+/// Writes the file of `ab -e`. It has the time within which each percentage of requests was served.
 ///
 /// # Errors
 /// If writing fails.
@@ -20,7 +20,7 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
         return out.flush();
     }
     for percent in 0..=100_u64 {
-        // ab takes sorted[n·p/100 + ½], counted from 0. For small n it reads beyond the end of its array.
+        // ab uses sorted[n·p/100 + ½], counted from 0. For small n, it reads beyond the end of its array.
         let index = (u128::from(count) * u128::from(percent) + 50) / 100;
         let rank = (index + 1).min(u128::from(count));
         let nanos = match percent {
@@ -33,7 +33,7 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// Maximum number of requests kept in memory for sorting. Each takes 32 bytes.
+/// Maximum number of requests in memory for sorting. Each takes 32 bytes.
 const REQUESTS_MAX: usize = 8_000_000;
 
 /// A line of `ab -g`. Times are in microseconds.
@@ -45,17 +45,17 @@ struct Request {
     wait_micros: u64,
 }
 
-/// The requests for the file of `ab -g`, which sorts them by total time.
+/// The requests for the file of `ab -g`, which is sorted by total time.
 #[derive(Debug, Default)]
 pub struct Gnuplot {
     requests: Vec<Request>,
 }
 
 impl Gnuplot {
-    /// Adds an operation of a run that began at `started_unix_ms`. Failed ones are left out, as in ab's file.
+    /// Adds an operation of a run that began at `started_unix_ms`. Failed operations are left out, as in ab's file.
     ///
     /// # Errors
-    /// If there are more operations than can be kept in memory.
+    /// If there are too many operations to keep in memory.
     pub fn add(&mut self, started_unix_ms: u64, op: &OpRecord) -> Result<(), ExportError> {
         if op.class != AttemptClass::Ok {
             return Ok(());
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(ctime(1_795_314_168_999), "Sun Nov 22 02:22:48 2026");
     }
 
-    /// Compares with ab's own formula on sorted values, wherever that formula stays inside the array.
+    /// Compares with ab's own formula on sorted values, wherever the formula stays inside the array.
     #[test]
     fn percentages_are_those_of_the_sorted_values() {
         let mut response = Distribution::default();

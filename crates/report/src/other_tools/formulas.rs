@@ -1,4 +1,4 @@
-//! The formulas of ab and httpbench, which make our numbers comparable with theirs.
+//! The formulas of ab and httpbench, for numbers that are comparable with theirs.
 //!
 //! `seconds` is the length of the measurement, `done` the number of operations that ended, and `concurrency` the number
 //! of slots. A function returns `None` if it would divide by zero.
@@ -59,8 +59,8 @@ mod tests {
         near(gigabits_per_second(390_860_000_000, 35.03), 89.3, 0.05);
     }
 
-    /// Filestash's published ab run. Its duration, 5.449 s, is rounded; its other numbers were computed from 5.448549
-    /// s.
+    /// Filestash's published ab run. Its duration is rounded to 5.449 s, but its other numbers were computed from
+    /// 5.448549 s.
     #[test]
     fn ab_as_published() {
         near(requests_per_second(100_000, 5.449), 18_351.99, 0.01);

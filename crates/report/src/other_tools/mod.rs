@@ -1,8 +1,8 @@
-//! Output and files in the formats of other tools, for scripts and spreadsheets that read them: ab, httpbench, and the
-//! k6 kit retrieval-load-testing.
+//! Output and files in the formats of other tools: ab, httpbench, and the k6 kit retrieval-load-testing. They are for
+//! scripts and spreadsheets that read these formats.
 //!
-//! Lines, widths and formulas are the same as in the other tool. Some metrics of these tools do not exist here. The
-//! documentation of a function says which metric it shows instead.
+//! Lines, widths and formulas are the same as in the other tool. If a metric of the tool does not exist here, the
+//! documentation of the function names the metric that replaces it.
 
 pub mod ab_files;
 pub mod formulas;
@@ -22,18 +22,18 @@ pub(crate) fn non_2xx(tally: &Tally) -> u64 {
 }
 
 /// Returns ab's "Keep-Alive requests": complete responses that allow reuse of their connection. Runs saved by earlier
-/// versions counted them as [`Flag::KeptAlive`].
+/// versions have them as [`Flag::KeptAlive`].
 pub(crate) fn keep_alive(tally: &Tally) -> u64 {
     tally.flags.get(Flag::Persistent).max(tally.flags.get(Flag::KeptAlive))
 }
 
-/// Returns ab's "Total transferred": bytes received in the window, headers included.
+/// Returns ab's "Total transferred": the bytes received in the window, including headers.
 pub(crate) fn received(summary: &Summary) -> u64 {
     summary.measured.traffic.body.saturating_add(summary.measured.traffic.overhead)
 }
 
-/// Returns the number of slots of a closed run. An open run has no slots, so its mean number of operations in flight is
-/// returned.
+/// Returns the number of slots of a closed run. For an open run, which has no slots, returns the mean number of
+/// operations in flight.
 pub(crate) fn concurrency(run: &SavedRun) -> f64 {
     match run.begin.model {
         Model::Closed { concurrency } => concurrency as f64,
@@ -41,8 +41,7 @@ pub(crate) fn concurrency(run: &SavedRun) -> f64 {
     }
 }
 
-/// Returns a run in the format of httpbench: the successful operations, their bytes, and the time until the last of
-/// them ended.
+/// Formats a run like httpbench: the successful operations, their bytes, and the time until the last of them ended.
 #[must_use]
 pub fn httpbench(run: &SavedRun) -> String {
     let summary = run.summary();
@@ -56,8 +55,8 @@ pub fn httpbench(run: &SavedRun) -> String {
     )
 }
 
-/// Returns a run in the format of ab 2.4. Times are those of successful operations: Connect is zero for reused
-/// connections, Processing is service time, Waiting is TTFB, and Total is response time.
+/// Formats a run like ab 2.4. The times are those of successful operations: Connect is zero for reused connections,
+/// Processing is service time, Waiting is TTFB, and Total is response time.
 #[must_use]
 pub fn ab(run: &SavedRun) -> String {
     let mut text = server_lines(run);
@@ -118,7 +117,7 @@ fn count_lines(run: &SavedRun) -> String {
     text
 }
 
-/// Returns ab's four kinds of failure. To ab, a status other than 2xx is not a failure.
+/// Returns ab's counts of its four kinds of failure. For ab, a status other than 2xx is not a failure.
 fn failed_lines(tally: &Tally) -> String {
     let (mut connect, mut receive, mut exceptions) = (0_u64, 0_u64, 0_u64);
     for (class, count) in tally.classes.nonzero() {
@@ -192,7 +191,7 @@ fn mean_and_sd(moments: &Moments) -> (f64, f64) {
     (moments.mean().unwrap_or(0.0), moments.standard_deviation().unwrap_or(0.0))
 }
 
-/// Returns ab's warning that mean and median are far apart, if they are.
+/// Returns ab's warning about a large difference between mean and median, if there is one.
 fn sanity(what: &str, values: &Distribution) -> String {
     let (mean, sd) = mean_and_sd(values.moments());
     let apart = (mean - values.quantile(0.5).unwrap_or(0) as f64).abs();
@@ -219,7 +218,7 @@ fn percentile_lines(response: &Distribution) -> String {
     }
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50_u64, 66, 75, 80, 90, 95, 98, 99] {
-        // ab takes sorted[n·p/100], counted from 0. Ask for half a rank less, so that rounding cannot reach the next
+        // ab uses sorted[n·p/100], counted from 0. Request half a rank less, so that rounding cannot reach the next
         // rank.
         let rank = u128::from(count) * u128::from(percent) / 100 + 1;
         let value = response.quantile((rank as f64 - 0.5) / count as f64).unwrap_or(0);

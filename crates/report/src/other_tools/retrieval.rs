@@ -1,9 +1,9 @@
 //! The CSV format of filecoin-project/retrieval-load-testing, the k6 kit that compared booster-http with nginx. It has
-//! the same 19 columns in the same order, so that the kit's spreadsheets can read our runs.
+//! the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
 //!
-//! Some titles have unusual meanings: `Latency` is TTFB, `MB/s` is the MiB per second of one request (body divided by
-//! the request's time), and the success rate is a share of 1. As in the kit, percentiles are shown for any number of
-//! samples. The last three columns stay empty, since the kit's users fill them in by hand.
+//! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the MiB per second of one request (its body divided
+//! by its time). The success rate is a share of 1. As in the kit, percentiles are shown for any number of samples. The
+//! last three columns stay empty, because the kit's users fill them in by hand.
 
 use super::concurrency;
 use crate::export::column::{Column, count, number, text};
@@ -31,7 +31,7 @@ fn mib(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64 / MIB)
 }
 
-/// Returns the kit's "protocol": the name of the target in a study, otherwise the scheme of the URL.
+/// Returns the kit's "protocol": the name of the target in a study, or else the scheme of the URL.
 fn protocol(row: &Row) -> String {
     let scheme = || {
         let first = row.run.begin.targets.first().map_or("", String::as_str);
@@ -48,7 +48,7 @@ fn scenario(begin: &Begin) -> String {
     }
 }
 
-/// Returns the length of the requested ranges. The setting reads like `1MiB at random` or `bytes 0 to 99`.
+/// Returns the length of the requested ranges. The setting has a form such as `1MiB at random` or `bytes 0 to 99`.
 fn range_bytes(begin: &Begin) -> Option<u64> {
     let (_, range) = begin.settings.iter().find(|(name, _)| name == "range")?;
     let words: Vec<&str> = range.split(' ').collect();

@@ -1,11 +1,11 @@
-//! The joint result of several runs, which is the worst of their results.
+//! The joint result of several runs. It is the worst of their results.
 
 use super::{NamedText, ResultRecord};
 use crate::number::{count, plural};
 use measure::{ExitStatus, ResultWord};
 use store::SavedRun;
 
-/// Results that are reasons for a joint result, the most important first, with their names in JSON.
+/// The results that are reasons for a joint result, the most important first, with their names in JSON.
 const REASONS: [(ResultWord, &str); 3] =
     [(ResultWord::Unusable, "unusable"), (ResultWord::Fail, "fail"), (ResultWord::Partial, "partial")];
 
@@ -27,7 +27,7 @@ pub(crate) fn of_repeats(runs: &[SavedRun]) -> ResultRecord {
     of_all(&runs.iter().map(one).collect::<Vec<_>>(), "run")
 }
 
-/// Returns the joint result of several runs. `what` is the noun for them in messages.
+/// Returns the joint result of several runs. `what` is the noun for the runs in messages.
 pub(crate) fn of_all(all: &[OneResult], what: &str) -> ResultRecord {
     let reason = |(word, name): (ResultWord, &str)| {
         let mut same = all.iter().filter(|one| one.word == word).peekable();
@@ -42,8 +42,7 @@ pub(crate) fn of_all(all: &[OneResult], what: &str) -> ResultRecord {
     }
 }
 
-/// Returns the joint exit status. The first of these that occurs decides: could not run, interrupted, unusable, failed,
-/// good.
+/// Returns the joint exit status. The order of precedence is: could not run, interrupted, unusable, failed, good.
 pub(crate) fn exit_of(all: impl Iterator<Item = ExitStatus>) -> ExitStatus {
     let rank = |exit: &ExitStatus| match exit {
         ExitStatus::CouldNotRun => 4,

@@ -1,7 +1,6 @@
 //! The result of a saved run: PASS, FAIL, UNUSABLE or PARTIAL, and the reasons.
 //!
-//! The rules are those of [`measure::RunResult`]. Every format of a report calls [`of`] and shows what it returns, so
-//! all of them agree.
+//! [`measure::RunResult`] has the rules. Every format of a report shows what [`of`] returns, so all formats agree.
 
 pub(crate) mod joint;
 mod outage;
@@ -47,7 +46,7 @@ fn ending(run: &SavedRun) -> Ending {
 /// Checks that the numbers of a run may be used.
 ///
 /// # Errors
-/// The first reason why they may not be used, as a phrase.
+/// Returns the first reason why the numbers must not be used, as a phrase.
 pub fn usable(run: &SavedRun) -> Result<(), String> {
     let result = of(run);
     let unusable = result.reasons.iter().find(|reason| reason.word() == ResultWord::Unusable);

@@ -1,4 +1,4 @@
-//! The longest outage of a saved run: a time in which operations failed or hung and none succeeded.
+//! The longest outage of a saved run: a time in which operations failed or hung, and none succeeded.
 
 use measure::result::outage::{self, Silence};
 use measure::time::INTERVAL;
@@ -7,11 +7,12 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Share of an interval: a client that was stopped for longer did not see enough of it.
+/// Maximum share of an interval for which a client may be stopped. Beyond it, the client has not seen enough of the
+/// interval.
 const STOPPED_MAX: f64 = 0.5;
-/// Quantile of response time that is used as the usual time of a successful operation.
+/// Quantile of response time that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
-/// Relative resolution of recorded waits, which is three digits.
+/// Relative resolution of recorded waits: three digits.
 const RESOLUTION: f64 = 1e-3;
 
 /// Returns the intervals of the measured window.
@@ -19,8 +20,8 @@ fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
     run.points.iter().filter(|point| point.stage == Stage::Measured)
 }
 
-/// Returns the intervals of the measured window that are at least a second long. A last one that is shorter has fewer
-/// operations for this reason alone, so it is left out.
+/// Returns the intervals of the measured window that are at least a second long. A shorter last interval has fewer
+/// operations only because it is shorter, so it is left out.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     window(run).filter(|point| point.end.since(point.start) >= INTERVAL)
 }
@@ -40,19 +41,19 @@ fn usual(run: &SavedRun) -> Duration {
     Duration::from_nanos(run.summary().all.response.quantile(USUAL).unwrap_or(0))
 }
 
-/// Returns the silence after the last sign that the target served. Returns `None` if this client was stopped then, so
-/// that it could not have seen a later sign.
+/// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
+/// during the silence, because it could then have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
     let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;
     let last = window(run).next_back().filter(|point| !was_stopped(point))?;
-    // A target that reads the bytes of an upload serves. The drain counts too, since operations that succeed in it are
-    // measured.
+    // A target that reads the bytes of an upload is serving. Include the drain, because operations that succeed in it
+    // are measured.
     let since = run.summary().seconds.since_service;
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
-    // An operation that hangs may have been sent just before the last successful operation ended.
+    // A hanging operation may have been sent just before the last successful operation ended.
     let longest = Duration::from_nanos(end.nanos_since(earliest)) + usual(run);
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {

@@ -4,7 +4,7 @@ use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be those of `ResultWord`: serde does not compile if they differ.
+// The variants must be the same as in `ResultWord`: serde does not compile if they differ.
 /// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]

@@ -102,7 +102,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
     }
 }
 
-/// Returns the value that was measured for an objective, such as `measured 900 ms`.
+/// Returns the measured value of an objective, for example `measured 900 ms`.
 fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
@@ -130,7 +130,7 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
         ObjectiveOutcome::Missed => format!("MISSED: {}", measured(judged)),
         ObjectiveOutcome::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
         ObjectiveOutcome::ClientLimited => {
-            format!("cannot be judged: {}, and delays of this client decide", measured(judged))
+            format!("cannot be judged: {}; delays of this client decide whether it is met", measured(judged))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Objects that succeed on one target and fail on another. A table of shares does not show these.
+//! Objects that succeed on one target and fail on another. Tables of shares do not show such objects.
 //!
-//! Two objects on different targets are the same object if they have the same number in the targets' lists. The
-//! operations come from the operation log, so the study must keep it (`log-ops`).
+//! Objects on different targets are the same object if they have the same number in the targets' lists. The operations
+//! come from the operation log, so the study needs `log-ops`.
 
 use crate::number::{count, plural};
 use measure::{AttemptClass, Enumerated, OpKind};
@@ -10,9 +10,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use store::OpRecord;
 
-/// Maximum number of objects of a target that are compared.
+/// Maximum number of objects per target to compare.
 const OBJECTS_MAX: usize = 1_000_000;
-/// Maximum number of objects that are listed.
+/// Maximum number of objects to list.
 const NAMED_MAX: usize = 10;
 
 /// The outcomes of all operations of a target, by object.
@@ -30,8 +30,7 @@ struct Outcomes {
 }
 
 impl Objects {
-    /// Adds an operation. Operations other than reads are ignored, because their numbers refer to other lists of
-    /// objects.
+    /// Adds an operation. Only reads count, because the numbers of other operations refer to other lists of objects.
     pub fn add(&mut self, op: &OpRecord) {
         if !matches!(op.kind, OpKind::Get | OpKind::GetRange | OpKind::Head) {
             return;
@@ -67,7 +66,7 @@ pub struct Discrepancy {
     pub fails_on: String,
     /// Number of these objects.
     pub objects: u64,
-    /// Objects that were requested from both targets.
+    /// Number of objects that were requested from both targets.
     pub requested: u64,
     /// The first of these objects, at most 10.
     pub first: Vec<FailingObject>,
@@ -131,7 +130,7 @@ impl Discrepancy {
     }
 }
 
-/// Formats a list of discrepancies for people. The text is empty if the list is.
+/// Formats discrepancies for people. The text is empty if there are none.
 #[must_use]
 pub fn text(list: &[Discrepancy]) -> String {
     let lines: String = list.iter().map(|one| format!("  {}\n", one.sentence())).collect();

@@ -68,13 +68,13 @@ impl Study {
         (self.trials.len() + self.load_lines.len()) as u64
     }
 
-    /// Returns the number of missing trials. There are some if the study is still running, or was stopped.
+    /// Returns the number of missing trials. Trials are missing if the study is still running, or was stopped.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.planned.saturating_sub(self.count())
     }
 
-    /// Returns the result of all trials together, which is at best PARTIAL if some are missing.
+    /// Returns the joint result of all trials. It is at best PARTIAL if trials are missing.
     #[must_use]
     pub fn result(&self) -> ResultWord {
         self.record().word
@@ -101,7 +101,7 @@ impl Study {
         joint
     }
 
-    /// Returns phrases that say how many trials met their objectives, and how many load lines were searched.
+    /// Returns phrases with the number of trials that met their objectives, and the number of searches for load lines.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);
@@ -112,8 +112,8 @@ impl Study {
         phrases.into_iter().flatten().collect()
     }
 
-    /// Returns the first line of the report: the result, how many trials met their objectives, and how many are
-    /// missing.
+    /// Returns the first line of the report: the result, the number of trials that met their objectives, and the number
+    /// of missing trials.
     #[must_use]
     pub fn headline(&self) -> String {
         let mut pieces = vec![self.result().text().to_owned()];

@@ -1,4 +1,5 @@
-//! The searches for load lines in a study. Each is compared with the search on the first target of the same cell.
+//! The searches for load lines in a study. Each search is compared with the search on the first target of the same
+//! cell.
 
 use super::rows::Order;
 use crate::load_line::{LoadLine, SearchOutcome};
@@ -40,7 +41,7 @@ pub fn text<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> String {
     if lines.is_empty() { String::new() } else { table(&table_rows(lines, order)) }
 }
 
-/// Returns a row of titles, and one for each search.
+/// Returns a row of titles, and one row for each search.
 pub(crate) fn table_rows<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<[String; 6]> {
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows(&sorted(lines, order))).collect()
 }

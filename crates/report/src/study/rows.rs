@@ -1,10 +1,10 @@
-//! The rows of a study's table. A row has all trials of one cell on one target.
+//! The rows of a study's table. A row contains all trials of one cell on one target.
 
 use super::trial::Trial;
 use measure::statistics::median;
 use std::collections::{HashMap, HashSet};
 
-/// The trials of a cell on a target, in the order in which they were run.
+/// The trials of a cell on a target, in the order of their runs.
 pub(crate) struct Row<'t> {
     /// Name of the cell.
     pub cell: &'t str,
@@ -45,9 +45,9 @@ impl Row<'_> {
         MedianRange::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
     }
 
-    /// Returns the throughput as a multiple of that of `first`: the median and the range over the repeats. The ratio of
-    /// a repeat is infinite if nothing succeeded in `first` but something did here. A repeat in which nothing succeeded
-    /// in either has no ratio.
+    /// Returns the throughput as a multiple of the throughput of `first`: the median and the range over the repeats.
+    /// The ratio of a repeat is infinite if something succeeded here but nothing in `first`. If nothing succeeded in
+    /// both, the repeat has no ratio.
     pub fn ratio_to(&self, first: &Row<'_>) -> Option<MedianRange> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
@@ -57,18 +57,18 @@ impl Row<'_> {
     }
 }
 
-/// The order of cells and targets in tables, which is that of the scenario. Those missing from the scenario follow, in
-/// the order in which they were first measured.
+/// The order of cells and targets in tables. It is the order of the scenario. Cells and targets that the scenario lacks
+/// follow, in the order of their first measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Order<'s> {
     /// Names of cells.
     pub cells: Vec<&'s str>,
-    /// Names of targets. In each cell, the first target is the one with which the others are compared.
+    /// Names of targets. In each cell, the others are compared with the first target.
     pub targets: Vec<&'s str>,
 }
 
 impl<'s> Order<'s> {
-    /// Returns the order, extended by the cells and targets that were measured but are not in it.
+    /// Returns the order, extended by cells and targets that were measured but are not in it.
     pub(super) fn with(&self, measured: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
         let mut order = self.clone();
         let mut known: [HashSet<&str>; 2] =
@@ -102,7 +102,7 @@ pub(crate) fn rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<Row<'t>> {
     rows
 }
 
-/// Returns the names of all targets: first those of the scenario, then those that were measured but are not in it.
+/// Returns the names of all targets: first those of the scenario, then others that were measured.
 pub(crate) fn target_names<'s>(order: &Order<'s>, rows: &[Row<'s>]) -> Vec<&'s str> {
     let mut names = order.targets.clone();
     for row in rows {

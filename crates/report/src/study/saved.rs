@@ -4,37 +4,37 @@ use super::document::Study;
 use super::rows::{Order, Row, rows};
 use store::SavedRun;
 
-/// A study as it was saved. Names are escaped.
+/// A saved study. Its names are escaped.
 #[derive(Debug, Default)]
 pub struct SavedStudy {
     /// Name of the study. Empty if the scenario can no longer be read.
     pub name: String,
     /// Notes from the scenario's author.
     pub notes: Option<String>,
-    /// Version of the program that began it.
+    /// Version of the program that began the study.
     pub version: String,
     /// Text of the scenario, without secrets.
     pub text: String,
     /// Variables of the scenario that the user set, without secrets.
     pub set: Vec<(String, String)>,
-    /// Its targets in the order of the scenario.
+    /// Targets in the order of the scenario.
     pub targets: Vec<String>,
-    /// Its cells in the order of the scenario.
+    /// Cells in the order of the scenario.
     pub cells: Vec<StudyCell>,
-    /// Number of times that each cell was to be measured.
+    /// Planned number of measurements of each cell.
     pub repeats: u32,
-    /// Its trials in the order in which they were run.
+    /// Trials in the order of their runs.
     pub study: Study,
     /// The last run of the study.
     pub last: Option<SavedRun>,
 }
 
-/// A cell with its place in the matrix.
+/// A cell and its position in the matrix.
 #[derive(Debug)]
 pub struct StudyCell {
     /// Its name.
     pub label: String,
-    /// Part of the scenario to which the cell belongs. Empty if there is only one.
+    /// Part of the scenario to which the cell belongs. Empty if the scenario has only one part.
     pub part: String,
     /// Name and value of each axis.
     pub values: Vec<(String, String)>,

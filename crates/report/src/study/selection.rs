@@ -1,5 +1,6 @@
-//! Selects which cells are subtracted from each other. By default, the first target of each cell is subtracted from each of
-/// its other targets. Otherwise these are the cells that the user names.
+//! Selection of the cells to subtract. By default, the first target of each cell is subtracted from the cell's other
+//! targets. The user can name other cells instead.
+
 use super::rows::{Row, rows};
 use super::saved::{SavedStudy, StudyCell};
 use super::subtraction::Subtraction;
@@ -12,12 +13,12 @@ enum Selector<'a> {
     Values(Vec<(&'a str, &'a str)>),
 }
 
-/// Where a row is in the matrix: its values of `target`, `part` and all axes.
+/// The position of a row in the matrix: its values of `target`, `part` and all axes.
 type Position<'s> = Vec<(&'s str, &'s str)>;
 
 const TARGET: &str = "target";
 const PART: &str = "part";
-/// Maximum number of cells that a message lists.
+/// Maximum number of cells to list in a message.
 const LISTED_MAX: usize = 10;
 
 impl SavedStudy {
@@ -28,12 +29,12 @@ impl SavedStudy {
         rows.iter().filter_map(|row| Subtraction::between(row, rows.get(row.first?)?)).collect()
     }
 
-    /// Returns the cells that `of` selects minus the cells that `minus` selects. Each selector is the name of a cell,
-    /// or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match several cells, two
-    /// cells form a pair if they agree on every axis that is not named in both selectors.
+    /// Returns the differences between the cells that `of` selects and the cells that `minus` selects. A selector is
+    /// the name of a cell, or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match
+    /// several cells, two cells form a pair if they agree on every axis, except the axes that both selectors name.
     ///
     /// # Errors
-    /// If a selector names something unknown, or no two cells form a pair.
+    /// If a selector has an unknown name, or no two cells form a pair.
     pub fn subtract(&self, of: &str, minus: &str) -> Result<Vec<Subtraction>, String> {
         let rows = rows(&self.study.trials, &self.order());
         let positions: Vec<Position> = rows.iter().map(|row| self.position(row)).collect();
@@ -64,7 +65,7 @@ impl SavedStudy {
         }
         if found.is_empty() {
             return Err(format!(
-                "no cell of `{of}` has a counterpart in `{minus}` that agrees in everything else; known are {}",
+                "no cell of `{of}` forms a pair with a cell of `{minus}`; known are {}",
                 self.selectable(&rows, &positions)
             ));
         }
@@ -90,7 +91,7 @@ impl SavedStudy {
         if rows.iter().any(|row| row.cell == text) {
             return Ok(Selector::Cell(text));
         }
-        // A value may contain commas, so first try the whole text as one pair.
+        // A value may contain commas, so first try the whole text as one pair of name and value.
         let whole = text.split_once('=').filter(|pair| positions.iter().any(|position| position.contains(pair)));
         let pairs = match whole {
             Some(pair) => Some(vec![pair]),
@@ -102,7 +103,7 @@ impl SavedStudy {
             .ok_or_else(|| format!("`{text}` names no measured cell; known are {}", self.selectable(rows, positions)))
     }
 
-    /// Returns the names that a selector can use.
+    /// Returns the names that can be used in a selector.
     fn selectable(&self, rows: &[Row<'_>], positions: &[Position<'_>]) -> String {
         let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
         for (name, value) in positions.iter().flatten().filter(|(name, value)| *name != PART || !value.is_empty()) {
@@ -141,7 +142,7 @@ impl Selector<'_> {
     }
 }
 
-/// Returns whether two rows have the same value on every axis that is not named in both selectors.
+/// Returns whether two rows have the same value on every axis, except the axes that both selectors name.
 fn agree(one: &Position<'_>, other: &Position<'_>, selectors: [&Selector<'_>; 2]) -> bool {
     let value = |position: &Position<'_>, axis: &str| {
         position.iter().find(|(name, _)| *name == axis).map(|(_, value)| (*value).to_owned())

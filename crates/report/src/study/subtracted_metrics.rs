@@ -1,4 +1,4 @@
-//! The metrics that are computed for the difference between two cells of a study.
+//! The metrics of the difference between two cells of a study.
 
 use crate::compare::{ComparisonMetric, counts, is_usable};
 use measure::statistics::shares::Share;
@@ -22,12 +22,12 @@ pub const SUBTRACTED: [ComparisonMetric; 14] = [
     ComparisonMetric::ResponseP999,
 ];
 
-/// The values of a trial for computing differences.
+/// The values of a trial from which differences are computed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrialValues {
-    /// Values of [`SUBTRACTED`], in the same order. A time is infinite if it lies among failures.
+    /// Values of [`SUBTRACTED`], in the same order. A time is infinite if it falls on a failure.
     pub metrics: Vec<Option<f64>>,
-    /// Number of operations that succeeded, among all operations that count.
+    /// Successful operations, as a share of all operations that count.
     pub share: Share,
     /// Reason why the trial cannot be used.
     pub unusable: Option<String>,

@@ -1,6 +1,6 @@
-//! The difference between two cells of a study, computed pair by pair of trials. It shows what one target or setting
-//! costs compared with another. A pair is the same repeat of both cells; its trials are run in turn. The rule is that
-//! of `compare` ([`measure::statistics::difference::conclude_all`]).
+//! The difference between two cells of a study, computed pair by pair of trials. It shows the cost of one target or
+//! setting compared with another. A pair consists of the same repeat of both cells, and its trials run in turn. The
+//! rule is the same as in `compare` ([`measure::statistics::difference::conclude_all`]).
 
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 /// Differences up to this share of the subtracted value do not matter.
 const MARGIN: f64 = 0.02;
-/// Maximum number of trials without a pair that are listed. The remaining ones are only counted.
+/// Maximum number of trials without a pair to list. Others are only counted.
 const NAMED_MAX: usize = 5;
 
 /// A cell on a target.
@@ -40,11 +40,10 @@ pub struct Subtraction {
     pub minus: Side,
     /// Number of pairs of trials.
     pub pairs: u64,
-    /// Number of pairs in which nothing succeeded on at least one side. They count: their times are longer than any
-    /// other.
+    /// Number of pairs in which nothing succeeded on at least one side. They count as longer than any time.
     pub pairs_without_success: u64,
-    /// Conclusion over all metrics together: worse if any metric is worse; better if any is better, none is worse, and
-    /// success has not dropped; equivalent if all are equivalent.
+    /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
+    /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// The metrics that the trials have.
@@ -68,18 +67,17 @@ pub enum DifferenceUnit {
 /// One metric of both cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Subtracted {
-    /// Name, as in a comparison. TTFB and response times are those of all operations; failed ones count as longer than
-    /// any time.
+    /// Name, as in a comparison. TTFB and response times cover all operations; failures count as longer than any time.
     #[schemars(with = "String")]
     pub metric: ComparisonMetric,
     /// Unit of the difference.
     pub unit: DifferenceUnit,
-    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median lies
-    /// among failures.
+    /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median falls on
+    /// a failure.
     pub of: Option<f64>,
     /// The same for the cell `minus`.
     pub minus: Option<f64>,
-    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or lies among failures.
+    /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or falls on a failure.
     pub difference: Option<f64>,
     /// Lower end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub low: Option<f64>,
@@ -111,9 +109,9 @@ impl Subtracted {
 /// The values of a metric, formatted for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shown {
-    /// Value of the cell that is subtracted.
+    /// Value of the subtracted cell.
     pub minus: String,
-    /// Value of the cell from which the other is subtracted.
+    /// Value of the other cell.
     pub of: String,
     /// The difference.
     pub difference: String,
@@ -125,7 +123,7 @@ pub(crate) struct Shown {
 type Pair<'t> = (&'t Trial, &'t Trial);
 
 impl Subtraction {
-    /// Returns `of` minus `minus`, or `None` if no repeat was run for both.
+    /// Returns `of` minus `minus`, or `None` if they have no repeat in common.
     pub(crate) fn between(of: &Row<'_>, minus: &Row<'_>) -> Option<Self> {
         let (pairs, left_out) = pairs(of, minus);
         let failed = |(one, other): &&Pair<'_>| one.values.nothing_succeeded() || other.values.nothing_succeeded();
@@ -162,7 +160,7 @@ impl Subtraction {
         }
     }
 
-    /// Returns the facts that a reader needs to interpret the difference, as phrases.
+    /// Returns notes for interpreting the difference, as phrases.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![plural(self.pairs, "pair")];
         if self.pairs_without_success > 0 {
@@ -210,8 +208,8 @@ struct PairedMetric {
 }
 
 impl PairedMetric {
-    /// Returns the metric with this index in [`SUBTRACTED`], or `None` if no trial has it or nothing succeeded in any
-    /// trial.
+    /// Returns the metric with this index in [`SUBTRACTED`]. Returns `None` if no trial has the metric, or if nothing
+    /// succeeded in any trial.
     fn of(index: usize, pairs: &[Pair<'_>]) -> Option<Self> {
         let metric = *SUBTRACTED.get(index)?;
         let value = |trial: &Trial| trial.values.metrics.get(index).copied().flatten();
@@ -225,8 +223,7 @@ impl PairedMetric {
             return None;
         }
         let scale = metric.scale_of_pairs();
-        // If one trial lacks the metric, the others must not be compared without it: it may have been too slow to have
-        // it.
+        // A trial that lacks the metric may have been too slow for it. Comparing only the other trials would hide this.
         let whole = all.len() == pairs.len() && others.len() == pairs.len();
         let difference = if whole { Difference::of_pairs(&others, &all, scale) } else { None };
         let range = if whole { range_of_pairs(&others, &all, scale) } else { None };
@@ -238,8 +235,8 @@ impl PairedMetric {
         Some(Self { metric, of, minus, difference, range, margin })
     }
 
-    /// Returns the metric for success. The shares of all pairs are pooled, which needs fewer pairs for a conclusion
-    /// than ranks do.
+    /// Returns the metric for success. It pools the shares of all pairs, which needs fewer pairs for a conclusion than
+    /// ranks.
     fn success(pairs: &[Pair<'_>]) -> Option<Self> {
         let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
@@ -347,8 +344,8 @@ mod tests {
     use crate::study::tests::trial;
     use crate::study::{Order, TrialValues, rows};
 
-    /// Returns the difference of nine pairs. The second target has a rate half as high again as the first. `success` is
-    /// the share of success in one of its trials; all other operations succeed.
+    /// Returns the difference of nine pairs. The rate of the second target is 1.5 times that of the first. `success` is
+    /// the share of success in one trial of the second target; all other operations succeed.
     fn faster(success: f64) -> Subtraction {
         let values = |rate: f64, ok: f64| {
             let metrics = SUBTRACTED.iter().map(|metric| (*metric == ComparisonMetric::Rate).then_some(rate));

@@ -21,7 +21,7 @@ pub(crate) fn about_ranges(trials: &[Trial]) -> Option<&'static str> {
     trials.iter().any(Trial::has_ranges).then_some(percentile::ABOUT_RANGES)
 }
 
-/// Returns a row of titles, and one for each cell and target.
+/// Returns a row of titles, and one row for each cell and target.
 pub(crate) fn table_rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[String; 10]> {
     let rows = rows(trials, order);
     let row = |row: &Row<'_>| {
@@ -35,7 +35,7 @@ pub(crate) fn table_rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[Str
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
 }
 
-/// Returns the cells of a row, with the columns of [`COLUMNS`]. They hold medians over the repeats, and the throughput
+/// Returns the cells of a row, with the columns of [`COLUMNS`]. They show medians over the repeats, and the throughput
 /// compared with the first target.
 pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
     [
@@ -56,8 +56,8 @@ fn median(row: &Row<'_>, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) 
     row.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.median))
 }
 
-/// Formats the median of a time. If the values are ranges, so is the result: from the median of the lower ends to the
-/// median of the upper ends.
+/// Formats the median of a time. If the values are ranges, the result is also a range: from the median of the lower
+/// ends to the median of the upper ends.
 fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     let median = |of: fn(&Trial) -> Option<u64>| {
         row.spread(|trial| of(trial).map(|nanos| nanos as f64)).map(|spread| spread.median)
@@ -65,8 +65,8 @@ fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     median(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(median(low), nanos))
 }
 
-/// Returns the limit of the first trial. If an objective was missed, the first missed one follows, with the number of
-/// trials in which this happened unless it was all of them.
+/// Returns the limit of the first trial, and the first objective missed. If only some trials missed it, their number
+/// follows.
 fn limit_and_missed(row: &Row<'_>) -> String {
     let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
     let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();
@@ -79,7 +79,7 @@ fn limit_and_missed(row: &Row<'_>) -> String {
     }
 }
 
-/// Formats the median over the pairs. If there are several pairs, their range follows.
+/// Formats the median over the pairs. If there are several pairs, the range follows.
 fn ratio(ratio: Option<MedianRange>) -> String {
     match ratio {
         Some(MedianRange { median, count: 1, .. }) => format!("{} ×", times(median)),

@@ -1,4 +1,4 @@
-//! The elements of a text report: headings, paragraphs, texts with labels, and tables.
+//! The elements of a text report: headings, paragraphs, labeled texts and tables.
 
 /// The styles of headings and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub enum Paint {
 
 /// A part of a report.
 pub enum Block {
-    /// The first line: texts separated by dots, the first of them in color.
+    /// The first line: texts separated by dots. The first text has a color.
     FirstLine(Paint, Vec<String>),
     /// The title of a section.
     Heading(String),
     /// A paragraph.
     Line(String),
-    /// A label with its text. Without a label, the text continues the item before it.
+    /// A label with its text. Without a label, the text continues the previous item.
     Item(String, String),
     /// A table.
     Table(Table),
@@ -33,9 +33,9 @@ pub fn columns(text: &str) -> usize {
 /// A table. The first column is aligned to the left, and numbers to the right.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// Number of rows at the top that hold titles.
+    /// Number of title rows at the top.
     heads: usize,
-    /// Index of the first text column after the numbers. It and the columns after it are aligned to the left.
+    /// Index of the first text column after the numbers. This column and all later ones are aligned to the left.
     left_from: usize,
 }
 
@@ -44,12 +44,12 @@ impl Table {
         Self { rows: Vec::new(), heads: 0, left_from: usize::MAX }
     }
 
-    /// Returns an empty table. The columns from `index` on hold text.
+    /// Returns an empty table. The columns from `index` on contain text.
     pub fn with_text_from(index: usize) -> Self {
         Self { rows: Vec::new(), heads: 0, left_from: index }
     }
 
-    /// Adds a row of titles below earlier titles and above the other rows.
+    /// Adds a title row, below earlier title rows and above the other rows.
     pub fn head<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.insert(self.heads, cells.into_iter().map(Into::into).collect());
         self.heads += 1;
@@ -59,12 +59,12 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// Returns the rows of titles, and the other rows.
+    /// Returns the title rows and the other rows.
     pub fn parts(&self) -> (&[Vec<String>], &[Vec<String>]) {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left: the first column, or text after the numbers.
+    /// Returns whether a column is aligned to the left. The first column and text columns after the numbers are.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }

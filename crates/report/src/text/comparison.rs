@@ -66,10 +66,10 @@ fn notes(page: &mut Page, comparison: &Comparison<'_>) {
     }
 }
 
-/// Maximum number of runs that one note lists. The remaining ones are only counted.
+/// Maximum number of runs to list in one note. Others are only counted.
 const NAMED_MAX: usize = 10;
 
-/// Returns the facts that a reader needs to interpret a comparison, as sentences.
+/// Returns notes for interpreting a comparison, as sentences.
 pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(about_runs(comparison, |run| {
@@ -128,7 +128,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns a sentence for each run on which `remark` returns a remark.
+/// Returns a sentence for each run for which `remark` returns a text.
 fn about_runs(comparison: &Comparison<'_>, remark: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, remark(&run.run)?))).collect())
@@ -170,7 +170,8 @@ fn table(comparison: &Comparison<'_>) -> Table {
     table
 }
 
-/// Returns the largest change inside the interval of the difference, if the two sides are halves of the same runs.
+/// Returns the largest change inside the interval of the difference. Returns `None` unless the two sides are halves of
+/// the same runs.
 pub fn noise_floor(row: &Row) -> Option<f64> {
     let (low, high) = row.difference?.interval?;
     Some(low.abs().max(high.abs()))

@@ -3,10 +3,10 @@
 use super::blocks::{Block, Paint, Table, columns};
 use super::style::Style;
 
-/// Width of the labels of items, with the indentation, in characters.
+/// Width of an item's label, including the indentation, in characters.
 const LABEL_WIDTH: usize = 18;
 
-/// A layout in progress. It collects the lines.
+/// A layout in progress, with its lines so far.
 pub struct Layout {
     style: Style,
     text: String,
@@ -61,7 +61,8 @@ impl Layout {
 
     fn table(&mut self, table: &Table) {
         let widths = table.widths();
-        // Text of the last column that is too long continues on the next line, indented to the start of the column.
+        // If the text of the last column is too long, it continues on the next line, indented to the start of the
+        // column.
         let indent =
             widths.split_last().map_or(0, |(_, before)| before.iter().map(|width| width + 2).sum::<usize>() + 2);
         for line in table.lines() {
@@ -94,8 +95,8 @@ impl Layout {
     }
 }
 
-/// Breaks a line at spaces, and indents the lines that follow. A word that is too long is broken as well, unless it is
-/// a URL.
+/// Breaks a line at spaces, and indents the following lines. A word that is too long is also broken, unless it is a
+/// URL.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let lead = text.len() - text.trim_start().len();

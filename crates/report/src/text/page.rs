@@ -1,15 +1,15 @@
-//! A text report while it is being written. The sections add blocks to it, `layout` turns the blocks into text, and the
-//! HTML report shows the same blocks.
+//! A text report in progress. The sections add blocks to it. `layout` turns the blocks into text, and the HTML report
+//! shows the same blocks.
 
 use super::blocks::{Block, Paint, Table};
 use super::layout::Layout;
 use super::style::Style;
 use measure::ResultWord;
 
-/// Minimum width of the layout. If the user asks for less, lines are longer than that.
+/// Minimum width of the layout. If the user requests a smaller width, lines are longer than that.
 const WIDTH_MIN: usize = 60;
 
-/// A report that is being written.
+/// A report in progress.
 pub struct Page {
     style: Style,
     blocks: Vec<Block>,
@@ -39,7 +39,7 @@ impl Page {
         self.blocks.push(Block::Heading(title.into()));
     }
 
-    /// Adds a line of texts separated by dots, the first of them in color.
+    /// Adds a line of texts separated by dots. The first text has a color.
     pub fn first_line(&mut self, paint: Paint, pieces: Vec<String>) {
         self.blocks.push(Block::FirstLine(paint, pieces));
     }

@@ -1,4 +1,4 @@
-//! Closed runs that differ in the load on the client, in the evidence for a limit, or in how they end.
+//! Closed runs. They differ in the load on the client, in the evidence for a limit, and in their end.
 
 use super::simulation::{CALM, Op, PLAIN, begin, ended, loaded, simulate};
 use super::{MS, SECOND};
@@ -8,7 +8,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, ClientLoad, Instant, Interval
 use std::time::Duration;
 use store::{Begin, End, EndReason, SavedRun};
 
-/// Returns the next number of a pseudorandom sequence that is the same on every machine (Knuth's MMIX constants).
+/// Returns the next number of a pseudorandom sequence. It is the same on every machine (Knuth's MMIX constants).
 fn noise(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
@@ -75,7 +75,7 @@ pub fn client_nic() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Returns a run with bodies of 100 kB over a link on which data waits in a queue for 80 ms.
+/// Returns a run with bodies of 100 kB over a link with a queue of 80 ms.
 pub fn link_full() -> SavedRun {
     let op = |index: u64| Op::ok(index * 100 * MS, index * 100 * MS + 95 * MS + index % 7 * 1000, 100_000);
     let ops: Vec<Op> = (0..100).map(op).collect();

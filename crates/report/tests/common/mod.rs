@@ -1,5 +1,5 @@
-//! Simulated operations, recorded by the same recorder as real runs. Nothing is random, so the records are the same on
-//! every machine.
+//! Simulated operations, recorded by the recorder of real runs. Nothing is random, so the records are the same on every
+//! machine.
 
 mod closed_runs;
 mod open_runs;

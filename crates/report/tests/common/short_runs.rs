@@ -16,7 +16,7 @@ fn short(ops: &[Op], texts: &Texts, change: impl FnOnce(&mut Begin, &mut End)) -
     SavedRun::of(begin, &loaded(simulate(timeline, Pacing::Immediate, ops, &[], texts), CALM), Some(end))
 }
 
-/// Returns a run on a target whose responses are as fast under load as without.
+/// Returns a run on a target that is as fast under load as without load.
 pub fn concurrency() -> SavedRun {
     let op = |index: u64| Op::ok(index * MS, index * MS + 900_000 + index % 7 * 1000, 4096);
     let ops: Vec<Op> = (0..2000).map(op).collect();
@@ -34,7 +34,7 @@ pub fn many_labels() -> SavedRun {
     short(&ops, &PLAIN, |begin, _| begin.header = Some("x-served-by".into()))
 }
 
-/// Returns a run with four objects, three of which are redirected to another server, where one of them does not exist.
+/// Returns a run with four objects. Three of them are redirected to another server, on which one does not exist.
 pub fn redirected() -> SavedRun {
     let owners = ["localhost:8081", "localhost:8082", "localhost:8083"];
     let op = |index: u64| {
@@ -83,8 +83,8 @@ pub fn empty_objects() -> SavedRun {
     short(&ops, &PLAIN, |_, end| end.server.as_mut().unwrap().document_bytes = 0)
 }
 
-/// Returns a run with objects so large that neither a 32-bit length nor a signed 64-bit count of nanoseconds can hold
-/// their size.
+/// Returns a run with objects of 9.3 GB. Such a size exceeds 32 bits. Multiplied by the nanoseconds of a second, it
+/// also exceeds a signed 64-bit number.
 pub fn huge_objects() -> SavedRun {
     let op = |index: u64| Op::ok(index * SECOND, index * SECOND + 8 * SECOND + index * MS, 9_300_000_000 + index);
     let ops: Vec<Op> = (0..42).map(op).collect();

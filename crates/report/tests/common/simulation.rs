@@ -24,7 +24,7 @@ pub struct Op {
     pub header: Option<&'static str>,
     pub connect: Option<u64>,
     pub flags: &'static [Flag],
-    /// Instant at which the first host's redirect was complete, and the host and port that it named.
+    /// Instant at which the first host's redirect was complete, and the new host and port.
     pub moved: Option<(u64, &'static str)>,
 }
 
@@ -65,7 +65,7 @@ pub struct Texts {
 
 pub const PLAIN: Texts = Texts { url: "http://localhost:8080/object", detail: "" };
 
-/// Records these operations in order of time, with the intended starts of those that were dropped.
+/// Records these operations in order of time. `dropped` are the intended starts of dropped operations.
 pub fn simulate(timeline: Timeline, pacing: Pacing, ops: &[Op], dropped: &[u64], texts: &Texts) -> Vec<Interval> {
     let mut recorder = Recorder::new(timeline, pacing);
     let mut events: Vec<(u64, bool, usize)> = Vec::new();

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Faults that apply to every request. A request can ask for more faults in its query (see the crate's documentation).
+/// Faults that apply to every request. A request can select more faults in its query (see the crate's documentation).
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     /// Time before a response begins.
@@ -14,32 +14,33 @@ pub struct Faults {
     pub rate: Option<NonZeroU64>,
     /// The number of requests after which a connection is closed. The last response has `Connection: close`.
     pub close_after: Option<NonZeroU64>,
-    /// A limit beyond which the server slows down.
+    /// A limit above which the server slows down.
     pub capacity: Option<Capacity>,
-    /// This is n: every n-th request to the server gets 500 (S3: 503 `SlowDown`) and is not carried out.
+    /// The n in "every n-th request to the server gets 500". On S3, it gets 503 `SlowDown`. The server does not carry
+    /// out this request.
     pub error_every: Option<NonZeroU64>,
-    /// The choice of bodies that break off, and the offset at which they do.
+    /// The bodies that break off, and the offset at which they break off.
     pub truncate: Option<Truncate>,
-    /// The choice of bodies that have one wrong byte, and its offset.
+    /// The bodies that get one wrong byte, and its offset.
     pub flip: Option<Flip>,
-    /// This is n, for S3 only: every n-th object that a client stores is acknowledged but then lost.
+    /// The n in "every n-th stored object is acknowledged but then lost". S3 only.
     pub lose_every: Option<NonZeroU64>,
 }
 
 /// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
-/// Bodies are counted across all connections of the server. Bodies of error responses do not count. A body that is no
-/// longer than `after` stays whole.
+/// The server counts bodies across all its connections, except for bodies of error responses. A body of at most `after`
+/// bytes stays whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
     /// The n in "every n-th body"; with 1, every body is cut.
     pub every: NonZeroU64,
-    /// Body bytes that are sent before it breaks off.
+    /// Number of body bytes to send before the body breaks off.
     pub after: u64,
 }
 
-/// Every n-th body with content has one wrong byte, with all its bits inverted. Bodies are counted across all
-/// connections of the server. Bodies of error responses do not count. The lengths, heads and checksums that the server
-/// sends are still those of the correct content.
+/// Every n-th body with content has one wrong byte, with all its bits inverted. The server counts bodies across all its
+/// connections, except for bodies of error responses. Lengths, heads and checksums are still those of the correct
+/// content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
     /// The n in "every n-th body"; with 1, every body is corrupted.
@@ -88,11 +89,11 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. As long as at most `concurrency` requests are in service, it has no effect. A request that raises
-/// their number to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
+/// A capacity limit. It has no effect while at most `concurrency` requests are in service. A request that raises the
+/// number of requests in service to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// The highest number of requests in service at which none is slowed down.
+    /// The highest number of requests in service without a slowdown.
     pub concurrency: u64,
     /// The delay for each request in service above `concurrency`.
     pub slowdown: Duration,
@@ -103,7 +104,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Makes a capacity that slows down requests of all kinds and refuses none.
+    /// Creates a capacity that slows down requests of all kinds and refuses none.
     #[must_use]
     pub fn slowing(concurrency: u64, slowdown: Duration) -> Self {
         Self { concurrency, slowdown, counted: CountedRequests::All, refused: RefusedRequests::None }
@@ -119,7 +120,7 @@ pub enum CountedRequests {
     Ranges,
 }
 
-/// The requests above a [`Capacity`] that are refused.
+/// The requests above a [`Capacity`] to refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedRequests {
     /// No request.

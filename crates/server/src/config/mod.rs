@@ -1,4 +1,4 @@
-//! Configuration of a server: addresses, limits, faults.
+//! Configuration of a server: addresses, limits and faults.
 
 pub(crate) mod faults;
 pub(crate) mod sia;
@@ -24,14 +24,14 @@ pub struct Config {
     pub threads: Option<NonZeroUsize>,
     /// The directory whose files are served; `None` for no files.
     pub directory: Option<PathBuf>,
-    /// The maximum number of open connections. Further connections are accepted, closed at once, and counted as
-    /// refused.
+    /// The maximum number of open connections. The server accepts further connections, closes them at once, and counts
+    /// them as refused.
     pub connections_max: NonZeroUsize,
-    /// The longest time from the first to the last byte of a request head.
+    /// The maximum time from the first to the last byte of a request head.
     pub head_timeout: Duration,
-    /// The longest time in which no byte moves on a connection. A delayed response does not count as idle.
+    /// The maximum time without any byte on a connection. A connection with a delayed response is not idle.
     pub idle_timeout: Duration,
-    /// The longest time for which a stopping server waits for responses in flight.
+    /// The maximum time for which a stopping server waits for responses in flight.
     pub drain: Duration,
     /// Faults that apply to every request.
     pub faults: Faults,

@@ -1,4 +1,4 @@
-//! Settings of the stand-ins of Sia's two renters.
+//! Settings of the stand-ins for Sia's two renters.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -13,54 +13,55 @@ const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
 /// The settings of a siad stand-in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Siad {
-    /// The password of the API; `None` for none.
+    /// The password of the API; `None` if no password is needed.
     pub password: Option<String>,
-    /// The version whose JSON it speaks.
+    /// The version of siad whose JSON the stand-in writes.
     pub version: SiadVersion,
-    /// Bytes per second to hosts, padding and redundancy included, for all uploads together.
+    /// Upload bandwidth to hosts in bytes per second, for all uploads together. It includes padding and redundancy.
     pub bandwidth: NonZeroU64,
-    /// The time until the daemon is synced.
+    /// Time after the start at which the daemon is synced.
     pub sync_after: Duration,
-    /// Whether the wallet is locked at first.
+    /// `true` if the wallet is locked when the daemon starts.
     pub locked: bool,
     /// The money in the wallet, in hastings.
     pub wallet_hastings: u128,
-    /// Hosts that form contracts. An allowance can ask for fewer.
+    /// Number of hosts that form contracts. An allowance can select fewer.
     pub hosts: NonZeroU64,
-    /// The time from the allowance until all contracts are formed.
+    /// Time from the allowance until all contracts are formed.
     pub forming: Duration,
-    /// How much later a response begins for each file.
+    /// Response delay per file that the daemon has.
     pub delay_per_file: Duration,
-    /// Restarts of the daemon.
+    /// Restarts of the daemon; `None` if it does not restart.
     pub restarts: Option<Restarts>,
-    /// The directory whose files clients can download after they were uploaded; `None` for no downloads.
+    /// Directory whose files clients can download after uploading them; `None` to disable downloads.
     pub sources: Option<PathBuf>,
-    /// The length of periods in every second of which 1 % of the spending on storage is missing, as in Sia's issue
-    /// 2768.
+    /// Length of the periods for falling storage spending, an imitation of Sia's issue 2768. In every second period, 1
+    /// % of the spending on storage is missing.
     pub falling_storage: Option<Duration>,
 }
 
-/// Versions of siad whose JSON differs.
+/// A version of siad. Its JSON depends on the version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SiadVersion {
-    /// 1.3.1, which the study used: `contracts`, `StorageSpending`.
+    /// 1.3.1, the version of the study. It has the fields `contracts` and `StorageSpending`.
     V1_3_1,
-    /// 1.3.7: `activecontracts` and others, `storagespending` as well.
+    /// 1.3.7. It also has fields such as `activecontracts` and `storagespending`.
     #[default]
     V1_3_7,
 }
 
-/// Restarts of a daemon, during which every request gets 503 and nothing is uploaded.
+/// Restarts of a daemon. During a restart, every request gets 503 and nothing is uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restarts {
-    /// The time from one restart to the next, and from the start to the first.
+    /// Time from the start to the first restart, and from one restart to the next.
     pub every: Duration,
-    /// How long each takes.
+    /// Duration of each restart.
     pub length: Duration,
 }
 
 impl Default for Siad {
-    /// Returns a daemon that is ready, with 5,000 SC as in the study, 50 hosts and 1 GB/s to them.
+    /// Returns the settings of a daemon that is ready. It has 5,000 SC as in the study, 50 hosts, and a bandwidth of 1
+    /// GB/s.
     fn default() -> Self {
         Self {
             password: None,
@@ -79,7 +80,7 @@ impl Default for Siad {
     }
 }
 
-/// Leaves the password out, so that it is in no log.
+/// Omits the password, so that no log contains it.
 impl fmt::Debug for Siad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Siad");
@@ -91,31 +92,31 @@ impl fmt::Debug for Siad {
 /// The settings of a renterd stand-in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Renterd {
-    /// The password of the API. Any user name goes with it.
+    /// The password of the API. Every user name is accepted.
     pub password: String,
-    /// The most bytes of objects and parts in memory.
+    /// Maximum number of bytes of objects and parts in memory.
     pub store_max: ByteSize,
-    /// The time until the daemon is synced. Uploads get 503 before that.
+    /// Time after the start at which the daemon is synced. Until then, uploads get 503.
     pub sync_after: Duration,
-    /// The time until all contracts are formed.
+    /// Time after the start at which all contracts are formed.
     pub forming: Duration,
-    /// Contracts, each with another host. Uploads need as many as a slab has shards.
+    /// Number of contracts, each with a different host. Uploads need as many contracts as a slab has shards.
     pub contracts: u64,
-    /// Shards that restore a slab.
+    /// Number of shards that restore a slab.
     pub min_shards: NonZeroU64,
-    /// All shards of a slab.
+    /// Number of all shards of a slab.
     pub total_shards: NonZeroU64,
-    /// Whether the ends of objects share slabs.
+    /// `true` to pack incomplete slabs of several objects into one slab.
     pub packing: bool,
     /// The money in the wallet, in hastings.
     pub wallet_hastings: u128,
-    /// A bucket that exists from the start; a new renterd has none.
+    /// A bucket that exists from the start. Without it, the daemon has no bucket, like a new renterd.
     pub bucket: Option<String>,
 }
 
 impl Default for Renterd {
-    /// Returns a daemon that is ready, with the redundancy of test networks, three hosts and no bucket, as renterd's
-    /// own test cluster.
+    /// Returns the settings of a daemon that is ready. It has the redundancy of test networks, three hosts and no
+    /// bucket, like renterd's own test cluster.
     fn default() -> Self {
         Self {
             password: "test".to_owned(),
@@ -132,7 +133,7 @@ impl Default for Renterd {
     }
 }
 
-/// Leaves the password out, so that it is in no log.
+/// Omits the password, so that no log contains it.
 impl fmt::Debug for Renterd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Renterd");

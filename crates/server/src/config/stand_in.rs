@@ -1,4 +1,4 @@
-//! The storage system that a server stands in for.
+//! The storage system that a server imitates.
 
 use std::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use super::sia::Siad;
 /// The system whose documented behavior a [`crate::Server`] imitates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StandIn {
-    /// No other system. The server behaves as the crate's documentation says.
+    /// No other system. The server behaves as described in the crate's documentation.
     #[default]
     None,
     /// booster-http, which serves pieces and blocks of a Filecoin storage provider.
@@ -18,14 +18,15 @@ pub enum StandIn {
     Alluxio(Alluxio),
     /// Filestash, a web file manager, over its blackhole backend.
     Filestash(Filestash),
-    /// siad, the renter of Sia until 2025, which uploads files from paths in the background.
+    /// siad, the renter of Sia until 2025. A request contains the path of a file, and siad uploads the file in the
+    /// background.
     Siad(Siad),
 }
 
 /// The content of an [`Alluxio`] stand-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alluxio {
-    /// The number of objects in the listing of each bucket. Objects with any other name exist too, but are not listed.
+    /// Number of objects in the listing of each bucket. Objects with other names exist too, but are not listed.
     pub listed: u64,
     /// The size of each listed object.
     pub object_size: ByteSize,
@@ -42,7 +43,7 @@ pub struct Booster {
     pub compression_level: u32,
     /// The gateway to imitate.
     pub gateway: Gateway,
-    /// The index, from 0, of a leaf block of the file that the gateway does not have; `None` if it has all of them.
+    /// Index, starting at 0, of a leaf block that the gateway does not have; `None` if it has all blocks.
     pub missing_leaf: Option<u64>,
 }
 
@@ -57,8 +58,8 @@ pub enum Gateway {
 }
 
 impl Default for Booster {
-    /// Returns a piece of 32 GiB (127/128 of that is data, and served), a file of 64 MiB, and booster-http's own
-    /// compression level.
+    /// Returns a piece of 32 GiB (127/128 of it is data, which is served), a file of 64 MiB, and the compression level
+    /// of booster-http.
     fn default() -> Self {
         let (gateway, missing_leaf) = (Gateway::Frisbii, None);
         let piece_size = ByteSize((32 << 30) / 128 * 127);
@@ -71,7 +72,7 @@ impl Default for Booster {
 pub struct Filestash {
     /// The limit of logins per second, for all clients together.
     pub logins_per_second: NonZeroU64,
-    /// The number of logins that are accepted at once, before the rate limit applies.
+    /// Number of logins that are accepted at once before the rate limit applies.
     pub login_burst: u64,
     /// `true` if clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
     /// connects.

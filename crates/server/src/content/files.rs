@@ -1,8 +1,8 @@
 //! Files below one directory, and nothing outside it.
 //!
-//! A path is split and decoded first: `..`, NUL and encoded slashes are rejected, not resolved. Then the file is
-//! opened, and its real name (from `/proc/self/fd`) must lie below the directory. This check is made on the file that
-//! is open, so symbolic links cannot lead outside the directory. Nor can a file that is replaced between check and use.
+//! First, the path is split and decoded. Paths with `..`, NUL or encoded slashes are rejected. Then the file is opened,
+//! and its real name (from `/proc/self/fd`) must be below the directory. Because the check uses the open file, neither
+//! a symbolic link nor a file that is replaced meanwhile can lead outside the directory.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// The most names in a listing.
+/// Maximum number of names in a listing.
 pub(crate) const LISTED_MAX: usize = 1000;
 /// The characters that are percent-encoded in a listed name: all but letters, digits, `-`, `.`, `_` and `~`.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -22,11 +22,11 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// The served directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Absolute, without symbolic links.
+    /// Absolute path without symbolic links.
     root: PathBuf,
 }
 
-/// The file or directory that a path names, opened.
+/// An opened file, or the listing of a directory.
 #[derive(Debug)]
 pub(crate) enum Opened {
     File {
@@ -40,13 +40,13 @@ pub(crate) enum Opened {
 /// The reason why a path cannot be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileError {
-    /// The path cannot name a file: 400.
+    /// Status 400: the path is not a valid file name.
     BadPath,
-    /// It leads out of the directory, or to neither a file nor a directory: 403.
+    /// Status 403: the path leads outside the directory, or to something that is neither a file nor a directory.
     Forbidden,
-    /// Nothing exists there: 404.
+    /// Status 404: the path does not exist.
     Absent,
-    /// The system reports another error: 500.
+    /// Status 500: the system reports another error.
     Failed,
 }
 
@@ -71,10 +71,10 @@ impl Directory {
         Ok(Self { root })
     }
 
-    /// Opens the file or directory that a percent-encoded path names.
+    /// Opens the file or directory with this percent-encoded path.
     ///
     /// # Errors
-    /// The path cannot name a file, leads outside, or names nothing that can be opened.
+    /// Fails if the path is not valid, leads outside the directory, or cannot be opened.
     pub(crate) fn open(&self, path: &str) -> Result<Opened, FileError> {
         let path = self.root.join(relative(path)?);
         // Non-blocking, so that a pipe cannot block the thread.
@@ -127,7 +127,7 @@ fn list(directory: &Path) -> io::Result<Vec<u8>> {
     }
     names.sort_unstable();
     if left_out {
-        // No reader can take this line for a name, because a name in a listing has no slash except at its end.
+        // No reader can confuse this line with a name, because names in a listing contain no slash except at the end.
         names.push(format!("// more than {LISTED_MAX} names; the others are not listed"));
     }
     let mut text = names.join("\n").into_bytes();

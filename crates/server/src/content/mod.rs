@@ -15,7 +15,7 @@ use source::Source;
 /// The content of a response body.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// No content, even if the head states a length.
+    /// No content, even if the head has a length.
     Empty,
     Text(Cow<'static, [u8]>),
     Pattern,
@@ -25,10 +25,10 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Appends `length` bytes from offset `first` on to `out`.
+    /// Appends `length` bytes of the content, starting at offset `first`, to `out`.
     ///
     /// # Errors
-    /// A file cannot be read or has become shorter.
+    /// Fails if a file cannot be read or has become shorter.
     pub(crate) fn append(&self, pattern: &Pattern, first: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Empty | Self::Source(_) => {}
@@ -47,7 +47,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the default media type, for a response that does not name one.
+    /// Returns the default media type, for responses that do not set one.
     pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Text(_) => "text/plain; charset=utf-8",

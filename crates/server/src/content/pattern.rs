@@ -1,7 +1,7 @@
 //! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
 //!
-//! 251 is prime, so the usual sizes of buffers, pages and parts are not multiples of it. If content is shifted by such
-//! a size, its bytes are therefore wrong, and a check finds the mistake.
+//! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. An error that shifts the
+//! content by such a size therefore changes the bytes, and a check detects it.
 
 use std::fs::File;
 use std::io;
@@ -31,14 +31,14 @@ impl Pattern {
         Ok(Self { bytes, file })
     }
 
-    /// Returns where in the file the content at `offset` is, and how many bytes of content the file holds from there
-    /// on.
+    /// Returns the position in the file of the content at `offset`, and the number of content bytes in the file from
+    /// there on.
     pub(crate) fn locate(offset: u64) -> (u64, u64) {
         let at = offset % KEPT;
         (at, KEPT - at)
     }
 
-    /// Appends `length` bytes of the content from `offset` on to `out`.
+    /// Appends `length` bytes of the content, starting at `offset`, to `out`.
     pub(crate) fn append(&self, mut offset: u64, mut length: usize, out: &mut Vec<u8>) {
         while length > 0 {
             let (at, available) = Self::locate(offset);

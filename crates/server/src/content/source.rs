@@ -8,12 +8,12 @@ use sys::Socket;
 
 use super::pattern::Pattern;
 
-/// The outcome of asking a source for a piece.
+/// The result of requesting a piece from a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Produced {
     /// The source appended at least one byte.
     Piece,
-    /// The source has nothing now. The socket of [`Source::waits_for`] becomes readable when it has more.
+    /// The source has no bytes now. It has more when the socket of [`Source::waits_for`] becomes readable.
     Pending,
     /// The content has ended.
     End,
@@ -24,16 +24,16 @@ pub(crate) trait Source: Debug + Send {
     /// Appends the next piece of content: about `room` bytes, and never more than twice as many.
     ///
     /// # Errors
-    /// The rest of the content cannot be produced, so the response must break off.
+    /// Fails if the rest of the content cannot be produced. The response must then break off.
     fn produce(&mut self, pattern: &Pattern, room: usize, out: &mut Vec<u8>) -> io::Result<Produced>;
 
-    /// Returns the socket that must become readable before there is more content.
+    /// Returns the socket that the source waits for. More content is available when it becomes readable.
     fn waits_for(&self) -> Option<&Socket> {
         None
     }
 
-    /// Returns the connection from which the content was fetched, and its server, if it can be reused. It must be
-    /// called after the end of the content.
+    /// Returns the connection from which the content was fetched, and its server, if it can be reused. Call this only
+    /// after the end of the content.
     fn into_connection(self: Box<Self>) -> Option<(SocketAddr, Socket)> {
         None
     }

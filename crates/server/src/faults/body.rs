@@ -10,13 +10,13 @@ pub(crate) struct BodyFaults {
 }
 
 impl BodyFaults {
-    /// Returns these faults. A fault that is missing here is taken from `other`.
+    /// Returns these faults. Faults that are missing here are copied from `other`.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }
 
-    /// Returns where a body of `length` bytes breaks off, if it does. A body of unknown length may end before that
-    /// offset.
+    /// Returns the offset at which a body of `length` bytes breaks off, or `None` if it does not. If the length is
+    /// unknown, the body may also end before this offset.
     pub(crate) fn breaks_at(self, length: Option<u64>) -> Option<u64> {
         self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
     }

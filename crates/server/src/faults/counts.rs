@@ -1,8 +1,8 @@
-//! Counts of the faults that took place.
+//! Counts of the faults that occurred.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of the faults that took place and that clients may have noticed, whether configured or requested by a query.
+/// Counts of the faults that occurred and that clients may have noticed, whether configured or requested by a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Requests that got an injected error.
@@ -13,7 +13,7 @@ pub struct FaultCounts {
     pub slow: u64,
     /// Bodies that broke off.
     pub broken_off: u64,
-    /// Bodies whose wrong byte was handed over for sending.
+    /// Bodies whose wrong byte was passed on for sending.
     pub wrong_bytes: u64,
     /// Objects that were acknowledged but not stored.
     pub lost: u64,
@@ -31,7 +31,7 @@ impl FaultCounts {
     }
 }
 
-/// The [`FaultCounts`], shared by all threads.
+/// The [`FaultCounts`] of a server, shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) errors: AtomicU64,
@@ -43,7 +43,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Returns the present counts.
+    /// Returns the current counts.
     pub(super) fn read(&self) -> FaultCounts {
         let Self { errors, refused, slow, broken_off, wrong_bytes, lost } = self;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

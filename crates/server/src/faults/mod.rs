@@ -1,6 +1,6 @@
-//! Fault injection: the choice of the requests and bodies that get a fault, and the time at which the server stalls.
+//! Fault injection: selects the requests and bodies with a fault, and the time at which the server stalls.
 //!
-//! State that threads share is accessed only if a configured fault needs it, because such accesses cost time.
+//! State shared by threads is accessed only if a configured fault needs it, because these accesses take time.
 
 pub(crate) mod body;
 pub(crate) mod counts;
@@ -19,16 +19,16 @@ use counts::{Counts, FaultCounts, count_if};
 pub(crate) struct FaultInjector {
     pub(crate) config: Faults,
     started: Duration,
-    /// Instant at which the first request was read, in nanoseconds of the monotonic clock; 0 before.
+    /// Time at which the first request was read, in nanoseconds of the monotonic clock; 0 before that.
     first_request: AtomicU64,
-    /// The number of requests so far, for faults that affect every n-th request.
+    /// The number of requests so far. It selects every n-th request for a fault.
     requests: AtomicU64,
-    /// The number of bodies with content so far, for faults that affect every n-th body.
+    /// The number of bodies with content so far. It selects every n-th body for a fault.
     bodies: AtomicU64,
-    /// The number of stored objects so far, for the loss of every n-th object.
+    /// The number of stored objects so far. It selects every n-th object to lose.
     stored: AtomicU64,
     in_service: AtomicU64,
-    /// The number of requests that arrived above the capacity.
+    /// The number of requests that arrived while the capacity was exceeded.
     above: AtomicU64,
     counts: Counts,
 }
@@ -40,7 +40,7 @@ pub(crate) struct RequestFaults {
     pub(crate) error: bool,
     /// `true` if the request is refused because too many are in service.
     pub(crate) refused: bool,
-    /// Held until the response has ended.
+    /// Counts the request as in service until the response has ended.
     pub(crate) in_service: InService,
 }
 
@@ -57,7 +57,7 @@ impl Drop for InService {
 }
 
 impl FaultInjector {
-    /// Makes the injector for a server that started at the instant `started` of the monotonic clock.
+    /// Creates the injector of a server that started at the time `started` of the monotonic clock.
     pub(crate) fn new(config: Faults, started: Duration) -> Self {
         let zero = || AtomicU64::new(0);
         let (first_request, in_service, above) = (zero(), zero(), zero());
@@ -65,7 +65,7 @@ impl FaultInjector {
         Self { config, started, first_request, requests, bodies, stored, in_service, above, counts }
     }
 
-    /// Notes that a request was read. The beginning of a stall may be counted from the first one.
+    /// Records that a request was read. The beginning of a stall may depend on the first request.
     #[inline]
     pub(crate) fn note_request_read(&self, now: Duration) {
         if self.config.stall.is_some() && self.first_request.load(Ordering::Relaxed) == 0 {
@@ -89,7 +89,7 @@ impl FaultInjector {
         Some((begin, begin.saturating_add(stall.length)))
     }
 
-    /// Returns the faults of the next request. `ranged` states whether the request has a `Range`.
+    /// Returns the faults of the next request. `ranged` is true if the request has a `Range`.
     pub(crate) fn next_request(self: &Arc<Self>, ranged: bool) -> RequestFaults {
         let config = &self.config;
         let numbered = config.error_every.is_some() || matches!(config.delay, Delay::Bimodal { .. });
@@ -119,9 +119,9 @@ impl FaultInjector {
         RequestFaults { delay, error, refused, in_service: guard }
     }
 
-    /// Returns whether to refuse a request that is number `above` beyond the capacity. [`RefusedRequests::Share`]
-    /// refuses `above / (above + 2 capacity)` of them. These refusals are spread evenly, because the fractional parts
-    /// of multiples of the golden ratio are.
+    /// Returns whether to refuse request number `above` beyond the capacity. [`RefusedRequests::Share`] refuses `above
+    /// / (above + 2 capacity)` of them. The refusals are evenly spread, because the fractional parts of multiples of
+    /// the golden ratio are evenly spread.
     fn refuses(&self, refused: RefusedRequests, above: u64, capacity: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         match refused {
@@ -157,7 +157,7 @@ impl FaultInjector {
         loses
     }
 
-    /// Counts the faults of a body of `length` bytes that took effect, given that `sent` bytes were handed over for
+    /// Counts the faults that took effect in a body of `length` bytes, of which `sent` bytes were passed on for
     /// sending.
     #[inline]
     pub(crate) fn note_sent(&self, body_faults: BodyFaults, length: Option<u64>, sent: u64) {
@@ -167,7 +167,7 @@ impl FaultInjector {
         }
     }
 
-    /// Returns the faults that took place so far.
+    /// Returns the counts of faults so far.
     pub(crate) fn counts(&self) -> FaultCounts {
         self.counts.read()
     }
@@ -241,7 +241,7 @@ mod tests {
             [false, true, false]
         );
         let both = BodyFaults { cut: Some(7), flip: Some(3) };
-        // In turn: a whole body; one broken off at the cut; one abandoned before the wrong byte; one shorter than the
+        // Four bodies in turn: whole, cut at the intended offset, abandoned before the wrong byte, and shorter than the
         // cut.
         for (body_faults, length, sent) in [(BodyFaults::default(), 9, 9), (both, 9, 7), (both, 9, 3), (both, 5, 5)] {
             injector.note_sent(body_faults, Some(length), sent);

@@ -13,18 +13,18 @@ use crate::ledger::RequestRecord;
 use crate::ledger::counters::{Completion, Counters, SentBytes, bounded_method, bounded_target};
 use crate::shared::Shared;
 
-/// The accounting of one request. It is closed when the last byte of the response is handed to hyper. If it is dropped
+/// The accounting of one request. It is closed when the last byte of the response is passed to hyper. If it is dropped
 /// before that, it counts an aborted response, or a cut request if there was no response yet.
 pub(super) struct Account {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
-    /// Method and target for the log; `None` if no log is kept.
+    /// Method and target for the log; `None` if there is no log.
     logged: Option<(Method, Box<str>)>,
     received: Arc<AtomicU64>,
     sent: u64,
     replied: Option<Replied>,
     closed: bool,
-    /// Held until the response has ended.
+    /// Counts the request as in service until the response has ended.
     in_service: Option<InService>,
 }
 
@@ -57,7 +57,7 @@ impl Account {
         }
     }
 
-    /// Keeps the request in service until the response has ended.
+    /// Counts the request as in service until the response has ended.
     pub(super) fn hold(&mut self, in_service: InService) {
         self.in_service = Some(in_service);
     }
@@ -67,22 +67,22 @@ impl Account {
         Arc::clone(&self.received)
     }
 
-    /// Notes the response that is about to be sent.
+    /// Records the response that is about to be sent.
     pub(super) fn replied(&mut self, replied: Replied) {
         self.replied = Some(replied);
     }
 
-    /// Returns how many body bytes of the response were handed over so far.
+    /// Returns the number of body bytes of the response passed on so far.
     pub(super) fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Counts response body bytes that are handed over.
+    /// Counts response body bytes that are passed on.
     pub(super) fn hand_over(&mut self, bytes: u64) {
         self.sent += bytes;
     }
 
-    /// Closes the account: the last byte was handed over.
+    /// Closes the account after the last byte was passed on.
     pub(super) fn complete(&mut self) {
         self.close(Completion::Complete);
     }

@@ -17,7 +17,7 @@ use super::socket::{Activity, CountedSocket, Duplex};
 use crate::ledger::counters::{Completion, Counters, SentBytes};
 use crate::shared::Shared;
 
-/// The most open streams on one HTTP/2 connection.
+/// Maximum number of open streams on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 1000;
 
 /// Serves a connection until it ends.
@@ -83,7 +83,7 @@ fn count_malformed(counters: &Counters, error: Option<&hyper::Error>) {
     counters.count_response(status.as_u16(), Completion::Complete, SentBytes::default());
 }
 
-/// One connection's place within [`crate::Config::connections_max`]. Dropping it frees the place.
+/// A connection's share of [`crate::Config::connections_max`]. Dropping it makes the share available again.
 struct ConnectionSlot {
     shared: Arc<Shared>,
     counters: Arc<Counters>,

@@ -1,5 +1,5 @@
-//! The service that serves blackhole objects and files, and plays the stand-ins. Its responses are the same as on the
-//! lean front, but in hyper's types.
+//! The service for blackhole objects, files and stand-ins. Its responses are the same as on the lean front, but in
+//! hyper's types.
 
 use std::io;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ use crate::request::fields::RequestFields;
 use crate::response::{Framing, Response, bad_gateway, set_framing};
 use crate::shared::Shared;
 
-/// The most content bytes read at once.
+/// Maximum number of content bytes read at once.
 const PIECE_MAX: u64 = 64 * 1024;
 
 /// The service of [`crate::HyperServer::start`].
@@ -96,8 +96,8 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     if let Some(allow) = response.allow {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    // The lean front sends these values as they are. If hyper's types reject one, the header is left out, because hyper
-    // has no way to send it.
+    // The lean front sends these values unchanged. If hyper's types reject a value, its header is omitted, because
+    // hyper cannot send it.
     let range = response.content_range.as_ref().map(|range| (header::CONTENT_RANGE, range.to_string()));
     let location = response.location.as_ref().map(|location| (header::LOCATION, location.to_string()));
     let media = response.media_type().map(|media| (header::CONTENT_TYPE, media.to_owned()));
@@ -121,7 +121,7 @@ struct ContentBody {
     shared: Arc<Shared>,
     /// Offset in the content of the next byte to read.
     next: u64,
-    /// Bytes left to read; `None` while this is unknown, because only the source knows when it ends.
+    /// Bytes left to read; `None` if only the source knows where the content ends.
     left: Option<u64>,
 }
 
@@ -152,7 +152,8 @@ impl ContentBody {
                 *left = Some(0);
                 Ok(None)
             }
-            // The content ended before its stated length. (Or it is pending, but content on this front never is.)
+            // The content ended before its declared length. (It cannot be pending, because content on this front never
+            // is.)
             (Produced::End, Some(_)) | (Produced::Pending, _) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! State that the connections of a thread share, and state that the requests of a connection share.
+//! Shared state: of the connections of a thread, and of the requests of a connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,12 +31,12 @@ pub(super) struct ConnectionContext {
     requests: AtomicU64,
     in_service: AtomicU64,
     activity: Arc<Activity>,
-    /// Wakes the connection's task when the connection is to be closed.
+    /// Wakes the connection's task when the connection must close.
     pub(super) close_requested: Notify,
     closing: AtomicBool,
 }
 
-/// A request in service. While there is one, the connection is not idle.
+/// A request in service. While it exists, the connection is not idle.
 pub(super) struct RequestGuard<'a>(&'a ConnectionContext);
 
 impl Drop for RequestGuard<'_> {
@@ -58,7 +58,7 @@ impl ConnectionContext {
         Self { shared, counters, service, requests, in_service, activity, close_requested, closing }
     }
 
-    /// Counts a request. If it is the last one that the connection may serve, the connection closes after it.
+    /// Counts a request. If it is the last allowed one on the connection, the connection closes after it.
     pub(super) fn begin_request(&self) -> RequestGuard<'_> {
         self.in_service.fetch_add(1, Ordering::Relaxed);
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
@@ -68,7 +68,7 @@ impl ConnectionContext {
         RequestGuard(self)
     }
 
-    /// Makes the connection accept no more requests, and close once the requests in service have their responses.
+    /// Stops accepting requests. The connection closes after the responses to the requests in service.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.close_requested.notify_one();
@@ -79,7 +79,7 @@ impl ConnectionContext {
         self.closing.load(Ordering::Relaxed) || self.shared.is_stopping()
     }
 
-    /// Returns how much longer the connection may be idle; zero once its idle timeout has passed.
+    /// Returns how much longer the connection may be idle; zero if its idle timeout has passed.
     pub(super) fn idle_time_left(&self) -> Duration {
         let limit = self.shared.limits.idle_timeout;
         if self.in_service.load(Ordering::Relaxed) > 0 {

@@ -1,7 +1,7 @@
 //! The hyper front: TLS, HTTP/2, and services that do more than serve files.
 //!
-//! hyper and rustls speak the protocols. Responses, faults and the ledger are the same as on the lean front. A
-//! [`service::Service`] makes the responses; everything between it and the socket is here:
+//! hyper and rustls implement the protocols. Responses, faults and the ledger are the same as on the lean front. A
+//! [`service::Service`] creates the responses. Everything between the service and the socket is here:
 //!
 //! * [`server`]: sockets, threads, start and stop;
 //! * [`connection`]: one connection, plain or TLS, HTTP/1.1 or HTTP/2, with its time limits;
@@ -9,7 +9,7 @@
 //! * [`socket`]: the socket, with counted input;
 //! * [`account`]: the accounting of one request;
 //! * [`request_body`], [`response_body`]: the bodies of requests and responses;
-//! * [`content_service`]: the service that serves blackhole objects and files, and plays the stand-ins.
+//! * [`content_service`]: the service for blackhole objects, files and stand-ins.
 //!
 //! Each thread has its own async runtime, so that a stall can stop the whole thread. As on the lean front, threads
 //! count without locks.

@@ -1,11 +1,11 @@
-//! Conversion of request heads from hyper's types to those of `wire`.
+//! Conversion of request heads from hyper's types to the types of `wire`.
 
 use hyper::header::{self, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use wire::{Method, RangeRequest, RequestHead, Version};
 
-/// Converts the head of a request. The result of an HTTP/2 request looks like that of an HTTP/1.1 request.
+/// Converts the head of a request. The head of an HTTP/2 request is converted to the form of HTTP/1.1.
 pub(super) fn request_head(parts: &Parts) -> RequestHead {
     RequestHead {
         method: Method::from_token(parts.method.as_str()),

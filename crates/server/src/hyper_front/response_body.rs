@@ -1,5 +1,5 @@
-//! The body of a response on its way to hyper: limits its rate, applies its faults, and counts the bytes that hyper
-//! takes.
+//! The body of a response on its way to hyper. Limits its rate, applies its faults, and counts the bytes passed to
+//! hyper.
 
 use std::io;
 use std::mem;
@@ -15,8 +15,8 @@ use super::service::ServiceBody;
 use crate::faults::body::BodyFaults;
 use crate::pace::Pace;
 
-/// The most bytes handed over at once. Handed-over bytes are counted as sent, so small pieces keep the count accurate
-/// if the connection breaks.
+/// Maximum number of bytes passed on at once. Bytes count as sent when they are passed on, so small pieces keep the
+/// count accurate if the connection breaks.
 const PIECE_MAX: usize = 64 * 1024;
 
 /// The body of a response while it is sent.
@@ -30,11 +30,11 @@ pub(super) struct ResponseBody {
     breaks_at: Option<u64>,
     /// `true` if the length is hidden from hyper, so that it sends chunks in HTTP/1.1.
     chunked: bool,
-    /// Content that was read from the inner body but not handed over yet.
+    /// Content that was read from the inner body but not passed on yet.
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes that it was given. The body breaks off only after that.
+    /// `true` if hyper has had a chance to send the bytes passed to it. The body breaks off only after that.
     flushed: bool,
 }
 
@@ -55,7 +55,7 @@ impl ResponseBody {
         body
     }
 
-    /// Closes the account if the last byte was handed over. This must not wait for the next poll, because hyper may not
+    /// Closes the account if the last byte was passed on. This must not wait for the next poll, because hyper may not
     /// poll a finished body again.
     fn note_end(&mut self) {
         if self.length == Some(self.account.sent()) {
@@ -63,7 +63,7 @@ impl ResponseBody {
         }
     }
 
-    /// Returns how many bytes are left before the body breaks off or ends.
+    /// Returns the number of bytes left before the body breaks off or ends.
     fn left_before_end(&self) -> u64 {
         self.breaks_at.or(self.length).unwrap_or(u64::MAX).saturating_sub(self.account.sent())
     }
@@ -81,7 +81,7 @@ impl ResponseBody {
         Poll::Ready(())
     }
 
-    /// Returns how many bytes of `rest` may be sent now. Waits while the pace allows none.
+    /// Returns how many bytes of `rest` may be sent now. Waits while the rate limit allows none.
     fn poll_allowance(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         let available = (self.rest.len().min(PIECE_MAX) as u64).min(self.left_before_end());
         let Some(pace) = self.pace else { return Poll::Ready(available as usize) };
@@ -93,7 +93,7 @@ impl ResponseBody {
         }
     }
 
-    /// Hands over the next `bytes` bytes of `rest`.
+    /// Passes on the next `bytes` bytes of `rest`.
     fn take_piece(&mut self, bytes: usize) -> Bytes {
         let mut piece = self.rest.split_to(bytes);
         if self.body_faults.flip.is_some() {

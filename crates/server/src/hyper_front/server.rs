@@ -28,7 +28,7 @@ use crate::shared::Shared;
 
 /// The pause of a listener after file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The interval between checks for the first request, if the beginning of the stall is counted from it.
+/// The interval between checks for the first request, used if the stall begins at a time after this request.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
 /// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
@@ -42,7 +42,7 @@ pub struct HyperServer {
 
 struct Running {
     counters: Arc<Counters>,
-    /// `None` once it was joined.
+    /// `None` after the thread was joined.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -58,8 +58,8 @@ impl HyperServer {
     /// accepts connections.
     ///
     /// # Errors
-    /// An address or path cannot be listened on, the directory does not exist, the files of `tls` cannot be used, or
-    /// the system lacks resources.
+    /// Fails if the server cannot listen on an address or path, the directory does not exist, the files of `tls` cannot
+    /// be used, or the system lacks resources.
     pub fn start(config: &Config, tls: Option<&Tls>) -> io::Result<Self> {
         Self::start_with(config, tls, |shared| Ok(Arc::new(ContentService::new(Arc::clone(shared)))))
     }
@@ -116,14 +116,14 @@ impl HyperServer {
         self.ca_pem.as_deref()
     }
 
-    /// Returns the counts so far. Everything that a client has received completely before this call is counted.
+    /// Returns the counts so far. They include everything that a client has received completely before this call.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.shared.ledger(self.threads.iter().map(|thread| &*thread.counters))
     }
 
-    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
-    /// the final ledger, in which nothing is in service.
+    /// Stops accepting, closes idle connections, and lets responses in flight finish within [`Config::drain`]. Returns
+    /// the final ledger, in which no request is in service.
     #[must_use = "the final ledger; drop the server if it is not needed"]
     pub fn stop(mut self) -> Ledger {
         self.end();
@@ -135,7 +135,7 @@ impl HyperServer {
         self.stop.send_replace(true);
         for thread in &mut self.threads {
             if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has reported it.
+                // If the thread panicked, it has already reported the panic.
                 let _ = handle.join();
             }
         }
@@ -167,12 +167,12 @@ fn open_all(runtime: &Runtime, sockets: &[Arc<Socket>]) -> io::Result<Vec<Listen
     sockets.iter().map(open).collect()
 }
 
-/// Runs one thread: accepts until the server stops, then lets connections finish until the drain is over.
+/// Runs one thread: accepts connections until the server stops, then waits until they finish or the drain ends.
 fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Listener>) {
     let drain = context.shared.limits.drain;
     runtime.block_on(async {
         let mut stop = context.stop.clone();
-        // Each connection holds a sender, so the channel closes when the last connection ends.
+        // Each connection has a sender, so the channel closes when the last connection ends.
         let (open, mut all_closed) = mpsc::channel::<Infallible>(1);
         let stalling = tokio::spawn(stall(Arc::clone(&context.shared)));
         let accepting: Vec<_> =
@@ -225,7 +225,7 @@ async fn stall(shared: Arc<Shared>) {
             Some((begin, _)) => begin.saturating_sub(sys::clock::monotonic()),
         };
         if wait.is_zero() {
-            // This blocks the whole thread on purpose: that is the fault.
+            // This blocks the whole thread on purpose, because the fault is a stall of all threads.
             shared.sleep_through_stall();
             return;
         }

@@ -12,17 +12,17 @@ use wire::ByteRange;
 use super::request_body::{Broken, RequestBody};
 use crate::faults::body::BodyFaults;
 
-/// The body of a service's response. Its size hint is exact, unless the length is unknown.
+/// The body of a service's response. Its size hint is exact if the length is known.
 pub(crate) type ServiceBody = Pin<Box<dyn Body<Data = Bytes, Error = io::Error> + Send>>;
 
 /// The future of a service's response.
 pub(crate) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<ServiceResponse, Broken>> + Send + 'a>>;
 
-/// A service that responds to requests. The front handles everything between it and the client, faults and accounting
-/// included.
+/// A service that responds to requests. The front handles everything between the service and the client, including
+/// faults and accounting.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Returns the response to a request. If the request is not admitted, the service must not carry it out. It then
-    /// responds as it does to a request that it cannot carry out.
+    /// Returns the response to a request. If the request is not admitted, the service must not carry it out. The
+    /// service then responds as to a request that it cannot carry out.
     fn respond(&self, request: Request<RequestBody>, admission: Admission) -> ResponseFuture<'_>;
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Admission {
 /// A response that a service decided on, before it is sent.
 pub(crate) struct ServiceResponse {
     pub(crate) response: Response<ServiceBody>,
-    /// The delay that the request asks for.
+    /// The delay that the query requests.
     pub(crate) delay: Duration,
     pub(crate) body_faults: BodyFaults,
     /// `true` if the length of the body is hidden from hyper, so that it sends chunks in HTTP/1.1.
@@ -48,7 +48,7 @@ pub(crate) struct ServiceResponse {
     pub(crate) close: bool,
     /// The range in the body of a 206.
     pub(crate) range: Option<ByteRange>,
-    /// The name of the operation, if requests are calls of an API.
+    /// The name of the operation, if requests are API calls.
     pub(crate) operation: Option<Box<str>>,
 }
 

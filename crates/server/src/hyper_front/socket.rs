@@ -1,4 +1,4 @@
-//! The socket of a connection. It counts the bytes received and notes the time of the last activity.
+//! The socket of a connection. It counts received bytes and records the time of the last activity.
 
 use std::io;
 use std::pin::Pin;
@@ -39,7 +39,7 @@ impl Activity {
     }
 }
 
-/// A socket that counts received bytes and notes activity.
+/// A socket that counts received bytes and records activity.
 pub(super) struct CountedSocket<S> {
     socket: S,
     activity: Arc<Activity>,

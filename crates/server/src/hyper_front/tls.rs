@@ -1,4 +1,4 @@
-//! TLS of a server: its certificate, and the clients it admits.
+//! TLS settings of a server: its certificate, and the clients that it accepts.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -24,19 +24,19 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 pub struct Tls {
     /// The server's certificate.
     pub identity: Identity,
-    /// A file of CA certificates (PEM). If given, clients must present a certificate signed by one of them.
+    /// A file of CA certificates (PEM). If set, clients must present a certificate signed by one of them.
     pub client_ca: Option<PathBuf>,
 }
 
 /// The origin of a server's certificate.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// A certificate for `localhost`, the loopback addresses and the addresses listened on. It is generated when the
-    /// server starts, and signed by a CA that is generated with it.
+    /// A certificate for `localhost`, the loopback addresses and the listening addresses. It is generated when the
+    /// server starts, and signed by a CA that is generated too.
     SelfSigned,
     /// Files in PEM format.
     Files {
-        /// The certificate chain, the server's own certificate first.
+        /// The certificate chain, beginning with the server's own certificate.
         certificate: PathBuf,
         /// The private key of the server's certificate.
         key: PathBuf,
@@ -59,7 +59,8 @@ impl Tls {
             }
             Identity::Files { certificate, key } => (read_certificates(certificate)?, read_key(key)?, None),
         };
-        // The provider is named explicitly. If another crate enables a second one, rustls has no default.
+        // The provider is selected explicitly. If another crate enabled a second provider, rustls would have no
+        // default.
         let provider = Arc::new(aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let builder = builder.map_err(io::Error::other)?;

@@ -1,7 +1,7 @@
-//! The connections of one thread, in slots that count their generations. An event or a timer for a closed connection
-//! therefore does not reach the next connection in the same slot.
+//! The connections of one thread, in slots that count their generations. So an event or a timer for a closed connection
+//! does not reach the next connection in the same slot.
 
-/// The identity of an entry of a [`ConnectionTable`]. It is never used again for another entry.
+/// The identity of an entry of a [`ConnectionTable`]. It is never reused for another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(crate) u64);
 
@@ -53,7 +53,7 @@ impl<T> ConnectionTable<T> {
             return None;
         }
         let entry = slot.take()?;
-        // The highest generations are reserved for tokens that denote no connection.
+        // The highest generations are reserved for tokens that do not identify a connection.
         *generation = (*generation + 1) & 0x3fff_ffff;
         self.free.push(token.index());
         Some(entry)

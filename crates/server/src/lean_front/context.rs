@@ -1,4 +1,4 @@
-//! Resources of a thread, lent to the connection that the thread is serving.
+//! Resources of a thread, lent to the connection that it is serving.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use super::owner_fetch::OwnerConnections;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// Resources of a thread, lent to the connection that the thread is serving.
+/// Resources of a thread, lent to the connection that it is serving.
 pub(super) struct ThreadContext {
     pub(super) shared: Arc<Shared>,
     pub(super) counters: Arc<Counters>,
     pub(super) heads: HeadWriter,
-    /// The time of the monotonic clock, as read for the current event.
+    /// The time of the monotonic clock, read once for the current event.
     pub(super) now: Duration,
     pub(super) buffer: Vec<u8>,
     /// Buffer for the next response's head and small body.

@@ -30,7 +30,7 @@ mod tests {
             write_date(UNIX_EPOCH + Duration::from_secs(seconds), &mut out);
             String::from_utf8(out).unwrap()
         };
-        // Printed by `date -u -d @SECONDS`; the second one is the example of RFC 9110.
+        // The output of `date -u -d @SECONDS`. The second date is the example of RFC 9110.
         assert_eq!(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
         assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");

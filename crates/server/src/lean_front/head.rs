@@ -8,7 +8,7 @@ use wire::Version;
 use super::date::write_date;
 use crate::response::{Framing, Http10Style, Response, SERVER};
 
-/// The interim response that tells a client to send its body.
+/// The interim response after which a client sends its body.
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A writer of heads for one thread.

@@ -1,7 +1,7 @@
 //! Responses fetched from another server of the cluster. Every byte of such a response crosses a network twice. Proxy
-//! mode exists to show this cost.
+//! mode exists to measure this cost.
 //!
-//! This server parses the owner's head and writes its own; it passes the body on as it arrives. Each thread keeps
+//! This server parses the owner's head and writes its own. It passes on the body as it arrives. Each thread keeps
 //! connections to owners and reuses them.
 
 use std::io::{self, ErrorKind, Write};
@@ -17,9 +17,9 @@ use crate::content::source::{Produced, Source};
 use crate::request::target::Target;
 use crate::response::{Media, Response, bad_gateway};
 
-/// The most idle connections to owners that a thread keeps.
+/// Maximum number of idle connections to owners per thread.
 const IDLE_MAX: usize = 256;
-/// The most bytes received from an owner at once.
+/// Maximum number of bytes received from an owner at once.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
 /// A thread's idle connections to owners.
@@ -47,7 +47,7 @@ impl OwnerConnections {
 pub(super) struct OwnerFetch {
     owner: SocketAddr,
     socket: Socket,
-    /// `true` if the connection was kept from an earlier request. The owner may have closed it in the meantime.
+    /// `true` if the connection was reused. The owner may have closed it in the meantime.
     reused: bool,
     request: Vec<u8>,
     sent: usize,
@@ -63,17 +63,17 @@ pub(super) struct OwnerFetch {
 pub(super) enum FetchProgress {
     /// The fetch waits until the owner's socket is ready.
     Waits(Interest),
-    /// The response with the owner's head. Its body is not part of it yet.
+    /// The response with the owner's head, but without its body.
     Head(Box<Response>),
     /// The owner could not be reached, or its response could not be parsed.
     Failed,
 }
 
 impl OwnerFetch {
-    /// Begins to fetch the response to the request with this head. If `ranged`, the owner is asked for its range only.
+    /// Begins to fetch the response to the request with this head. If `ranged`, the request to the owner has a range.
     ///
     /// # Errors
-    /// A connection cannot be opened.
+    /// Fails if a connection cannot be opened.
     pub(super) fn begin(
         owner: SocketAddr,
         head: &RequestHead,
@@ -161,7 +161,7 @@ impl OwnerFetch {
         Response { content_range, media, ..Response::new(status, Content::Empty, length) }
     }
 
-    /// Returns the source of the body, once [`Self::drive`] has returned the head.
+    /// Returns the source of the body. Call this after [`Self::drive`] has returned the head.
     pub(super) fn into_body(self) -> Box<dyn Source> {
         let Self { owner, socket, reader, received, at, .. } = self;
         Box::new(Body { owner, socket, reader, received, at })
@@ -173,7 +173,7 @@ fn request(owner: SocketAddr, head: &RequestHead, ranged: bool) -> Vec<u8> {
     let target = Target::parse(&head.target).unwrap_or(Target { path: "/", query: None });
     let query = target.query.map(|query| format!("?{query}")).unwrap_or_default();
     let mut out = format!("{} {}{query} HTTP/1.1\r\nHost: {owner}\r\n", head.method.as_str(), target.path).into_bytes();
-    // Several ranges are left out, because the owner would respond to them with the whole object, as any server may.
+    // Several ranges are omitted. The owner, like any server, could respond to them with the whole object.
     if let Some([spec]) = head.range.as_ref().filter(|_| ranged).map(RangeRequest::specs) {
         out.extend_from_slice(b"Range: ");
         // Writing to memory does not fail.

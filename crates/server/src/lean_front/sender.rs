@@ -1,8 +1,8 @@
 //! One response on its way to the kernel.
 //!
 //! A head and a small body are sent in one `send`. A large body of known length is sent with `sendfile`. Pieces that
-//! must be framed, or that come from memory, are first assembled in a buffer. The buffer holds at most one piece of
-//! content, with framing before and after it, so it is always known how many of the sent bytes are content.
+//! must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most one piece of
+//! content, with framing before and after it. So the sender always knows how many of the sent bytes are content.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;
@@ -18,29 +18,29 @@ use crate::ledger::counters::SentBytes;
 use crate::pace::Pace;
 use crate::response::{Framing, Response};
 
-/// The largest body that is sent together with its head.
+/// Maximum size of a body that is sent together with its head.
 const INLINE_MAX: u64 = 16 * 1024;
-/// The largest piece of content in the buffer.
+/// Maximum size of a piece of content in the buffer.
 const PIECE_MAX: u64 = 64 * 1024;
-/// The most bytes that one connection sends before the other connections get their turn.
+/// Maximum number of bytes that one connection sends before the other connections get their turn.
 const TURN_MAX: u64 = 4 << 20;
 
 /// A response while it is sent.
 #[derive(Debug)]
 pub(super) struct ResponseSender {
     pub(super) response: Response,
-    /// The bytes that the kernel has taken.
+    /// The bytes that the kernel has accepted.
     pub(super) sent: SentBytes,
     staged: Vec<u8>,
-    /// The number of bytes in `staged` that the kernel has taken.
+    /// The number of bytes in `staged` that the kernel has accepted.
     at: usize,
     /// The part of `staged` that is content.
     content: Range<usize>,
     /// Offset in the content of the next byte to stage.
     next: u64,
-    /// Content that is still to be put into the buffer (`staged`).
+    /// Content that has not been put into `staged` yet.
     left: Remaining,
-    /// Bytes after which the body breaks off.
+    /// Number of bytes after which the body breaks off.
     cut: Option<u64>,
     /// A piece from a source, before it is framed.
     piece: Vec<u8>,
@@ -51,7 +51,7 @@ pub(super) struct ResponseSender {
     pace: Option<Pace>,
 }
 
-/// Content that is still to be put into the buffer (`staged`).
+/// Content that has not been put into `staged` yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remaining {
     Bytes(u64),
@@ -61,7 +61,7 @@ enum Remaining {
 impl Remaining {
     const NONE: Self = Self::Bytes(0);
 
-    /// Returns the highest number of bytes that can be left.
+    /// Returns the maximum number of bytes that can be left.
     fn most(self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -79,11 +79,11 @@ impl Remaining {
 /// The progress of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendProgress {
-    /// The kernel has everything.
+    /// The kernel has accepted everything.
     Done,
-    /// The send buffer is full, or it is the turn of other connections. More is sent when the socket is writable.
+    /// The send buffer is full, or other connections get their turn. Continue when the socket is writable.
     More,
-    /// The rate limit allows more only from this instant on.
+    /// The rate limit does not allow more before this time.
     Later(Duration),
     /// The source of the content has no bytes now.
     Pending,
@@ -118,7 +118,7 @@ impl ResponseSender {
         }
     }
 
-    /// Returns the buffer, so that it can be reused, and the content.
+    /// Returns the buffer for reuse, and the content.
     pub(super) fn into_parts(self) -> (Vec<u8>, Content) {
         (self.staged, self.response.content)
     }
@@ -131,7 +131,7 @@ impl ResponseSender {
         }
     }
 
-    /// Sends as much as the kernel and the rate allow now.
+    /// Sends as much as the kernel and the rate limit allow now.
     pub(super) fn drive(&mut self, socket: &Socket, pattern: &Pattern, now: Duration) -> SendProgress {
         let first = !std::mem::replace(&mut self.begun, true);
         if first && self.pace.is_none() && self.cut.is_none() {
@@ -235,7 +235,7 @@ impl ResponseSender {
         Ok(true)
     }
 
-    /// If all content before the intended break was sent, breaks off and returns the next step.
+    /// Breaks off if all content before the intended break was sent. Returns the next step.
     fn break_off(&mut self) -> Option<SendProgress> {
         if self.left_before_cut()? > 0 {
             return None;
@@ -267,7 +267,7 @@ impl ResponseSender {
         Ok(())
     }
 
-    /// Moves up to `most` bytes. The kernel moves fewer if the send buffer is full.
+    /// Sends up to `most` bytes of a file. The kernel sends fewer if the send buffer is full.
     fn send_file(&self, socket: &Socket, file: &std::fs::File, offset: u64, most: u64) -> io::Result<u64> {
         let most = usize::try_from(most.min(TURN_MAX)).unwrap_or(usize::MAX);
         match sys::file::sendfile(socket, file, offset, most) {
@@ -278,13 +278,14 @@ impl ResponseSender {
         }
     }
 
-    /// Returns how many bytes of content may be sent now. If none may, the error is the instant from which more may.
+    /// Returns the number of content bytes that may be sent now. If there are none, the error is the time at which more
+    /// may be sent.
     fn allowance(&self, now: Duration) -> Result<u64, Duration> {
         let left = self.left.most().min(self.left_before_cut().unwrap_or(u64::MAX));
         self.pace.map_or(Ok(left), |pace| pace.allows(self.sent.body, left, now))
     }
 
-    /// Returns how many bytes of content are left before the body breaks off, if it is to break off.
+    /// Returns the number of content bytes before the intended break, if there is one.
     fn left_before_cut(&self) -> Option<u64> {
         Some(self.cut?.saturating_sub(self.next - self.response.first))
     }

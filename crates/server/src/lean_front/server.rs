@@ -17,7 +17,7 @@ use crate::listeners::{Bound, Listeners};
 use crate::ownership::member::Member;
 use crate::shared::Shared;
 
-/// The longest that [`Server::ledger`] waits for a thread to finish its current event.
+/// Maximum time for which [`Server::ledger`] waits for a thread to finish its current event.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A running server on the lean front: plain HTTP/1. Dropping it stops it, as [`Server::stop`] does.
@@ -40,7 +40,7 @@ impl std::fmt::Debug for SharedState {
 struct Running {
     counters: Arc<Counters>,
     waker: Arc<Waker>,
-    /// `None` once it was joined.
+    /// `None` after the thread was joined.
     handle: Option<JoinHandle<()>>,
 }
 
@@ -48,7 +48,8 @@ impl Server {
     /// Opens the sockets and starts the threads. When this returns, connections are accepted.
     ///
     /// # Errors
-    /// An address or path cannot be listened on, the directory does not exist, or the system lacks resources.
+    /// Fails if the server cannot listen on an address or path, the directory does not exist, or the system lacks
+    /// resources.
     pub fn start(config: &Config) -> io::Result<Self> {
         Self::start_on(config, Listeners::open(config)?, None)
     }
@@ -80,14 +81,14 @@ impl Server {
         &self.bound.paths
     }
 
-    /// Returns the counts so far. It first waits until each thread has finished its current event, so that everything
-    /// that a client received before this call is counted. In a stall, it waits for at most a second.
+    /// Returns the counts so far. It first waits until each thread has finished its current event. So the counts
+    /// include everything that a client received before this call. During a stall, it waits for at most a second.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;
         let before: Vec<u64> = self.threads.iter().map(|thread| thread.counters.rounds()).collect();
         for thread in &self.threads {
-            // If a thread cannot be woken, the wait times out and its counts are those of its last event.
+            // If a thread cannot be woken, the wait times out, and the counts are those after its last event.
             let _ = thread.waker.wake();
         }
         for (thread, before) in self.threads.iter().zip(before) {
@@ -99,8 +100,8 @@ impl Server {
         self.sum()
     }
 
-    /// Stops accepting, closes idle connections, lets responses in flight finish within [`Config::drain`], and returns
-    /// the final ledger, in which nothing is in service.
+    /// Stops accepting, closes idle connections, and lets responses in flight finish within [`Config::drain`]. Returns
+    /// the final ledger, in which no request is in service.
     #[must_use = "the final ledger; drop the server if it is not needed"]
     pub fn stop(mut self) -> Ledger {
         self.end();
@@ -119,7 +120,7 @@ impl Server {
         }
         for thread in &mut self.threads {
             if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has reported it.
+                // If the thread panicked, it has already reported the panic.
                 let _ = handle.join();
             }
         }

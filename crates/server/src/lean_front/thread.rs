@@ -1,4 +1,4 @@
-//! The event loop of one thread. It waits for sockets and instants, then lets the connections continue.
+//! The event loop of one thread. It waits for sockets and timers, and then continues the connections.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,11 +18,11 @@ use super::owner_fetch::OwnerConnections;
 use crate::ledger::counters::Counters;
 use crate::shared::Shared;
 
-/// The most events taken from the kernel at once.
+/// Maximum number of events read from the kernel at once.
 const EVENTS: usize = 256;
 /// The size of the buffer for received requests.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// The most connections accepted in a row before open connections get their turn.
+/// Maximum number of connections accepted in a row before open connections get their turn.
 const ACCEPTS_MAX: usize = 64;
 /// The interval at which time limits are checked. After file descriptors ran out, accepting resumes at the next check.
 const SWEEP: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ const LISTENERS: u64 = 1 << 63;
 const UPSTREAM: u64 = 1 << 62;
 const WAKER: u64 = u64::MAX;
 const TIMER: u64 = u64::MAX - 1;
-/// The time to which the timer is set if nothing waits for an instant.
+/// The timer's duration when there is nothing to wait for.
 const FAR: Duration = Duration::from_secs(3600);
 
 /// The readiness of a connection's socket that the thread watches for.
@@ -46,7 +46,7 @@ enum Watch {
 struct Entry {
     connection: Connection,
     watch: Watch,
-    /// The instant that the connection waits for.
+    /// The time that the connection waits for.
     wakes: Option<Duration>,
 }
 
@@ -55,17 +55,17 @@ pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// Wakes the poller. This costs less than a timeout in each wait, because the timer rarely has to be set.
+    /// Wakes the poller. This costs less than a timeout in each wait, because the timer rarely needs to be set.
     timer: Timer,
-    /// The instant to which the timer is set; `None` once it has expired.
+    /// The time to which the timer is set; `None` after it has expired.
     armed: Option<Duration>,
     listeners: Vec<Arc<Socket>>,
-    /// `true` if accepting pauses until the next sweep because file descriptors ran out.
+    /// `true` if accepting is paused until the next sweep, because file descriptors ran out.
     listeners_paused: bool,
     table: ConnectionTable<Entry>,
     timers: BinaryHeap<Reverse<(Duration, Token)>>,
     next_sweep: Duration,
-    /// End of the drain; set once the server stops.
+    /// End of the drain; set when the server stops.
     drains_until: Option<Duration>,
 }
 
@@ -141,7 +141,7 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.context.now >= until)
     }
 
-    /// Sets the timer to the next instant that something waits for. Without connections there may be no such instant.
+    /// Sets the timer to the earliest time that a connection waits for. Without connections, there may be none.
     fn arm(&mut self) -> io::Result<()> {
         let sweep = (!self.table.is_empty() || self.listeners_paused).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);
@@ -163,7 +163,7 @@ impl Thread {
 
     fn handle(&mut self, ready: Ready) {
         match ready.token {
-            // The result does not matter: the thread is awake.
+            // The result does not matter, because the thread is awake.
             WAKER => drop(self.waker.drain()),
             TIMER => self.armed = None,
             token if token >= LISTENERS => self.accept((token - LISTENERS) as usize),
@@ -187,7 +187,7 @@ impl Thread {
         // An earlier event of the same batch may have closed the connection.
         let Some(entry) = self.table.get_mut(token) else { return };
         if let Some(socket) = entry.connection.upstream() {
-            // Fails only for a socket that is not watched.
+            // This fails only for a socket that is not watched.
             let _ = self.poller.remove(socket);
         }
         let next = entry.connection.proceed(&mut self.context);
@@ -196,7 +196,7 @@ impl Thread {
 
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPTS_MAX {
-            // There are no listeners any more once the server stops.
+            // After the server stops, there are no listeners.
             let Some(listener) = self.listeners.get(index) else { return };
             match listener.accept() {
                 Ok((socket, _)) => self.admit(socket),
@@ -225,11 +225,11 @@ impl Thread {
         }
     }
 
-    /// Pauses accepting, because no file descriptor is left for a connection. Otherwise the same event would come again
-    /// at once, and the thread would spin.
+    /// Pauses accepting, because there is no file descriptor for another connection. Otherwise the same event would
+    /// occur again at once, and the thread would spin.
     fn pause_listeners(&mut self) {
         for listener in &self.listeners {
-            // Fails only for a socket that is not watched.
+            // This fails only for a socket that is not watched.
             let _ = self.poller.remove(&**listener);
         }
         self.listeners_paused = true;
@@ -291,7 +291,7 @@ impl Thread {
                 return;
             }
             self.timers.pop();
-            // The connection may be gone or wait for something else by now.
+            // The connection may be closed, or wait for something else by now.
             let Some(entry) = self.table.get_mut(token).filter(|entry| entry.wakes == Some(instant)) else { continue };
             entry.wakes = None;
             let next = entry.connection.proceed(&mut self.context);
@@ -299,7 +299,7 @@ impl Thread {
         }
     }
 
-    /// Closes connections that exceed a time limit, and accepts again.
+    /// Closes connections that exceed a time limit, and resumes accepting.
     fn sweep(&mut self) {
         self.next_sweep = self.context.now + SWEEP;
         if mem::take(&mut self.listeners_paused) {

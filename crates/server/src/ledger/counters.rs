@@ -8,7 +8,7 @@ use wire::Method;
 
 use super::{Ledger, METHODS, OperationCount, RequestRecord, StatusCount, method_index};
 
-/// The most bytes of a target that a record keeps.
+/// Maximum size of the target in a record, in bytes.
 const TARGET_BYTES_MAX: usize = 2048;
 /// The number of statuses with a counter: 0 to 599.
 const STATUSES: usize = 600;
@@ -20,7 +20,7 @@ pub(crate) enum Completion {
     Aborted,
 }
 
-/// The number of bytes of one response that were handed to the kernel.
+/// The number of bytes of one response that the kernel has accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SentBytes {
     pub(crate) head: u64,
@@ -80,12 +80,12 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Marks that everything this thread did so far is counted.
+    /// Marks that all actions of this thread so far are counted.
     pub(crate) fn settle(&self) {
         self.rounds.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns how often the thread called [`Self::settle`].
+    /// Returns the number of calls of [`Self::settle`].
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
@@ -96,8 +96,8 @@ impl Counters {
         self.methods[method_index(method)].add(1);
     }
 
-    /// Counts the bytes of a `100 Continue` whose request was then cut. They were sent, but there is no response to add
-    /// them to.
+    /// Counts the bytes of a `100 Continue` whose request was then cut. There is no response to which they could be
+    /// added.
     pub(crate) fn stray_head_bytes(&self, bytes: u64) {
         self.aborted.head_bytes.add(bytes);
     }
@@ -116,7 +116,7 @@ impl Counters {
         }
     }
 
-    /// Counts a response under the name of its operation. There are at most as many names as the API has operations.
+    /// Counts a response under the name of its operation. The number of names is limited by the operations of the API.
     pub(crate) fn count_operation(&self, name: Box<str>, status: u16, ended: Completion, received: u64, sent: u64) {
         let mut operations = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
         let count = operations.entry((name, status)).or_default();
@@ -128,8 +128,7 @@ impl Counters {
         count.sent_bytes += sent;
     }
 
-    /// Keeps the record that `make` returns, if there is still room for one. All threads share the count of free places
-    /// in `left`.
+    /// Keeps the record that `make` returns, if the log has space. All threads share the count `left` of free places.
     pub(crate) fn record(&self, left: &AtomicUsize, make: impl FnOnce() -> RequestRecord) {
         let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if taken.is_ok() {
@@ -188,7 +187,7 @@ impl Counters {
     }
 }
 
-/// Returns a method, cut to the length that a record keeps.
+/// Returns a method, cut to the maximum length in a record.
 pub(crate) fn bounded_method(method: &Method) -> Method {
     match method {
         Method::Other(token) => Method::Other(bounded_target(token)),
@@ -196,7 +195,7 @@ pub(crate) fn bounded_method(method: &Method) -> Method {
     }
 }
 
-/// Returns a target, cut to the length that a record keeps.
+/// Returns a target, cut to the maximum length in a record.
 pub(crate) fn bounded_target(target: &str) -> Box<str> {
     target[..target.floor_char_boundary(TARGET_BYTES_MAX)].into()
 }

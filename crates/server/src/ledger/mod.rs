@@ -1,21 +1,21 @@
-//! The ledger of a server: exact counts of what it received and what it handed to the kernel.
+//! The ledger of a server: exact counts of the bytes it received and the bytes it passed to the kernel.
 //!
-//! Each thread has its own [`counters`], without locks; [`Ledger`] is the sum over all threads. Counts change at these
+//! Each thread has its own [`counters`], without locks. [`Ledger`] is the sum over all threads. Counts change at these
 //! points:
 //!
 //! * a *connection* when it is accepted, and again when it is closed or refused;
-//! * a *request* when its head was read completely and is valid, under its method. A request whose head cannot be
-//!   parsed is *malformed* and gets a response; one whose body breaks off is *cut* and gets none;
-//! * a *response* when it ends: *complete* if its last byte was handed to the kernel, *aborted* if its connection broke
-//!   or was given up before that, possibly before its first byte;
-//! * *bytes sent* when the kernel takes them. Body bytes are those of the content. All others are head bytes, including
-//!   `100 Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
-//!   response may never have reached the client, so they are at least as many as the client received;
-//! * a *fault* when the server decides to inject an error or to lose an object. Faults of a body count when its
-//!   response ends, if the body broke off or its wrong byte was handed over.
+//! * a *request* when its complete and valid head was read, under its method. A request whose head cannot be parsed is
+//!   *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
+//! * a *response* when it ends. It is *complete* if its last byte was passed to the kernel. It is *aborted* if its
+//!   connection broke or was abandoned before that, possibly before its first byte;
+//! * *bytes sent* when the kernel accepts them. Body bytes are content. All others are head bytes, including `100
+//!   Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
+//!   response may never have reached the client, so the client may have received fewer;
+//! * a *fault* when the server decides to inject an error or to lose an object. A fault of a body counts at the end of
+//!   the response, if the body broke off or the wrong byte was passed on.
 //!
-//! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. There, head bytes are not
-//! counted, content bytes count when hyper takes them, and a request that breaks off before it has a response counts as
+//! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. It does not count head
+//! bytes. Content bytes count when hyper accepts them. A request that breaks off before it has a response counts as
 //! cut. Bytes received are counted at the socket, where they may be encrypted.
 //!
 //! At any time, `requests + malformed = complete + aborted + cut + in service`.
@@ -28,10 +28,10 @@ use wire::{ByteRange, Method};
 
 use crate::faults::counts::FaultCounts;
 
-/// The counts of a server, over all threads.
+/// The counts of a server, summed over all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// Accepted connections, without refused ones.
+    /// Accepted connections, not including refused ones.
     pub connections_accepted: u64,
     /// Connections closed at once because there were too many.
     pub connections_refused: u64,
@@ -49,20 +49,20 @@ pub struct Ledger {
     pub received_bytes: u64,
     /// Body bytes of complete and of cut requests, without chunk sizes and line ends.
     pub request_body_bytes: u64,
-    /// Responses whose last byte was handed to the kernel.
+    /// Responses whose last byte was passed to the kernel.
     pub complete: ResponseCounts,
-    /// Responses that ended before their last byte was handed to the kernel.
+    /// Responses that ended before their last byte was passed to the kernel.
     pub aborted: ResponseCounts,
     /// Responses by status.
     pub statuses: BTreeMap<u16, StatusCount>,
-    /// Responses by operation and status, if requests are calls of an API (S3).
+    /// Responses by operation and status, if requests are API calls (S3).
     pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
-    /// Faults that took place.
+    /// Faults that occurred.
     pub faults: FaultCounts,
-    /// One record per response, if a log was asked for. Records of one thread are in order; those of different threads
-    /// are not.
+    /// One record per response, if the log is enabled. Records of the same thread are in order; records of different
+    /// threads may not be.
     pub log: Vec<RequestRecord>,
-    /// Responses that the log had no room for.
+    /// Responses that are not in the log because it was full.
     pub log_dropped: u64,
 }
 
@@ -120,13 +120,13 @@ impl Ledger {
         self.log_dropped += log_dropped;
     }
 
-    /// Returns the requests whose head was read completely.
+    /// Returns the number of requests whose head was read completely.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.methods.total()
     }
 
-    /// Returns the requests whose response has not ended yet.
+    /// Returns the number of requests whose response has not ended yet.
     #[must_use]
     pub fn in_service(&self) -> u64 {
         let ended = self.complete.count + self.aborted.count + self.requests_cut;
@@ -139,9 +139,9 @@ impl Ledger {
 pub struct ResponseCounts {
     /// The number of responses.
     pub count: u64,
-    /// Bytes handed to the kernel, without content.
+    /// Bytes passed to the kernel, without content.
     pub head_bytes: u64,
-    /// Content bytes handed to the kernel.
+    /// Content bytes passed to the kernel.
     pub body_bytes: u64,
 }
 
@@ -201,13 +201,14 @@ pub struct MethodCounts([u64; METHODS]);
 const METHODS: usize = 8;
 
 impl MethodCounts {
-    /// Returns the requests with this method. All methods that [`Method`] does not name are counted together.
+    /// Returns the number of requests with this method. All methods without their own [`Method`] variant are counted
+    /// together.
     #[must_use]
     pub fn of(&self, method: &Method) -> u64 {
         self.0[method_index(method)]
     }
 
-    /// Returns all requests.
+    /// Returns the number of all requests.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
@@ -236,10 +237,10 @@ pub struct RequestRecord {
     pub target: Box<str>,
     /// The response's status.
     pub status: u16,
-    /// Bytes of content handed to the kernel.
+    /// Content bytes passed to the kernel.
     pub body_bytes_sent: u64,
     /// The range in the body of a 206.
     pub range: Option<ByteRange>,
-    /// `true` if the last byte was handed to the kernel.
+    /// `true` if the last byte was passed to the kernel.
     pub complete: bool,
 }

@@ -1,7 +1,7 @@
-//! A case: what the liar does on each connection, and what a client must report.
+//! A case: the actions of the liar on each connection, and the outcome that a client must report.
 //!
-//! Cases are TOML. This module parses them into types that cannot hold invalid values. Every error states the place in
-//! the file.
+//! Cases are TOML files. This module parses them into types that cannot contain invalid values. Every error includes
+//! the place in the file.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use wire::ByteRange;
 use super::step::{RawStep, Step};
 use measure::units::{ByteSize, parse_span};
 
-/// The most connections for which a case may have a script of their own.
+/// Maximum number of connections with their own script.
 const CONNECTIONS_MAX: usize = 8;
-/// The most steps of one script.
+/// Maximum number of steps in one script.
 const STEPS_MAX: usize = 64;
 /// The largest body of a request.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// A misbehavior and what a client must report about it.
+/// A misbehavior, and the outcome that a client must report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The name of the case's file, without its extension.
     pub name: Box<str>,
-    /// A phrase that describes what the server does.
+    /// A short description of the misbehavior.
     pub about: Box<str>,
     /// The number of the misbehavior in the project's table (14 to 66).
     pub row: u16,
@@ -39,7 +39,7 @@ pub struct Case {
     second_server: Vec<Vec<Step>>,
 }
 
-/// Instructions for a client, which makes its operations one after the other on a kept connection.
+/// Instructions for a client. It makes its operations one after the other on a kept connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSetup {
     /// The method of every operation.
@@ -54,17 +54,17 @@ pub struct ClientSetup {
     pub s3: bool,
     /// The range to request.
     pub range: Option<ByteRange>,
-    /// The number of operations. All but the last must succeed.
+    /// The number of operations. All except the last must succeed.
     pub requests: u32,
     /// The checksum of the object, or `etag` or `checksum`, in the form of `--expect`.
     pub expect_hash: Option<Box<str>>,
-    /// The size of the object, if the client is told it.
+    /// The size of the object, if the client knows it.
     pub expect_size: Option<u64>,
-    /// The longest time until the head of a response is complete.
+    /// The maximum time until the head of a response is complete.
     pub head_timeout: Duration,
-    /// The longest time in which no byte of a body arrives.
+    /// The maximum time without any byte of a body.
     pub idle_timeout: Duration,
-    /// The longest time of an attempt.
+    /// The maximum time of an attempt.
     pub total_timeout: Option<Duration>,
 }
 
@@ -73,18 +73,18 @@ pub struct ClientSetup {
 pub struct Upload {
     /// The bytes of the body.
     pub content: UploadContent,
-    /// `true` if the body is framed by chunks instead of its length.
+    /// `true` if the body is sent in chunks instead of with its length.
     pub chunked: bool,
     /// `true` if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
 }
 
-/// The bytes of a request body.
+/// The content of a request body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadContent {
     /// This text.
     Text(Box<str>),
-    /// This many bytes of any value.
+    /// This many bytes with arbitrary values.
     Size(u64),
 }
 
@@ -99,22 +99,22 @@ impl UploadContent {
     }
 }
 
-/// The outcome that a client must report for its last operation. Classes, causes and flags are given by their names.
+/// The outcome that a client must report for its last operation. Classes, causes and flags are names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// The end of the operation's last attempt.
     pub last: AttemptEnd,
-    /// The ends of the attempts before that.
+    /// The ends of all earlier attempts.
     pub earlier: Vec<AttemptEnd>,
     /// `true` if the operation succeeds, so that its times count as times of successes.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
-    /// Flags of the operation's attempts, without the one that marks the connection as reusable.
+    /// Flags of the operation's attempts. The flag for a reusable connection is not included.
     pub flags: Vec<Box<str>>,
     /// `true` if the response is complete and its connection can be reused.
     pub reused: bool,
-    /// Connections opened in total; `None` if their number does not matter.
+    /// Total number of opened connections; `None` if it does not matter.
     pub connections: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ pub enum CaseError {
         /// The mistake, and a valid alternative.
         wrong: String,
     },
-    /// Another value is not valid.
+    /// A value outside of the steps is not valid.
     #[error("{place}: {wrong}")]
     Value {
         /// The key of the value.
@@ -228,10 +228,10 @@ struct RawExpected {
 }
 
 impl Case {
-    /// Parses a case and gives it a name.
+    /// Parses a case and sets its name.
     ///
     /// # Errors
-    /// The text is not a valid case. The error states what is wrong, and where.
+    /// Fails if the text is not a valid case. The error contains the mistake and its place.
     pub fn parse(name: &str, text: &str) -> Result<Self, CaseError> {
         let raw: RawCase = toml::from_str(text).map_err(|error| CaseError::Toml(error.to_string()))?;
         if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.second_server.len() > CONNECTIONS_MAX {
@@ -254,7 +254,8 @@ impl Case {
         })
     }
 
-    /// Removes the scripts of the second server and returns them as a case; `None` if there is no second server.
+    /// Removes the scripts of the second server and returns them as a separate case; `None` if there is no second
+    /// server.
     pub(super) fn take_second_server(&mut self) -> Option<Self> {
         let scripts = std::mem::take(&mut self.second_server);
         (!scripts.is_empty()).then(|| Self { scripts, ..self.clone() })
@@ -272,7 +273,7 @@ impl Case {
         }
     }
 
-    /// Returns the script of connection number `index`, counted from 0.
+    /// Returns the script of connection number `index`, starting at 0.
     pub(super) fn script(&self, index: usize) -> &[Step] {
         self.scripts.get(index).or(self.scripts.last()).map_or(&[], Vec::as_slice)
     }

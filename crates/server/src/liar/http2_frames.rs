@@ -1,8 +1,8 @@
 //! HTTP/2 frames from a client. They are parsed only to find the end of each request.
 
-/// The bytes that every HTTP/2 connection of a client begins with.
+/// The bytes at the start of every HTTP/2 connection, sent by the client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The size of a frame header in bytes. It has length, type, flags and stream.
+/// The size of a frame header in bytes. It contains length, type, flags and stream ID.
 const HEAD_BYTES: usize = 9;
 /// The longest frame that a client may send by default.
 const PAYLOAD_BYTES_MAX: usize = 1 << 14;
@@ -21,7 +21,7 @@ pub(super) struct Frames {
 pub(super) struct NotHttp2;
 
 impl Frames {
-    /// Takes received bytes out of `bytes`, up to the end of the next request. Returns whether the request is complete.
+    /// Removes received bytes from `bytes`, up to the end of the next request. Returns whether the request is complete.
     pub(super) fn take(&mut self, bytes: &mut Vec<u8>) -> Result<bool, NotHttp2> {
         self.pending.append(bytes);
         if !self.greeted {

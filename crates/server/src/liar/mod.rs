@@ -1,6 +1,6 @@
-//! The liar: a server of scripted raw bytes, with one case for each way in which a server can misbehave.
+//! The liar: a server that sends scripted raw bytes, with one case for each kind of misbehavior.
 //!
-//! A case is a TOML file that states what happens on each connection, and what a client must report:
+//! A case is a TOML file. It contains a script for each connection, and the outcome that a client must report:
 //!
 //! ```toml
 //! about = "closes before the body is complete"
@@ -60,9 +60,9 @@
 //! | `"close_listener"` | refuses further connections |
 //!
 //! In the bytes to send, `{first_server}` and `{second_server}` are replaced by the host and port of these servers.
-//! After the last step the connection stays open until the client closes it, and the bytes that the client sends are
-//! dropped. Bytes that were sent may be lost by a `close` while bytes from the client are unread, or by a `reset` right
-//! after a `send`. To avoid this, read first, and sleep a little.
+//! After the last step, the connection stays open until the client closes it. Bytes from the client are then discarded.
+//! Sent bytes may be lost in two cases: at a `close` with unread bytes from the client, and at a `reset` right after a
+//! `send`. To avoid this, read first, and sleep a little.
 
 mod bundled_cases;
 pub(crate) mod case;
@@ -82,9 +82,9 @@ use sys::{Events, Interest, Poller, Socket, Waker};
 use case::Case;
 use player::{LiarState, ScriptPlayer};
 
-/// The most connections at once. Further ones are closed immediately.
+/// Maximum number of connections at once. Further connections are closed immediately.
 const CONNECTIONS_MAX: usize = 64;
-/// The longest time that a liar plays, unless another one is given.
+/// The default lifetime of a liar.
 const LIFETIME: Duration = Duration::from_secs(20);
 const BACKLOG: u32 = 128;
 const LISTENER: u64 = 0;
@@ -97,9 +97,9 @@ pub struct Liar {
     state: Arc<LiarState>,
     accepted: Arc<AtomicU64>,
     waker: Arc<Waker>,
-    /// `None` once it was joined.
+    /// `None` after the thread was joined.
     handle: Option<JoinHandle<()>>,
-    /// The second server of a case that has one.
+    /// The second server, if the case has one.
     second_server: Option<Box<Self>>,
 }
 
@@ -107,7 +107,7 @@ impl Liar {
     /// Plays `case` on a free port of the loopback address, for at most 20 seconds.
     ///
     /// # Errors
-    /// The system lacks resources.
+    /// Fails if the system lacks resources.
     pub fn start(case: Case) -> io::Result<Self> {
         Self::start_on(case, (Ipv4Addr::LOCALHOST, 0).into(), LIFETIME)
     }
@@ -115,12 +115,12 @@ impl Liar {
     /// Plays `case` on `address` for at most `lifetime`.
     ///
     /// # Errors
-    /// The address cannot be listened on, or the system lacks resources.
+    /// Fails if the server cannot listen on the address, or if the system lacks resources.
     pub fn start_on(case: Case, address: SocketAddr, lifetime: Duration) -> io::Result<Self> {
         Self::start_at(case, address, lifetime, None)
     }
 
-    /// Starts one of the servers. `first` is the address of the first server if this is the second.
+    /// Starts one of the servers. For the second server, `first` is the address of the first one.
     fn start_at(
         mut case: Case,
         address: SocketAddr,
@@ -143,7 +143,7 @@ impl Liar {
         let state = Arc::new(LiarState {
             listener: Mutex::new(Some(listener)),
             stop: AtomicBool::new(false),
-            // If the lifetime is too long to be added to the clock, it becomes a year.
+            // A lifetime that is too long to add to the clock is replaced by one year.
             until: now.checked_add(lifetime).unwrap_or(now + Duration::from_secs(31_536_000)),
             requests: AtomicU64::new(0),
         });
@@ -153,7 +153,7 @@ impl Liar {
         Ok(Self { address, state, accepted, waker, handle: Some(handle), second_server: second_server.map(Box::new) })
     }
 
-    /// Returns the address that the liar listens on.
+    /// Returns the listening address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -178,7 +178,7 @@ impl Liar {
 
     fn join(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // A thread that panicked has reported it.
+            // If the thread panicked, it has already reported the panic.
             let _ = handle.join();
         }
     }
@@ -234,7 +234,7 @@ impl Acceptor {
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
                 Err(_) => {
-                    // No file descriptor is left, and trying again at once would not help.
+                    // There are no free file descriptors, and trying again at once would not help.
                     thread::sleep(Duration::from_millis(20));
                     return None;
                 }

@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// State that all connections of a liar share.
 #[derive(Debug)]
 pub(super) struct LiarState {
-    /// The listening socket; taken out to close it.
+    /// The listening socket; `None` after it was closed.
     pub(super) listener: Mutex<Option<Socket>>,
     pub(super) stop: AtomicBool,
     pub(super) until: Instant,
@@ -36,7 +36,7 @@ impl LiarState {
     }
 }
 
-/// The most bytes of a request body that are kept for checks.
+/// Maximum number of bytes of a request body that are kept for checks.
 const BODY_KEPT_MAX: usize = 64 * 1024;
 
 /// The parts of a request that scripts can check.
@@ -56,7 +56,7 @@ impl Request {
     }
 }
 
-/// Extent to which a request is read.
+/// The part of a request to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadUntil {
     HeadEnd,
@@ -69,7 +69,7 @@ enum Stopped {
     ClientGone,
     /// The client sent something unexpected.
     Unexpected,
-    /// The liar is to stop.
+    /// The liar is stopping.
     Over,
     Io,
 }
@@ -95,7 +95,7 @@ pub(super) struct ScriptPlayer<'a> {
     socket: Socket,
     /// Received bytes that are not part of a request yet.
     rest: Vec<u8>,
-    /// A request of which only the head was read so far.
+    /// A request whose head was read but whose body was not.
     begun: Option<(RequestReader, Request)>,
     frames: Frames,
 }
@@ -109,7 +109,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(Self { state, socket, rest: Vec::new(), begun: None, frames: Frames::default() })
     }
 
-    /// Plays `script`. After its last step the connection stays open until the client closes it.
+    /// Plays `script`. After its last step, the connection stays open until the client closes it.
     pub(super) fn play(mut self, script: &[Step]) {
         for step in script {
             let done = match step {
@@ -191,7 +191,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(())
     }
 
-    /// Reads the head of the next request. Returns false if a request has been begun already.
+    /// Reads the head of the next request. Returns false if the head was already read.
     fn read_head(&mut self) -> Result<bool, Stopped> {
         if self.begun.is_some() {
             return Ok(false);
@@ -204,7 +204,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(true)
     }
 
-    /// Parses the received bytes. Returns whether the request is complete up to `until`.
+    /// Parses the received bytes. Returns whether the request was read up to `until`.
     fn read_some(
         &mut self,
         reader: &mut RequestReader,
@@ -234,7 +234,7 @@ impl<'a> ScriptPlayer<'a> {
         Ok(done)
     }
 
-    /// Waits, and stops the script if anything arrives.
+    /// Waits for this time. Stops the script if anything arrives.
     fn quiet(&mut self, time: Duration) -> Result<(), Stopped> {
         let until = Instant::now() + time;
         while self.rest.is_empty() {

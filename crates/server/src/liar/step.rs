@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 use measure::units::parse_span;
 
-/// The most bytes of one `send`.
+/// Maximum number of bytes in one `send`.
 const SEND_BYTES_MAX: usize = 1 << 20;
-/// The most bytes that one `repeat` sends.
+/// Maximum number of bytes that one `repeat` sends.
 pub(super) const REPEAT_BYTES_MAX: u64 = 256 << 20;
-/// The longest sleep, and the longest pause of a `repeat`.
+/// Maximum duration of a sleep, and of a pause in a `repeat`.
 const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 /// One step of a script.
@@ -32,7 +32,7 @@ pub(super) enum Step {
     EachRequest(Box<[u8]>),
     Repeat(Repeat),
     Sleep(Duration),
-    /// End the server's stream, but go on reading.
+    /// End the server's stream, but continue reading.
     HalfClose,
     /// Close without a reset.
     Close,
@@ -54,7 +54,7 @@ pub(super) struct RequestCheck {
     pub(super) body: Option<Box<str>>,
 }
 
-/// A step that sends the same bytes again and again.
+/// A step that sends the same bytes repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repeat {
     pub(super) what: Box<[u8]>,
@@ -67,11 +67,11 @@ pub(super) struct Repeat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// After 256 MiB, unless the client closes first.
+    /// The client closes the connection, or 256 MiB were sent.
     Closed,
 }
 
-/// A step as written in TOML: a word, or a table with one key.
+/// A step in TOML: a string, or a table with one key.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RawStep {

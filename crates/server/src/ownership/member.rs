@@ -1,4 +1,4 @@
-//! A server's place in its cluster, and the route of a request.
+//! A server's position in its cluster, and the routing of requests.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -8,23 +8,23 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// The treatment of a request for an object that another server owns.
+/// The handling of a request for an object of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
     /// The server responds with 307.
     Redirect {
-        /// `true` if `redirect` is added to the query of `Location`. A server that gets such a query serves the object
-        /// itself, even if it considers another server the owner.
+        /// `true` to add `redirect` to the query of `Location`. A server that receives such a query serves the object
+        /// itself, even if it computes another owner.
         marker: bool,
-        /// Delay of each redirect, which imitates a check of the owner's health.
+        /// Delay of each redirect, which imitates a health check of the owner.
         check: Duration,
     },
     /// For GET and HEAD, the server fetches the response from the owner. It responds to other methods itself, because
-    /// their bodies are dropped anyway.
+    /// their bodies are discarded anyway.
     Proxy,
 }
 
-/// A server's place in a cluster.
+/// A server's position in a cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) index: usize,
@@ -32,22 +32,22 @@ pub(crate) struct Member {
     pub(crate) handoff: Handoff,
 }
 
-/// The server that provides the response to a request.
+/// The server that responds to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Here,
-    /// The owner. The client is redirected to this URL there, after this delay.
+    /// The owner. The client is redirected to this URL at the owner, after this delay.
     Redirect {
         location: Box<str>,
         after: Duration,
     },
-    /// The owner at this address, from which this server fetches the response.
+    /// This server, which fetches the response from the owner at this address.
     Fetch(SocketAddr),
 }
 
 impl Member {
-    /// Returns the route of a request for `target`. `host` is the client's name for this server. `redirected_here`
-    /// states whether another server has redirected the client to this one.
+    /// Returns the route of a request for `target`. `host` is the client's name for this server. `redirected_here` is
+    /// true if another server has redirected the client to this one.
     pub(crate) fn route(&self, target: Target<'_>, host: Option<&str>, redirected_here: bool) -> Route {
         let count = NonZeroUsize::new(self.servers.len()).unwrap_or(NonZeroUsize::MIN);
         let owner = owner(target.path, count);
@@ -64,8 +64,8 @@ impl Member {
     }
 }
 
-/// Returns the object's URL at its owner. If the owner listens on every address, the URL has the host name that the
-/// client uses for this server.
+/// Returns the object's URL at its owner. If the owner listens on all addresses, the URL contains the host name that
+/// the client uses for this server.
 fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: bool) -> Box<str> {
     let authority = match host.map(host_name).filter(|name| owner.ip().is_unspecified() && !name.is_empty()) {
         Some(name) => format!("{name}:{}", owner.port()),
@@ -80,7 +80,7 @@ fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: b
     format!("http://{authority}{}{query}", target.path).into()
 }
 
-/// Returns a `Host` without its port. It cannot contain a line end, since it was parsed as a header field.
+/// Returns a `Host` value without its port. It cannot contain a line end, because it was parsed as a header field.
 fn host_name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! Ownership of objects in a cluster: which server owns an object, and what the other servers do with a request for it.
+//! Ownership of objects in a cluster: computes the owner of each object, and routes requests to it.
 
 pub(crate) mod member;
 pub(crate) mod owner;

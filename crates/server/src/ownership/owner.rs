@@ -1,15 +1,17 @@
 //! The owner of an object: a pure function of the object's path and the number of servers. Every server computes the
-//! same owner, so no server has to ask another one.
+//! same owner, so servers need not communicate.
 //!
-//! The path's 64-bit hash goes through *jump consistent hash* (J. Lamping and E. Veach, "A fast, minimal memory,
-//! consistent hash algorithm", 2014, arXiv:1406.2294). It spreads evenly. If a server is added as the last one, an
-//! object either stays where it was or moves to the new server: with `n + 1` servers, 1 in `n + 1` objects moves.
+//! The path's 64-bit hash is the input of *jump consistent hash* (J. Lamping and E. Veach, "A fast, minimal memory,
+//! consistent hash algorithm", 2014, arXiv:1406.2294), which distributes objects evenly. If a server is added at the
+//! end, each object either keeps its owner or moves to the new server. With `n + 1` servers, 1 in `n + 1` objects
+//! moves.
 
 use std::num::NonZeroUsize;
 
 use percent_encoding::percent_decode_str;
 
-/// Returns which of `servers` owns the object at `path` (percent-encoded, without its query), counted from 0.
+/// Returns the owner of the object at `path`, as the number of one of the `servers`, starting at 0. The path is
+/// percent-encoded and has no query.
 ///
 /// Different encodings of the same path have the same owner.
 #[must_use]
@@ -17,8 +19,8 @@ pub fn owner(path: &str, servers: NonZeroUsize) -> usize {
     jump(hash(percent_decode_str(path)), servers.get() as u64) as usize
 }
 
-/// Returns FNV-1a (64 bits) over the bytes, mixed by the finalizer of `SplitMix64`. The mixing is needed because the
-/// jumps depend on the upper bits of the hash, and FNV alone gives short names similar upper bits.
+/// Returns the FNV-1a hash (64 bits) of the bytes, mixed by the finalizer of `SplitMix64`. The mixing is needed because
+/// the jumps depend on the upper bits of the hash. FNV alone gives short names similar upper bits.
 fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     let fnv =
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

@@ -1,11 +1,11 @@
-//! Header fields that only some kinds of server read.
+//! Header fields that only some kinds of servers read.
 
 use std::fmt;
 
 use super::target::Target;
 
-/// The first value of each field, as Go's `Header.Get` returns it. The size limit of request heads bounds these values
-/// too.
+/// The first value of each field, as returned by Go's `Header.Get`. The size limit of request heads also limits these
+/// values.
 #[derive(Default)]
 pub(crate) struct RequestFields {
     pub(crate) if_range: Option<Box<[u8]>>,
@@ -32,7 +32,7 @@ impl fmt::Debug for RequestFields {
 }
 
 impl RequestFields {
-    /// Keeps a field if it is `If-Range`. Other known fields are kept only with `keep_all`.
+    /// Keeps a field if it is `If-Range`, or if `keep_all` is set and the field is known.
     #[inline]
     pub(crate) fn note(&mut self, keep_all: bool, name: &[u8], value: &[u8]) {
         if keep_all || (name.len() == 8 && name.eq_ignore_ascii_case(b"if-range")) {
@@ -78,8 +78,8 @@ impl RequestFields {
     }
 }
 
-/// Splits the comma-separated list in a header field into its elements, each with its parameters (`name=value`,
-/// trimmed).
+/// Splits the comma-separated list of a header field into its elements, each with its parameters (trimmed `name=value`
+/// pairs).
 pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = (&str, Vec<(&str, &str)>)> {
     let list = str::from_utf8(list).unwrap_or("");
     list.split(',').map(|element| {
@@ -96,7 +96,8 @@ pub(crate) fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// Returns the weight (`q`) among the parameters of a list element: 1 if there is none, 0 if it is not a number.
+/// Returns the weight (`q`) in the parameters of a list element. It is 1 if there is no weight, and 0 if it is not a
+/// number.
 pub(crate) fn weight(parameters: &[(&str, &str)]) -> f64 {
     let weight = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case("q"));
     weight.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))

@@ -1,4 +1,4 @@
-//! The parts of a request on which its response depends.
+//! The parts of a request that influence its response.
 
 pub(crate) mod fields;
 pub(crate) mod query;
@@ -6,7 +6,7 @@ pub(crate) mod target;
 
 use fields::RequestFields;
 
-/// The parts of a request on which its response depends and that are not in [`wire::RequestHead`].
+/// The parts of a request that influence its response and are not in [`wire::RequestHead`].
 #[derive(Debug)]
 pub(crate) struct RequestFacts<'a> {
     /// Length of the request body, in bytes.

@@ -1,4 +1,4 @@
-//! Faults that a request asks for in its query.
+//! Faults that a request selects in its query.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use measure::units::{ByteSize, parse_span};
 
 use crate::faults::body::BodyFaults;
 
-/// The most headers that one query may add.
+/// Maximum number of headers that one query may add.
 const HEADERS_MAX: usize = 16;
-/// Header fields that frame a message or control its connection. Only the server sets them.
+/// Header fields that frame a message or control its connection. Only the server may set them.
 const OWN_HEADERS: [&str; 5] = ["content-length", "transfer-encoding", "connection", "content-range", "location"];
-/// The longest target of a redirect.
+/// Maximum length of the target of a redirect.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
 
-/// The faults that a query asks for.
+/// The faults in a query.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct QueryFaults {
     pub(crate) delay: Duration,
@@ -25,20 +25,20 @@ pub(crate) struct QueryFaults {
     pub(crate) close: bool,
     pub(crate) headers: Vec<Header>,
     pub(crate) redirect: Option<Redirect>,
-    /// `true` if the query has `redirect` without a value: another server of the cluster redirected the client to this
-    /// one.
+    /// `true` if the query has `redirect` without a value, which means that another server of the cluster redirected
+    /// the client.
     pub(crate) redirected_here: bool,
     pub(crate) body: BodyFaults,
 }
 
-/// A redirect that a query asks for.
+/// A redirect that a query requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) code: u16,
     pub(crate) location: Box<str>,
 }
 
-/// A message for the client that says what is wrong with its query.
+/// A message for the client about a mistake in its query.
 pub(crate) type QueryError = &'static str;
 
 impl QueryFaults {
@@ -90,7 +90,7 @@ fn size(text: &str, wrong: QueryError) -> Result<u64, QueryError> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(|_| wrong)
 }
 
-/// The longest delay that a query can ask for.
+/// Maximum delay that a query can request.
 const DELAY_MAX: Duration = Duration::from_secs(600);
 
 fn delay(text: &str) -> Result<Duration, QueryError> {

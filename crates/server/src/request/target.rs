@@ -1,25 +1,25 @@
-//! The target of a request, and the object or file that it names.
+//! The target of a request, and the object or file at that target.
 
 use measure::units::{ByteSize, UnitError};
 
-/// The path prefix of blackhole objects. The name after it states the size of the object.
+/// The path prefix of blackhole objects. The name after it begins with the size of the object.
 const BLACKHOLE: &str = "/blackhole/";
 
 /// A target, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target<'a> {
-    /// Percent-encoded; begins with `/`.
+    /// Percent-encoded path, which begins with `/`.
     pub(crate) path: &'a str,
-    /// Without the question mark.
+    /// Query without the question mark.
     pub(crate) query: Option<&'a str>,
 }
 
-/// The kind of thing that a path names.
+/// The kind of resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TargetKind<'a> {
     /// A blackhole object of this many bytes.
     Blackhole(u64),
-    /// Something below the served directory.
+    /// A file or directory below the served directory.
     File(&'a str),
 }
 
@@ -43,11 +43,11 @@ impl<'a> Target<'a> {
         Some(Self { path, query })
     }
 
-    /// Returns what the path names. In the name of a blackhole object, `-` and more text may follow the size, so that
-    /// there can be several objects of one size.
+    /// Returns the kind of resource at this path. In the name of a blackhole object, `-` and more text may follow the
+    /// size. So there can be several objects of one size.
     ///
     /// # Errors
-    /// The path begins with `/blackhole/`, but no valid size follows.
+    /// Fails if the path begins with `/blackhole/`, but no valid size follows.
     pub(crate) fn kind(self) -> Result<TargetKind<'a>, UnitError> {
         match self.path.strip_prefix(BLACKHOLE) {
             Some(name) => size_of_name(name).map(TargetKind::Blackhole),
@@ -62,7 +62,7 @@ pub(crate) fn size_of_name(name: &str) -> Result<u64, UnitError> {
     size.parse().map(|ByteSize(bytes)| bytes)
 }
 
-/// Returns the name of the object with number `index` among objects of the same size, as in `/blackhole/1MiB-000123`.
+/// Returns the path of object number `index` among objects of the same size, for example `/blackhole/1MiB-000123`.
 #[must_use]
 pub fn object_name(size: ByteSize, index: u64) -> String {
     format!("{size}-{index:06}")

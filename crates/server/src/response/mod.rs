@@ -1,4 +1,4 @@
-//! Responses that are decided on but not sent yet.
+//! Responses before they are sent.
 
 pub(crate) mod range;
 
@@ -14,7 +14,7 @@ use crate::faults::body::BodyFaults;
 /// The value of the `Server` header.
 pub(crate) const SERVER: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
-/// A response that is decided on but not sent yet.
+/// A response before it is sent.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -29,17 +29,17 @@ pub(crate) struct Response {
     pub(crate) accept_ranges: AcceptRanges,
     /// `true` if the connection is closed afterwards.
     pub(crate) close: bool,
-    /// `true` if the client may have sent more on this connection. If so, closing it at once would make the kernel send
-    /// a reset, which could destroy the response.
+    /// `true` if the client may have sent more bytes on this connection. Closing it at once would then make the kernel
+    /// send a reset, which could destroy the response.
     pub(crate) linger: bool,
     /// The value of `Allow`, for a 405.
     pub(crate) allow: Option<&'static str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) location: Option<Box<str>>,
-    /// How much later the response begins because of what it is.
+    /// Additional delay that belongs to this kind of response, in milliseconds.
     pub(crate) delay_ms: u32,
     pub(crate) body_faults: BodyFaults,
-    /// Bytes sent in place of the proper end when the body breaks off; only on the lean front.
+    /// Bytes sent instead of the proper end if the body breaks off. Only used on the lean front.
     pub(crate) cut_tail: &'static [u8],
 }
 
@@ -88,16 +88,16 @@ impl AcceptRanges {
 /// The style of responses to HTTP/1.0 requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Http10Style {
-    /// The status line says HTTP/1.1, and there is a `Connection: close`.
+    /// The status line contains HTTP/1.1, and there is a `Connection: close`.
     #[default]
     Http11,
-    /// As Go's `net/http` does: the status line says HTTP/1.0, and there is no `Connection` field unless the connection
-    /// is kept.
+    /// The style of Go's `net/http`: the status line contains HTTP/1.0, and there is no `Connection` field unless the
+    /// connection is kept.
     LikeGo,
 }
 
 impl Response {
-    /// Makes a response with the whole of `content`. Without a length, it is sent in chunks.
+    /// Creates a response with all of `content`. Without a length, it is sent in chunks.
     pub(crate) fn new(status: u16, content: Content, length: Option<u64>) -> Self {
         Self {
             status,
@@ -119,36 +119,37 @@ impl Response {
         }
     }
 
-    /// Makes a response with exactly this text.
+    /// Creates a response with exactly this text.
     pub(crate) fn text(status: u16, text: impl Into<Cow<'static, [u8]>>) -> Self {
         let text = text.into();
         let length = text.len() as u64;
         Self::new(status, Content::Text(text), Some(length))
     }
 
-    /// Makes a response with a line of text.
+    /// Creates a response with a line of text.
     pub(crate) fn line(status: u16, line: &str) -> Self {
         Self::text(status, format!("{line}\n").into_bytes())
     }
 
-    /// Makes the response to a request that could not be parsed.
+    /// Creates the response to a request that could not be parsed.
     pub(crate) fn to_malformed(bad: BadRequest) -> Self {
         Self { close: true, linger: true, ..Self::line(bad.status(), &bad.to_string()) }
     }
 
-    /// Makes the response for an injected error.
+    /// Creates the response for an injected error.
     pub(crate) fn injected_error() -> Self {
         Self::text(500, &b"injected error\n"[..])
     }
 
-    /// Returns `other` to be sent in place of this response. It keeps this response's framing, so that a HEAD still
-    /// gets no body, and closes the connection if this one does.
+    /// Returns `other`, changed so that it can be sent instead of this response. It gets this response's framing, so
+    /// that a HEAD still has no body. It closes the connection if this response does.
     pub(crate) fn replaced_by(self, other: Self) -> Self {
         let framing = if self.framing == Framing::LengthOnly { Framing::LengthOnly } else { Framing::Length };
         Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
     }
 
-    /// Adds a header line, `Name: value`, unless it is invalid. A path from the client in the value can make it invalid.
+    /// Adds a header line, `Name: value`, unless it is invalid. The value may contain a path from the client, which can
+    /// make it invalid.
     pub(crate) fn add_header(&mut self, line: &str) {
         self.headers.extend(Header::parse(line));
     }
@@ -178,7 +179,7 @@ impl Response {
         }
     }
 
-    /// Returns how much later the response begins because of what it is.
+    /// Returns the additional delay that belongs to this kind of response.
     pub(crate) fn own_delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms.into())
     }
@@ -189,12 +190,12 @@ impl Response {
     }
 }
 
-/// Makes the response of a server that could not fetch the owner's response.
+/// Creates the response of a server that failed to fetch the owner's response.
 pub(crate) fn bad_gateway() -> Response {
     Response::line(502, "the owner of this object did not respond")
 }
 
-/// Sets how the body ends, and whether the connection closes.
+/// Sets the framing of the body, and whether the connection closes.
 pub(crate) fn set_framing(mut response: Response, head: &RequestHead, chunked: bool) -> Response {
     let chunked = chunked || response.length.is_none();
     response.framing = match head.version {

@@ -5,8 +5,8 @@ use wire::{ByteRange, ContentRange, Method, RangeRequest, RequestHead, Resolved}
 use super::Response;
 use crate::request::RequestFacts;
 
-/// Narrows a 200 to the requested range. A request for several ranges is answered with the whole object, as RFC 9110
-/// §14.2 allows. So is a request with `If-Range`: its condition cannot be true, because the server sends no validators
+/// Narrows a 200 to the requested range. A request for several ranges gets the whole object, which RFC 9110 §14.2
+/// allows. A request with `If-Range` gets it too: its condition cannot be true, because the server sends no validators
 /// (§13.1.5).
 pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
@@ -22,10 +22,10 @@ pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &Re
     }
 }
 
-/// The way in which this server responds to a `Range`.
+/// The server's response to a `Range`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeOutcome {
-    /// The whole object. A request for several ranges is answered with it, as RFC 9110 §14.2 allows.
+    /// The whole object. It is also the response to several ranges, which RFC 9110 §14.2 allows.
     Whole,
     Range(ByteRange),
     /// No part of the object; the status is 416.

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 /// The store of an S3 server and the credentials that it accepts.
 #[derive(Clone)]
 pub struct S3Config {
-    /// The place where objects are kept.
+    /// The location of the objects.
     pub store: StoreIn,
-    /// The most bytes of objects and parts in the store; `None` for no limit.
+    /// Maximum number of bytes of objects and parts in the store; `None` for no limit.
     pub store_max: Option<u64>,
     /// The only access key that is accepted.
     pub access_key: String,
@@ -16,7 +16,7 @@ pub struct S3Config {
     pub secret_key: String,
 }
 
-/// Leaves the secret out, so that it does not appear in logs.
+/// Omits the secret, so that no log contains it.
 impl fmt::Debug for S3Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("S3Config");
@@ -25,12 +25,12 @@ impl fmt::Debug for S3Config {
     }
 }
 
-/// The place where objects are kept.
+/// The location of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreIn {
     /// In memory, until the server stops.
     Memory,
-    /// In a directory that is empty or that an earlier server has used. The store chooses the names of files, so that
-    /// no text from a client becomes part of a path.
+    /// In a directory that is empty or was used by an earlier server. The store chooses the file names, so that no text
+    /// from a client becomes part of a path.
     Directory(PathBuf),
 }

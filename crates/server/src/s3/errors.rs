@@ -1,4 +1,4 @@
-//! S3 errors, as clients get them.
+//! The S3 errors sent to clients.
 
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
@@ -30,8 +30,8 @@ pub(super) fn s3_error_of_write(store: &Store, error: WriteError) -> S3Error {
     s3_error_of(store.error_of(error))
 }
 
-/// Returns the error for a full store. S3 itself is never full, so it has no code for this, and the code here is our
-/// own. The status is the one that WebDAV uses for this case.
+/// Returns the error for a full store. S3 has no code for this, because it is never full, so the code is our own. The
+/// status is the one that WebDAV uses.
 fn full(used: u64) -> S3Error {
     let message = format!("the store is full with {used} bytes; delete objects, or raise --store-max");
     let mut error = S3Error::with_message(S3ErrorCode::Custom("StorageFull".into()), message);

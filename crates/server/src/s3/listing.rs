@@ -1,10 +1,10 @@
-//! Pages of keys, as S3 lists them. A page has the keys with a given prefix. Keys that have the same text up to a
-//! delimiter are grouped, and listed as one common prefix.
+//! Pages of keys, as S3 lists them. A page contains keys with a given prefix. Keys that are equal up to a delimiter are
+//! grouped, and listed as one common prefix.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// The most entries on a page.
+/// Maximum number of entries on a page.
 pub(super) const PAGE_MAX: usize = 1000;
 
 /// A request for a page.
@@ -15,7 +15,7 @@ pub(super) struct ListRequest<'a> {
     pub(super) delimiter: &'a str,
     /// Only names after this one are listed.
     pub(super) after: &'a str,
-    /// The most entries, up to [`PAGE_MAX`].
+    /// Maximum number of entries, up to [`PAGE_MAX`].
     pub(super) most: usize,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct ListRequest<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page<T> {
     pub(super) entries: Vec<Entry<T>>,
-    /// `true` if there is more after the last entry.
+    /// `true` if more entries follow the last one.
     pub(super) truncated: bool,
 }
 
-/// An entry of a page: a key, or a common prefix of several.
+/// An entry of a page: a key, or the common prefix of several keys.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry<T> {
     Key(String, T),
@@ -44,13 +44,13 @@ impl<T> Entry<T> {
 }
 
 impl<T> Page<T> {
-    /// Returns the name after which the next page begins.
+    /// Returns the name after which the next page starts.
     pub(super) fn next(&self) -> Option<&str> {
         self.entries.last().filter(|_| self.truncated).map(Entry::name)
     }
 }
 
-/// Returns the requested page of `keys`.
+/// Returns the page of `keys` for this request.
 pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_>) -> Page<T> {
     let most = request.most.min(PAGE_MAX);
     let mut page = Page { entries: Vec::new(), truncated: false };
@@ -86,7 +86,7 @@ pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_
     page
 }
 
-/// Returns the lower bound of the keys that sort after all keys with `prefix`.
+/// Returns a lower bound for the keys that sort after all keys with `prefix`.
 fn beyond(prefix: &str) -> Bound<String> {
     let mut characters: Vec<char> = prefix.chars().collect();
     while let Some(last) = characters.pop() {
@@ -98,7 +98,7 @@ fn beyond(prefix: &str) -> Bound<String> {
             return Bound::Included(characters.into_iter().collect());
         }
     }
-    // The prefix consists only of the largest character, so every key that sorts after the prefix begins with it.
+    // The prefix consists only of the largest character, so all keys after it begin with it.
     Bound::Excluded(prefix.to_owned())
 }
 
@@ -112,7 +112,7 @@ mod tests {
         names.iter().map(|name| ((*name).to_owned(), ())).collect()
     }
 
-    /// Returns all names of a list in order, computed key by key.
+    /// Returns all names of a list in order, computed one key at a time.
     fn expected(keys: &BTreeMap<String, ()>, prefix: &str, delimiter: &str) -> Vec<String> {
         let below = keys.keys().filter(|key| key.starts_with(prefix));
         let names = below.map(|key| match key[prefix.len()..].find(delimiter) {

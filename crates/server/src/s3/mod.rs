@@ -1,15 +1,16 @@
-//! S3, as a target for tests: buckets and objects in memory or in a directory, behind `SigV4`.
+//! S3, as a target for tests: buckets and objects in memory or in a directory, with `SigV4` signatures.
 //!
-//! The crate `s3s` handles the protocol (requests, signatures, XML). This module stores objects, and loses them on
-//! purpose:
+//! The crate `s3s` implements the protocol (requests, signatures, XML). This module stores objects, and loses some of
+//! them on purpose:
 //!
-//! * [`store`]: buckets, objects and parts. Stores in memory and in a directory differ only in the place of the bytes;
+//! * [`store`]: buckets, objects and parts. Stores in memory and in a directory differ only in the location of the
+//!   bytes;
 //! * [`content`]: the bytes of objects and parts, within the store's quota;
-//! * [`listing`]: pages of keys with prefix and delimiter, as a pure function;
-//! * [`operations`]: the S3 calls, built on the modules above;
-//! * [`receive`]: receives content and checks its digests;
-//! * [`shelf`]: the store without S3, for stand-ins of other systems;
-//! * [`service`]: makes S3 a service of the hyper front, with faults and the names of operations.
+//! * [`listing`]: pages of keys with a prefix and a delimiter, as a pure function;
+//! * [`operations`]: the S3 calls, which use the modules above;
+//! * [`receive`]: receives content and verifies its digests;
+//! * [`shelf`]: the store without S3, for stand-ins for other systems;
+//! * [`service`]: S3 as a service of the hyper front, with faults and the names of operations.
 
 mod backend;
 pub(crate) mod config;

@@ -1,4 +1,4 @@
-//! Receiving of content: it is written to the store, and compared with every digest from the client.
+//! Receives content: writes it to the store and compares it with all digests from the client.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use super::errors::{s3_error_of, s3_error_of_write};
 use super::store::Store;
 use super::store::objects::{Headers, ObjectInfo};
 
-/// The checksum algorithms, as named in header fields.
+/// The names of the checksum algorithms in header fields.
 const ALGORITHMS: [&str; 5] = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"];
 
 /// Content that was received completely.
@@ -41,7 +41,7 @@ impl Received {
 /// Receives a body into the store.
 ///
 /// # Errors
-/// The body breaks off, a digest or a signature is wrong, or the store cannot write the content.
+/// Fails if the body breaks off, if a digest or a signature is wrong, or if the store cannot write the content.
 pub(super) async fn receive(
     store: &Store,
     body: Option<StreamingBlob>,
@@ -77,7 +77,7 @@ struct Digests {
 }
 
 impl Digests {
-    /// Makes the digests to compute: MD5, and the checksums that the header fields of the request name.
+    /// Creates the digests to compute: MD5, and the checksums in the header fields of the request.
     fn of_request(headers: &HeaderMap) -> Self {
         let names = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let trailers = names("x-amz-trailer").to_ascii_lowercase();
@@ -137,7 +137,7 @@ fn checksum_header(name: &str) -> String {
     format!("x-amz-checksum-{name}")
 }
 
-/// Formats bytes as S3 does in ETags.
+/// Formats bytes as in S3's ETags.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn checksums_from_the_client_must_match() {
-        // The check values of the CRC catalogue for "123456789", in base64.
+        // The check values for "123456789" from the CRC catalogue, in base64.
         let (crc32, crc32c) = ("y/Q5Jg==", "4waSgw==");
         assert_eq!(digests(&[("x-amz-checksum-crc32", crc32)], &[]).unwrap()["crc32"], crc32);
         assert_eq!(

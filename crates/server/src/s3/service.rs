@@ -1,5 +1,5 @@
-//! S3 as a service of the hyper front. `s3s` checks signatures. This module adds injected faults, and gives each call
-//! the name under which the ledger counts it.
+//! S3 as a service of the hyper front. `s3s` checks signatures. This module adds injected faults, and names each call
+//! for the ledger.
 
 use std::io;
 use std::pin::Pin;
@@ -27,16 +27,16 @@ use crate::hyper_front::service::{Admission, ResponseFuture, Service, ServiceBod
 use crate::hyper_front::tls::Tls;
 use crate::shared::Shared;
 
-/// The only call whose response body is the content of an object.
+/// The only call that returns the content of an object.
 const GET_OBJECT: &str = "GetObject";
-/// The name for a request that was refused before its call was known.
+/// The ledger's name for a request that was refused before its call was known.
 const UNKNOWN: &str = "(refused)";
 
 impl HyperServer {
     /// Serves S3, over TLS if `tls` is given.
     ///
     /// # Errors
-    /// As [`HyperServer::start`], or the store cannot be opened.
+    /// Fails in the same cases as [`HyperServer::start`], or if the store cannot be opened.
     pub fn start_s3(config: &Config, tls: Option<&Tls>, s3: &S3Config) -> io::Result<Self> {
         Self::start_with(config, tls, |shared| Ok(Arc::new(S3Handler::new(shared, s3)?)))
     }
@@ -68,7 +68,7 @@ impl S3Handler {
         let body = SharedBody(Arc::new(Mutex::new(Receiving { body, broken: false })));
         let called = self.s3.call(Request::from_parts(parts, s3s::Body::http_body_unsync(body.clone()))).await;
         if !waits {
-            // If the body stayed unread, a reset could destroy the response.
+            // Read the rest of the body. Otherwise a reset could destroy the response.
             body.discard().await;
         }
         if body.get().broken {
@@ -93,7 +93,8 @@ impl Service for S3Handler {
     }
 }
 
-/// Returns whether the client sends its body only after `100 Continue`. If the request is refused, it sends no body.
+/// Returns whether the client waits for `100 Continue` before it sends its body. If the request is refused, it sends
+/// none.
 fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
@@ -104,7 +105,7 @@ struct Call {
     name: OnceLock<Box<str>>,
 }
 
-/// The access check of `s3s`: refuses unsigned requests, and those that the front does not admit.
+/// The access check of `s3s`. Refuses unsigned requests, and requests that the front does not admit.
 struct AccessCheck;
 
 #[async_trait::async_trait]
@@ -112,7 +113,7 @@ impl S3Access for AccessCheck {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
         let name = context.s3_op().name().into();
         let admission = context.extensions_mut().get::<Arc<Call>>().map(|call| {
-            // Each call is checked once, so the name is not set yet.
+            // Each call is checked only once, so the name is not set yet.
             let _ = call.name.set(name);
             call.admission
         });
@@ -143,7 +144,7 @@ impl S3Auth for Credentials {
     }
 }
 
-/// The body of a request. `s3s` does not always read all of it.
+/// The body of a request, shared because `s3s` does not always read all of it.
 #[derive(Clone)]
 struct SharedBody(Arc<Mutex<Receiving>>);
 
@@ -187,7 +188,7 @@ impl Body for SharedBody {
     }
 }
 
-/// A body of `s3s` as the body of a service.
+/// An `s3s` body, converted to the body of a service.
 struct S3Body(Pin<Box<s3s::Body>>);
 
 impl Body for S3Body {

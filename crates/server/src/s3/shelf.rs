@@ -1,4 +1,4 @@
-//! The store without S3, for stand-ins of other systems that keep objects in buckets.
+//! The store without S3, for stand-ins for other systems that keep objects in buckets.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -43,14 +43,14 @@ pub(crate) enum ShelfError {
 pub(crate) struct Item {
     pub(crate) key: String,
     pub(crate) bytes: u64,
-    /// MD5 in hexadecimal, or whatever a completed upload was given.
+    /// MD5 in hexadecimal, or the tag computed when an upload was completed.
     pub(crate) etag: String,
     pub(crate) modified: SystemTime,
     pub(crate) media_type: Option<String>,
     pub(crate) metadata: BTreeMap<String, String>,
 }
 
-/// A name in a listing: an object, or a common prefix of several.
+/// An entry of a listing: an object, or the common prefix of several objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Listed {
     Item(Item),
@@ -66,7 +66,7 @@ pub(crate) struct PartItem {
     pub(crate) modified: SystemTime,
 }
 
-/// An upload that is not complete.
+/// An incomplete upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UploadItem {
     pub(crate) name: String,
@@ -74,7 +74,7 @@ pub(crate) struct UploadItem {
     pub(crate) begun: SystemTime,
 }
 
-/// Content that was received and belongs to no object yet.
+/// Received content that does not belong to an object yet.
 pub(crate) struct Received {
     content: Content,
     md5: [u8; 16],
@@ -85,13 +85,13 @@ impl Received {
         self.content.bytes()
     }
 
-    /// Returns MD5 in hexadecimal.
+    /// Returns the content's MD5 in hexadecimal.
     pub(crate) fn etag(&self) -> String {
         hex(&self.md5)
     }
 }
 
-/// Why a body was not received.
+/// The reason why a body could not be received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReceiveError {
     /// The request broke off.
@@ -124,7 +124,7 @@ impl From<StoreError> for ShelfError {
 }
 
 impl Shelf {
-    /// Makes an empty shelf for at most `bytes_max` bytes. It loses objects if the fault injector says so.
+    /// Creates an empty shelf for at most `bytes_max` bytes. The fault injector decides which objects it loses.
     pub(crate) fn new(bytes_max: u64, faults: Arc<FaultInjector>) -> std::io::Result<Self> {
         let (access_key, secret_key) = (String::new(), String::new());
         let config = S3Config { store: StoreIn::Memory, store_max: Some(bytes_max), access_key, secret_key };
@@ -143,12 +143,13 @@ impl Shelf {
         Ok(self.store().delete_bucket(name)?)
     }
 
-    /// Returns the buckets with the times of their creation, by name.
+    /// Returns the buckets with their creation times, sorted by name.
     pub(crate) fn buckets(&self) -> Vec<(String, SystemTime)> {
         self.store().bucket_names()
     }
 
-    /// Reads a body to its end. What exceeds the quota is read and refused, so that the client can read the response.
+    /// Reads a body to its end. Bytes above the quota are read and then refused, so that the client can read the
+    /// response.
     pub(crate) async fn receive(&self, body: RequestBody) -> Result<Received, ReceiveError> {
         let mut writer = self.store().writer().map_err(|error| ReceiveError::Refused(error.into()))?;
         let (mut md5, mut failed) = (Md5::new(), None);
@@ -165,7 +166,7 @@ impl Shelf {
         }
     }
 
-    /// Stores an object, or acknowledges it and loses it if the fault injector says so.
+    /// Stores an object. If the fault injector loses it, the object is acknowledged but not stored.
     pub(crate) fn put(
         &self,
         bucket: &str,
@@ -196,7 +197,7 @@ impl Shelf {
         Ok(found)
     }
 
-    /// Returns up to `most` names after `after`, and whether there are more. An unknown bucket has none.
+    /// Returns up to `most` names after `after`, and whether there are more. For an unknown bucket, the list is empty.
     pub(crate) fn list(
         &self,
         bucket: &str,
@@ -224,7 +225,7 @@ impl Shelf {
         }
     }
 
-    /// Begins an upload and returns its name.
+    /// Begins an upload and returns its ID.
     pub(crate) fn begin(
         &self,
         bucket: &str,
@@ -236,13 +237,13 @@ impl Shelf {
         Ok(self.store().begin(bucket, key, headers, metadata)?)
     }
 
-    /// Returns the uploads of a bucket that are not complete, by key. An unknown bucket has none.
+    /// Returns the incomplete uploads of a bucket, sorted by key. For an unknown bucket, the list is empty.
     pub(crate) fn uploads(&self, bucket: &str) -> Vec<UploadItem> {
         let uploads = self.store().uploads(bucket).unwrap_or_default();
         uploads.into_iter().map(|(name, key, begun)| UploadItem { name, key, begun }).collect()
     }
 
-    /// Returns the parts of an upload, by number.
+    /// Returns the parts of an upload, sorted by number.
     pub(crate) fn parts(&self, bucket: &str, key: &str, upload: &str) -> Result<Vec<PartItem>, ShelfError> {
         let parts = self.store().with_upload(bucket, key, upload, |upload| upload.parts.clone())?;
         let part = |(number, part): (i32, Arc<UploadedPart>)| PartItem {
@@ -268,7 +269,8 @@ impl Shelf {
         Ok(self.store().put_part(bucket, key, upload, number, part)?)
     }
 
-    /// Completes an upload with all its parts, whatever their sizes. `etag_of` makes the tag of those of the parts.
+    /// Completes an upload with all its parts, regardless of their sizes. `etag_of` computes the ETag from the parts'
+    /// ETags.
     pub(crate) fn complete(
         &self,
         bucket: &str,
@@ -280,7 +282,7 @@ impl Shelf {
             (upload.parts.clone(), upload.headers.clone(), upload.metadata.clone())
         });
         let (parts, headers, metadata) = found?;
-        // Of two that complete the same upload, one fails here.
+        // If two requests complete the same upload, one of them fails here.
         self.store().abort(bucket, key, upload)?;
         let (mut content, mut etags) = (Content::default(), Vec::with_capacity(parts.len()));
         for part in parts.into_values() {

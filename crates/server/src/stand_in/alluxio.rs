@@ -1,5 +1,5 @@
-//! The part of Alluxio's S3 API that reads use: path-style requests, whose signatures are ignored. The name of an
-//! object begins with its size. The redirects, with their quirks, are made by the cluster ([`crate::Handoff`]).
+//! The part of Alluxio's S3 API that is used for reading: path-style requests, whose signatures are ignored. Object
+//! names begin with the size of the object. The cluster sends the redirects, with their quirks ([`crate::Handoff`]).
 
 use percent_encoding::percent_decode_str;
 use wire::{Method, RequestHead};
@@ -12,7 +12,7 @@ use crate::request::target::{Target, object_name, size_of_name};
 use crate::response::range::narrow_to_range;
 use crate::response::{Media, Response};
 
-/// The most keys in one page of a listing, as in S3.
+/// Maximum number of keys on one page of a listing, as in S3.
 const KEYS_MAX: u64 = 1000;
 
 /// Returns the key in a path-style target.
@@ -21,7 +21,7 @@ pub(crate) fn key(target: Target<'_>) -> Option<&str> {
     (!key.is_empty()).then_some(key)
 }
 
-/// Makes the response of a server whose request queue is full.
+/// Creates the response of a server whose request queue is full.
 pub(crate) fn overloaded() -> Response {
     failure(503, "SlowDown", "Please reduce your request rate.")
 }
@@ -106,7 +106,7 @@ fn xml(status: u16, text: &str) -> Response {
     Response { media: Media::Named("application/xml".into()), ..Response::text(status, text.into_bytes()) }
 }
 
-/// Escapes markup and control characters.
+/// Escapes XML markup and control characters.
 fn escaped(text: &str) -> String {
     let clean = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     clean.replace(|c: char| c.is_control(), "\u{fffd}")

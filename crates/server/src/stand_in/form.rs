@@ -1,4 +1,4 @@
-//! Form values, as Go's `FormValue` finds them: in a form in the body first, then in the query.
+//! Form values, looked up like Go's `FormValue`: first in a form in the body, then in the query.
 
 use percent_encoding::percent_decode;
 
@@ -29,14 +29,14 @@ impl<'a> Form<'a> {
         find(self.body).or_else(|| find(self.query)).unwrap_or_default()
     }
 
-    /// Returns the number with this name; `None` if there is no such value, an error if it is no number.
+    /// Returns the number with this name. `None` if there is no such value, and an error if it is not a number.
     pub(super) fn number<T: std::str::FromStr>(self, name: &str) -> Result<Option<T>, T::Err> {
         let value = self.value(name);
         if value.is_empty() { Ok(None) } else { value.parse().map(Some) }
     }
 }
 
-/// Returns text without percent-encoding and with spaces for plus signs.
+/// Decodes percent-encoded text. Plus signs become spaces.
 fn decoded(text: &[u8]) -> String {
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     percent_decode(&spaced).decode_utf8_lossy().into_owned()

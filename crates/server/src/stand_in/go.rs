@@ -4,7 +4,7 @@ use super::segments::{Segment, Segments};
 use crate::content::Content;
 use crate::response::Response;
 
-/// The size of Go's buffer. If a body fits it, Go knows the length of the body when it sends the head.
+/// The size of Go's buffer. If the whole body fits into the buffer, Go knows its length when it sends the head.
 pub(super) const GO_BUFFER: u64 = 2048;
 
 /// Removes the length from a response that is longer than Go's buffer, so that it is sent in chunks.

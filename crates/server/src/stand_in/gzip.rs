@@ -10,8 +10,8 @@ use crate::content::pattern::Pattern;
 use crate::content::source::{Produced, Source};
 use crate::response::Response;
 
-/// The most input that is compressed in one call before it returns its output, so that other connections get their
-/// turn.
+/// Maximum number of input bytes that one call compresses before it returns its output. After that, other connections
+/// get their turn.
 const COMPRESSED_MAX: usize = 1 << 20;
 
 /// Content that is compressed while it is sent.
@@ -25,7 +25,7 @@ struct Gzip {
     raw: Vec<u8>,
 }
 
-/// Compresses the body of a response. The length of the new body is unknown, even if the response has a range.
+/// Compresses the body of a response. The length of the compressed body is unknown, even if the response has a range.
 pub(crate) fn gzipped(response: Response, level: u32) -> Response {
     let gzip = Gzip {
         content: response.content,
@@ -38,7 +38,7 @@ pub(crate) fn gzipped(response: Response, level: u32) -> Response {
 }
 
 impl Gzip {
-    /// Takes the next piece of input. Returns whether there was one.
+    /// Reads the next piece of input. Returns whether there was one.
     fn refill(&mut self, pattern: &Pattern, room: usize) -> io::Result<bool> {
         self.raw.clear();
         match &mut self.content {
@@ -76,7 +76,7 @@ impl Source for Gzip {
             let some = !ready.is_empty();
             out.append(ready);
             self.encoder = Some(encoder);
-            // Without more output, the ten bytes of the gzip header are not worth a piece.
+            // Return only if there is output besides the gzip header of ten bytes.
             if some && (out.len() > 10 || taken >= COMPRESSED_MAX) {
                 return Ok(Produced::Piece);
             }

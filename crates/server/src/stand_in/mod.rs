@@ -1,8 +1,8 @@
-//! Stand-ins for storage systems. They imitate the documented HTTP behavior of a system, including the quirks that trip
-//! up clients. Content of any size is generated on the fly, and nothing is stored. `docs/stand-ins.md` lists each quirk
-//! with its source.
+//! Stand-ins for storage systems. They imitate the documented HTTP behavior of a system, including quirks that cause
+//! problems for clients. Content of any size is generated on the fly, and nothing is stored. `docs/stand-ins.md` lists
+//! each quirk with its source.
 //!
-//! A stand-in only decides on a [`Response`]. The server does the rest: framing, faults and the ledger.
+//! A stand-in only creates a [`Response`]. The server adds framing, faults and the ledger.
 
 mod alluxio;
 pub(crate) mod booster;
@@ -24,10 +24,10 @@ use booster::BoosterStandIn;
 use filestash::FilestashStandIn;
 use siad::SiadStandIn;
 
-/// The most bytes of a request body that a stand-in reads.
+/// Maximum number of bytes of a request body that a stand-in reads.
 const BODY_MAX: usize = 8 * 1024;
 
-/// The stand-in that a server plays.
+/// The stand-in of a server.
 pub(crate) enum ActiveStandIn {
     None,
     Booster(BoosterStandIn),
@@ -47,7 +47,7 @@ impl ActiveStandIn {
         }
     }
 
-    /// Returns the response to a request; `None` if the server itself responds.
+    /// Returns the response to a request; `None` if the server itself must respond.
     pub(crate) fn respond(&self, head: &RequestHead, target: Target<'_>, facts: &RequestFacts<'_>) -> Option<Response> {
         match self {
             Self::None => None,
@@ -76,23 +76,23 @@ impl ActiveStandIn {
         }
     }
 
-    /// Returns whether a target names an object, which has an owner in a cluster.
+    /// Returns whether a target is an object, which has an owner in a cluster.
     pub(crate) fn is_object(&self, target: Target<'_>) -> bool {
         match self {
             Self::None => !target.path.ends_with('/'),
             Self::Alluxio(_) => alluxio::key(target).is_some(),
-            // These stand-ins do not run as clusters.
+            // These stand-ins cannot run as clusters.
             Self::Booster(_) | Self::Filestash(_) | Self::Siad(_) => false,
         }
     }
 
-    /// Returns whether responses depend on header fields that other servers do not read.
+    /// Returns whether responses depend on header fields that other servers ignore.
     #[inline]
     pub(crate) fn needs_all_fields(&self) -> bool {
         matches!(self, Self::Booster(_) | Self::Filestash(_) | Self::Siad(_))
     }
 
-    /// Returns how many bytes of a request body can influence the response.
+    /// Returns the number of bytes of a request body that can influence the response.
     #[inline]
     pub(crate) fn request_body_max(&self) -> usize {
         if matches!(self, Self::Filestash(_) | Self::Siad(_)) { BODY_MAX } else { 0 }

@@ -1,4 +1,4 @@
-//! Content made of several segments.
+//! Content that consists of several segments.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) enum Segment {
 pub(crate) struct Segments(VecDeque<Segment>);
 
 impl Segments {
-    /// Makes content of these segments. Returns it with its length.
+    /// Creates content from these segments. Returns the content and its length.
     pub(crate) fn content(segments: Vec<Segment>) -> (Content, u64) {
         let length = |segment: &Segment| match segment {
             Segment::Text(text) => text.len() as u64,

@@ -1,4 +1,4 @@
-//! A small client that only sends and reads bytes. The tests judge the responses.
+//! A small client that only sends and reads bytes. The tests check the responses.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use server::{Config, Ledger, Server};
 
-/// A response, byte by byte.
+/// A response, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
@@ -47,7 +47,7 @@ impl Client {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Sends a GET of `target` with further header lines, and reads the response.
+    /// Sends a GET of `target` with additional header lines, and reads the response.
     pub fn get(&mut self, target: &str, lines: &str) -> Response {
         self.send(&format!("GET {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n"));
         self.response()
@@ -62,7 +62,7 @@ impl Client {
         bytes
     }
 
-    /// Reads a head with its empty line; `None` if the stream ends before its first byte.
+    /// Reads a head including its empty line; `None` if the stream ends before the first byte.
     fn head(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.rest.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -87,7 +87,7 @@ impl Client {
         self.response_to(false)
     }
 
-    /// Reads a response. The response to a HEAD has no body, even if its head states a length.
+    /// Reads a response. The response to a HEAD has no body, even if its head has a length.
     pub fn response_to(&mut self, is_head: bool) -> Response {
         let head = self.head().expect("a response must arrive");
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -138,7 +138,7 @@ pub fn start(config: &Config) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// Checks that the counts of a ledger satisfy the equation that always holds.
+/// Checks the equation that every ledger must satisfy.
 pub fn balanced(ledger: &Ledger) {
     let ended = ledger.complete.count + ledger.aborted.count + ledger.requests_cut;
     assert_eq!(ledger.requests() + ledger.requests_malformed, ended + ledger.in_service(), "{ledger:?}");

@@ -8,7 +8,7 @@ fn siacoins(text: &str) -> Hastings {
 
 #[test]
 fn the_amounts_of_the_study_are_exact() {
-    // Real data: 5,000 SC in the wallet, 622.9 SC left in contracts, 94.3 SC for uploads.
+    // The study's real-data test: 5,000 SC in the wallet, 622.9 SC left in contracts, 94.3 SC spent on uploads.
     let spent = siacoins("5000").minus(siacoins("622.9")).amount().unwrap();
     assert_eq!(spent.in_siacoins().to_string(), "4377.1");
     assert_eq!(spent.get(), 4_377_100_000_000_000_000_000_000_000);

@@ -8,7 +8,7 @@ fn siacoins(text: &str) -> Hastings {
     text.parse::<Siacoins>().unwrap().in_hastings()
 }
 
-/// Contracts of 4,377.1 SC in which nothing is missing.
+/// Contracts that cost 4,377.1 SC, without a gap.
 fn contracts() -> ContractTotals {
     ContractTotals {
         count: 62,

@@ -39,7 +39,7 @@ fn each_condition_of_siad_is_found() {
     let empty = siad::Wallet { confirmed: Hastings::ZERO, ..wallet };
     let no_contracts = siad::Contracts::default();
     assert_eq!(unmet_of_siad(&consensus, &empty, &renter, &no_contracts, 3), Some(Unmet::WalletEmpty));
-    // All money can be in contracts.
+    // The wallet may be empty if all money is in contracts.
     assert_eq!(unmet_of_siad(&consensus, &empty, &renter, &contracts, 2), None);
 }
 

@@ -8,20 +8,20 @@ use crate::json;
 /// `GET /api/bus/autopilot`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Autopilot {
-    /// Whether it forms contracts.
+    /// `true` if the autopilot forms contracts.
     pub enabled: bool,
-    /// The contracts that it aims for.
+    /// The contracts that the autopilot tries to have.
     pub contracts: ContractSettings,
 }
 
-/// The contracts that the autopilot aims for.
+/// The contracts that the autopilot tries to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct ContractSettings {
     /// The number of contracts.
     pub amount: u64,
-    /// Their length, in blocks.
+    /// The length of contracts, in blocks.
     pub period: u64,
-    /// How many blocks before their end contracts are renewed.
+    /// The number of blocks before its end at which a contract is renewed.
     #[serde(rename = "renewWindow")]
     pub renew_window: u64,
     /// Expected downloads per period.
@@ -33,7 +33,7 @@ pub struct ContractSettings {
     /// Expected stored bytes.
     #[serde(rename = "storage")]
     pub storage_bytes: u64,
-    /// Whether data of deleted objects is pruned from contracts.
+    /// `true` if the data of deleted objects is pruned from contracts.
     pub prune: bool,
 }
 
@@ -41,7 +41,7 @@ impl Autopilot {
     /// Parses the body of `GET /api/bus/autopilot`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/autopilot of renterd", body)
     }

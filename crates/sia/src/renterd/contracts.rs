@@ -1,4 +1,4 @@
-//! Contracts with hosts, and their sums.
+//! Contracts with hosts, and their totals.
 
 use serde::Deserialize;
 
@@ -10,34 +10,35 @@ use crate::json;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contract {
-    /// The contract's name.
+    /// The contract's ID.
     pub id: String,
-    /// Bytes that the host stores for the contract, those of deleted objects included until they are pruned.
+    /// Bytes that the host stores for the contract. They include deleted objects until these are pruned.
     #[serde(rename = "size")]
     pub size_bytes: u64,
     /// The state on the chain: `pending`, `active`, `complete`, `failed` and others.
     pub state: String,
-    /// Whether the autopilot uses the contract.
+    /// Use of the contract by the autopilot.
     pub usability: Usability,
     /// The host's fee for forming the contract.
     pub contract_price: Hastings,
-    /// What was put into the contract when it was formed or renewed, without the fee.
+    /// Money put into the contract when it was formed or renewed, without the fee.
     pub initial_renter_funds: Hastings,
-    /// What was spent from it.
+    /// Money spent from the contract.
     pub spending: Spending,
-    /// Why the contract is archived: `renewed`, `removed` or `hostpruned`. Only archived contracts have a reason.
+    /// The reason why the contract is archived: `renewed`, `removed` or `hostpruned`. Only archived contracts have a
+    /// reason.
     pub archival_reason: Option<String>,
 }
 
-/// Whether the autopilot uses a contract.
+/// Use of a contract by the autopilot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Usability {
-    /// It does.
+    /// The autopilot uses the contract.
     Good,
-    /// It does not.
+    /// The autopilot does not use the contract.
     Bad,
-    /// A value of another version.
+    /// A value from another version of renterd.
     #[serde(other)]
     Unknown,
 }
@@ -50,17 +51,18 @@ impl Usability {
     }
 }
 
-/// What was spent from a contract. Storage is paid for with uploads, and downloads from accounts that contracts fund.
+/// Money spent from a contract. Uploads include the payment for storage. Downloads are paid from accounts, which
+/// contracts fund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spending {
-    /// Uploads, with the storage until the contract ends.
+    /// Uploads, including their storage until the contract ends.
     pub uploads: Hastings,
     /// Moved to prepaid accounts, from which downloads are paid.
     pub fund_account: Hastings,
     /// Deletions of data.
     pub deletions: Hastings,
-    /// Lists of what a host stores.
+    /// Requests for lists of the sectors that a host stores.
     pub sector_roots: Hastings,
 }
 
@@ -71,7 +73,7 @@ impl Spending {
         Hastings::total([self.uploads, self.fund_account, self.deletions, self.sector_roots])
     }
 
-    /// Returns the sums of two spendings; `None` if one is too large.
+    /// Returns the sums of two spendings, field by field; `None` if one is too large.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self {
@@ -90,25 +92,25 @@ impl Contract {
         self.archival_reason.is_none()
     }
 
-    /// Returns the funds that are left; negative if more was spent than the contract had. `None` if an amount is too
-    /// large.
+    /// Returns the funds that are left. They are negative if more was spent than the contract had. `None` if an amount
+    /// is too large.
     #[must_use]
     pub fn remaining(&self) -> Option<SignedHastings> {
         Some(self.initial_renter_funds.minus(self.spending.total()?))
     }
 }
 
-/// Sums over contracts. Counts, sizes and funds are those of active contracts. Spending and fees include archived ones,
-/// because a contract that is renewed is archived with what was spent from it.
+/// Totals over contracts. Counts, sizes and funds include only active contracts. Spending and fees include archived
+/// contracts, because renewing a contract archives it together with its spending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContractTotals {
     /// The number of active contracts.
     pub count: u64,
     /// Bytes that hosts store for active contracts.
     pub size_bytes: u64,
-    /// Hosts' fees for forming contracts. Fees of the network and the tax on contracts are not in contracts.
+    /// Hosts' fees for forming contracts. Contracts do not contain network fees and the tax on contracts.
     pub fees: Hastings,
-    /// What was spent from contracts.
+    /// Money spent from contracts.
     pub spending: Spending,
     /// The funds left in active contracts.
     pub remaining: SignedHastings,
@@ -116,18 +118,19 @@ pub struct ContractTotals {
 
 const REQUEST: &str = "GET /api/bus/contracts of renterd";
 
-/// Parses the body of `GET /api/bus/contracts`. Ask for `filtermode=all`, or spending falls with each renewal.
+/// Parses the body of `GET /api/bus/contracts`. The request needs `filtermode=all`; otherwise spending decreases with
+/// each renewal.
 ///
 /// # Errors
-/// The body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn contracts(body: &[u8]) -> Result<Vec<Contract>, ParseError> {
     json::parse_list(REQUEST, body)
 }
 
-/// Returns the sums over contracts.
+/// Returns the totals over contracts.
 ///
 /// # Errors
-/// A sum is larger than any amount can be.
+/// Returns an error if a sum is larger than any amount can be.
 pub fn contract_totals(contracts: &[Contract]) -> Result<ContractTotals, ParseError> {
     let added = contracts.iter().try_fold(ContractTotals::default(), |mut totals, contract| {
         totals.fees = totals.fees.checked_add(contract.contract_price)?;

@@ -1,7 +1,7 @@
-//! Series that renterd records itself.
+//! Time series that renterd records.
 //!
-//! A request names a start, a number of intervals (at most 1000) and their length. Each interval gets at most one
-//! metric; contracts are summed up under a name of zeros.
+//! A request specifies a start, a number of intervals (at most 1000) and their length. renterd returns at most one
+//! metric per interval. Contracts are added up, under an ID of zeros.
 
 use serde::Deserialize;
 
@@ -32,11 +32,11 @@ pub struct ContractMetric {
 pub struct WalletMetric {
     /// The time, in RFC 3339.
     pub timestamp: String,
-    /// What could be spent.
+    /// Money that could be spent.
     pub spendable: Hastings,
     /// The balance in confirmed blocks.
     pub confirmed: Hastings,
-    /// Receipts that no block had confirmed.
+    /// Receipts that were not in a confirmed block yet.
     pub unconfirmed: Hastings,
     /// Receipts that became spendable later.
     pub immature: Hastings,
@@ -45,7 +45,7 @@ pub struct WalletMetric {
 /// Parses the body of `GET /api/bus/metric/contract`.
 ///
 /// # Errors
-/// The body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn contract_metrics(body: &[u8]) -> Result<Vec<ContractMetric>, ParseError> {
     json::parse_list("GET /api/bus/metric/contract of renterd", body)
 }
@@ -53,7 +53,7 @@ pub fn contract_metrics(body: &[u8]) -> Result<Vec<ContractMetric>, ParseError> 
 /// Parses the body of `GET /api/bus/metric/wallet`.
 ///
 /// # Errors
-/// The body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn wallet_metrics(body: &[u8]) -> Result<Vec<WalletMetric>, ParseError> {
     json::parse_list("GET /api/bus/metric/wallet of renterd", body)
 }

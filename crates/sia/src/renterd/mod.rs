@@ -1,6 +1,7 @@
 //! renterd's API, version 2.9.
 //!
-//! Amounts in JSON are strings of hastings. Metrics for Prometheus are numbers of siacoins; they are not read here.
+//! Amounts in JSON are strings of hastings. Prometheus metrics contain siacoins as numbers; this module does not parse
+//! them.
 
 mod autopilot;
 mod contracts;
@@ -27,9 +28,9 @@ use crate::json;
 /// `GET /api/bus/consensus/state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Consensus {
-    /// Whether the daemon has the whole chain of blocks. Uploads get 503 before that.
+    /// `true` if the daemon has the whole blockchain. Until then, uploads get status 503.
     pub synced: bool,
-    /// The number of the last block it has.
+    /// The height of the last block that the daemon has.
     #[serde(rename = "blockHeight")]
     pub block_height: u64,
 }
@@ -38,7 +39,7 @@ impl Consensus {
     /// Parses the body of `GET /api/bus/consensus/state`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/consensus/state of renterd", body)
     }
@@ -47,13 +48,13 @@ impl Consensus {
 /// `GET /api/bus/wallet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Wallet {
-    /// What can be spent now.
+    /// Money that can be spent now.
     pub spendable: Hastings,
     /// The balance in confirmed blocks.
     pub confirmed: Hastings,
-    /// Receipts that no block has confirmed, change included.
+    /// Receipts that are not in a confirmed block yet, including change.
     pub unconfirmed: Hastings,
-    /// Receipts that become spendable later, such as the rest of a contract.
+    /// Receipts that become spendable later, such as the remaining funds of a contract.
     pub immature: Hastings,
 }
 
@@ -61,7 +62,7 @@ impl Wallet {
     /// Parses the body of `GET /api/bus/wallet`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/wallet of renterd", body)
     }
@@ -70,18 +71,18 @@ impl Wallet {
 /// `GET /api/bus/settings/upload`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct UploadSettings {
-    /// Whether and how small objects share slabs.
+    /// Settings for packing several objects into one slab.
     pub packing: Packing,
     /// The shards of each slab.
     pub redundancy: Redundancy,
 }
 
-/// Packing: the ends of objects wait on the daemon's disk until they fill a slab.
+/// Packing: renterd keeps incomplete slabs of objects on its disk until several of them fill one slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Packing {
-    /// Whether packing is on.
+    /// `true` if packing is on.
     pub enabled: bool,
-    /// The bytes that may wait before uploads block.
+    /// The maximum bytes in the buffer. Uploads block when it is full.
     #[serde(rename = "slabBufferMaxSizeSoft")]
     pub buffer_max_bytes: u64,
 }
@@ -89,10 +90,10 @@ pub struct Packing {
 /// The shards of each slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Redundancy {
-    /// Shards that restore a slab.
+    /// Number of shards that restore a slab.
     #[serde(rename = "minShards")]
     pub min_shards: u64,
-    /// All shards, each on another host.
+    /// Number of all shards, each on another host.
     #[serde(rename = "totalShards")]
     pub total_shards: u64,
 }
@@ -101,13 +102,13 @@ impl UploadSettings {
     /// Parses the body of `GET /api/bus/settings/upload`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/settings/upload of renterd", body)
     }
 }
 
-/// Returns the message of a failed request, which is a line of text.
+/// Returns the error message in the body of a failed request, which is one line of text.
 #[must_use]
 pub fn error_message(body: &[u8]) -> String {
     one_line(String::from_utf8_lossy(body).trim())

@@ -1,11 +1,11 @@
-//! Objects, their buckets, and their sums.
+//! Objects, their buckets, and their totals.
 
 use serde::Deserialize;
 
 use crate::error::ParseError;
 use crate::json;
 
-/// The most objects of one page.
+/// Maximum number of objects on one page.
 const OBJECTS_MAX: usize = 1_000_000;
 
 /// `GET /api/bus/stats/objects`.
@@ -18,17 +18,17 @@ pub struct ObjectStats {
     pub num_unfinished_objects: u64,
     /// The health of the least healthy object, from 0 to 1.
     pub min_health: f64,
-    /// The sum of the objects' sizes: file bytes.
+    /// The sum of the sizes of all objects (file bytes).
     #[serde(rename = "totalObjectsSize")]
     pub objects_bytes: u64,
-    /// The sum of the parts of open multipart uploads.
+    /// The sum of the sizes of all parts of open multipart uploads.
     #[serde(rename = "totalUnfinishedObjectsSize")]
     pub unfinished_bytes: u64,
-    /// Bytes of the slabs on hosts, with redundancy: absolute bytes. What waits for packing is not among them.
+    /// Bytes of the slabs on hosts, with redundancy (absolute bytes). Data that waits for packing is not included.
     #[serde(rename = "totalSectorsSize")]
     pub sectors_bytes: u64,
-    /// The size of active contracts. It includes data of deleted objects that is not pruned, so it is no measure of
-    /// what was stored for the objects.
+    /// The size of active contracts. It includes data of deleted objects that has not been pruned, so it can be larger
+    /// than the size of the objects.
     #[serde(rename = "totalUploadedSize")]
     pub contracts_bytes: u64,
 }
@@ -37,7 +37,7 @@ impl ObjectStats {
     /// Parses the body of `GET /api/bus/stats/objects`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/stats/objects of renterd", body)
     }
@@ -47,9 +47,9 @@ impl ObjectStats {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectPage {
-    /// Whether there are more.
+    /// `true` if there are more objects.
     pub has_more: bool,
-    /// The `marker` of the next page.
+    /// The `marker` parameter for the next page.
     pub next_marker: String,
     /// The objects.
     #[serde(deserialize_with = "json::list::<_, _, OBJECTS_MAX>")]
@@ -62,17 +62,17 @@ pub struct ObjectPage {
 pub struct ObjectInfo {
     /// The object's bucket.
     pub bucket: String,
-    /// The object's name. Most begin with a slash.
+    /// The object's key. Most keys begin with a slash.
     pub key: String,
-    /// The object's size.
+    /// The object's size in bytes.
     #[serde(rename = "size")]
     pub bytes: u64,
-    /// The share of its redundancy that is there, from 0 to 1.
+    /// The fraction of the redundancy that is available, from 0 to 1.
     pub health: f64,
-    /// MD5 of the content, or a hash over parts. Left out by renterd if it is empty.
+    /// MD5 of the content, or a hash over parts. renterd omits it if it is empty.
     #[serde(default)]
     pub e_tag: String,
-    /// When the object was stored.
+    /// Time at which the object was stored.
     pub mod_time: String,
 }
 
@@ -80,7 +80,7 @@ impl ObjectPage {
     /// Parses the body of `GET /api/bus/objects/PREFIX`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/bus/objects of renterd", body)
     }
@@ -93,10 +93,10 @@ pub struct Bucket {
     pub name: String,
 }
 
-/// Parses the body of `GET /api/bus/buckets`. A new renterd has none.
+/// Parses the body of `GET /api/bus/buckets`. A new renterd has no buckets.
 ///
 /// # Errors
-/// The body is not such a list.
+/// Returns an error if the body is not a valid list.
 pub fn buckets(body: &[u8]) -> Result<Vec<Bucket>, ParseError> {
     json::parse_list("GET /api/bus/buckets of renterd", body)
 }

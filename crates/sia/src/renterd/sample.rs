@@ -1,4 +1,4 @@
-//! Samples of a renter.
+//! Samples of renterd's state.
 
 use std::fmt::{Display, Write};
 use std::time::Duration;
@@ -32,31 +32,31 @@ pub const COLUMNS: [&str; 20] = [
     "api_latency",
 ];
 
-/// What a poll of contracts, objects and wallet found.
+/// Results of one poll of contracts, objects and wallet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time at the end of the poll; `None` if a table has none.
+    /// The time at the end of the poll; `None` if the table has no time for it.
     pub timestamp: Option<UtcSecond>,
-    /// Sums over contracts; `None` if that request failed.
+    /// Totals over contracts; `None` if this request failed.
     pub contracts: Option<ContractTotals>,
-    /// Sums over objects; `None` if that request failed.
+    /// Totals over objects; `None` if this request failed.
     pub objects: Option<ObjectTotals>,
-    /// The wallet; `None` if that request failed.
+    /// The wallet; `None` if this request failed.
     pub wallet: Option<Wallet>,
-    /// The time that all requests took together.
+    /// The total time of all requests, in microseconds.
     pub api_latency_us: Option<u64>,
 }
 
-/// Sums over objects.
+/// Totals over objects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ObjectTotals {
     /// The number of objects.
     pub count: u64,
     /// The number of open multipart uploads.
     pub unfinished: u64,
-    /// The sum of the objects' sizes: file bytes.
+    /// The sum of the sizes of all objects (file bytes).
     pub object_bytes: u64,
-    /// Bytes of the slabs on hosts, with redundancy: absolute bytes.
+    /// Bytes of the slabs on hosts, with redundancy (absolute bytes).
     pub sector_bytes: u64,
     /// The health of the least healthy object, from 0 to 1.
     pub min_health: f64,
@@ -75,7 +75,7 @@ impl From<ObjectStats> for ObjectTotals {
 }
 
 impl Sample {
-    /// Makes the sample of a poll that ended at `timestamp`.
+    /// Creates the sample of a poll that ended at `timestamp`.
     #[must_use]
     pub fn new(
         timestamp: UtcSecond,
@@ -88,23 +88,23 @@ impl Sample {
         Self { timestamp: Some(timestamp), contracts, objects, wallet, api_latency_us }
     }
 
-    /// Returns fees and spending together; `None` if it is not known.
+    /// Returns the sum of fees and spending; `None` if it is unknown.
     #[must_use]
     pub fn total_spending(&self) -> Option<Hastings> {
         let contracts = self.contracts?;
         contracts.fees.checked_add(contracts.spending.total()?)
     }
 
-    /// Decides how to append samples to a table. `first` is the beginning of the file, at least 1 KiB of it, and `last`
-    /// its last byte.
+    /// Returns how to append samples to an existing table. `first` is the beginning of the file, at least 1 KiB if it
+    /// is that long. `last` is the last byte of the file.
     ///
     /// # Errors
-    /// The file is another table.
+    /// Returns an error if the file is a different table.
     pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
         table::append(&COLUMNS, first, last)
     }
 
-    /// Formats the sample as a row, without the end of the line. What is not known stays blank.
+    /// Formats the sample as a row without a line end. Unknown values are blank.
     #[must_use]
     pub fn row(&self) -> String {
         let mut row = self.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
@@ -139,10 +139,10 @@ impl Sample {
         row
     }
 
-    /// Parses a row of a table. A group of columns counts as unknown if one of them is blank.
+    /// Parses a row of a table. If one column of a group is blank, the whole group is unknown.
     ///
     /// # Errors
-    /// The row has another number of cells, or a cell has no value of its column.
+    /// Returns an error if the row has the wrong number of cells, or if a cell is not valid for its column.
     pub fn parse_row(row: &str) -> Result<Self, TableError> {
         let cells: [&str; COLUMNS.len()] = table::cells(row)?;
         let number = |index: usize| table::cell::<u64>(COLUMNS[index], cells[index]);

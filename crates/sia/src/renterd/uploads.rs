@@ -5,13 +5,13 @@ use serde::Deserialize;
 use crate::error::ParseError;
 use crate::json;
 
-/// The most parts of one response.
+/// Maximum number of parts in one response.
 const PARTS_MAX: usize = 10_000;
 
 /// `POST /api/bus/multipart/create`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CreatedUpload {
-    /// The upload's name.
+    /// The ID of the upload.
     #[serde(rename = "uploadID")]
     pub upload_id: String,
 }
@@ -20,7 +20,7 @@ impl CreatedUpload {
     /// Parses the body of `POST /api/bus/multipart/create`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/create of renterd", body)
     }
@@ -38,7 +38,7 @@ impl CompletedUpload {
     /// Parses the body of `POST /api/bus/multipart/complete`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/complete of renterd", body)
     }
@@ -48,11 +48,11 @@ impl CompletedUpload {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parts {
-    /// Whether there are more.
+    /// `true` if there are more parts.
     pub has_more: bool,
-    /// The `partNumberMarker` of the next page.
+    /// The `partNumberMarker` parameter for the next page.
     pub next_marker: u64,
-    /// The parts, by number.
+    /// The parts, sorted by number.
     #[serde(deserialize_with = "json::list::<_, _, PARTS_MAX>")]
     pub parts: Vec<Part>,
 }
@@ -61,20 +61,20 @@ pub struct Parts {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// The part's number, from 1 on.
+    /// The part's number, starting at 1.
     pub part_number: u64,
-    /// MD5 of its content.
+    /// MD5 of the part's content.
     pub e_tag: String,
-    /// Its size.
+    /// The part's size in bytes.
     #[serde(rename = "size")]
     pub bytes: u64,
 }
 
 impl Parts {
-    /// Parses the body of `POST /api/bus/multipart/listparts`. An unknown upload has no parts.
+    /// Parses the body of `POST /api/bus/multipart/listparts`. For an unknown upload, the list is empty.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/listparts of renterd", body)
     }
@@ -84,14 +84,14 @@ impl Parts {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenUploads {
-    /// Whether there are more.
+    /// `true` if there are more uploads.
     pub has_more: bool,
-    /// The `keyMarker` of the next page.
+    /// The `keyMarker` parameter for the next page.
     pub next_marker: String,
-    /// The `uploadIDMarker` of the next page.
+    /// The `uploadIDMarker` parameter for the next page.
     #[serde(rename = "nextUploadIDMarker")]
     pub next_upload_id_marker: String,
-    /// The uploads, by key.
+    /// The uploads, sorted by key.
     #[serde(deserialize_with = "json::list::<_, _, { json::ENTRIES_MAX }>")]
     pub uploads: Vec<OpenUpload>,
 }
@@ -102,12 +102,12 @@ pub struct OpenUploads {
 pub struct OpenUpload {
     /// The bucket of the object.
     pub bucket: String,
-    /// The name of the object.
+    /// The key of the object.
     pub key: String,
-    /// The upload's name.
+    /// The ID of the upload.
     #[serde(rename = "uploadID")]
     pub upload_id: String,
-    /// When the upload was created.
+    /// Time at which the upload was created.
     pub created_at: String,
 }
 
@@ -115,7 +115,7 @@ impl OpenUploads {
     /// Parses the body of `POST /api/bus/multipart/listuploads`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("POST /api/bus/multipart/listuploads of renterd", body)
     }

@@ -1,4 +1,4 @@
-//! What the worker, which uploads and downloads, reports of itself.
+//! Statistics of the worker, the component that uploads and downloads.
 
 use serde::Deserialize;
 
@@ -11,11 +11,11 @@ use crate::json;
 pub struct UploadStats {
     /// The mean speed of recent slabs in Mbit/s, rounded up to hundredths.
     pub avg_slab_upload_speed_mbps: f64,
-    /// Sectors that were uploaded a second time because a host was slow, in percent.
+    /// Share of sectors that were uploaded a second time because a host was slow, in percent.
     pub avg_overdrive_pct: f64,
     /// Hosts that accept uploads.
     pub healthy_uploaders: u64,
-    /// All hosts with contracts.
+    /// All hosts with a contract.
     pub num_uploaders: u64,
 }
 
@@ -23,7 +23,7 @@ impl UploadStats {
     /// Parses the body of `GET /api/worker/stats/uploads`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/worker/stats/uploads of renterd", body)
     }
@@ -34,17 +34,17 @@ impl UploadStats {
 pub struct Memory {
     /// Memory for downloads.
     pub download: MemoryOf,
-    /// Memory for uploads. If none is available, uploads wait.
+    /// Memory for uploads. Uploads wait if none is available.
     pub upload: MemoryOf,
 }
 
-/// Memory for one purpose.
+/// Memory for downloads or for uploads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct MemoryOf {
-    /// Bytes that are free.
+    /// Free bytes.
     #[serde(rename = "available")]
     pub available_bytes: u64,
-    /// All bytes.
+    /// Total bytes.
     #[serde(rename = "total")]
     pub total_bytes: u64,
 }
@@ -53,7 +53,7 @@ impl Memory {
     /// Parses the body of `GET /api/worker/memory`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /api/worker/memory of renterd", body)
     }

@@ -1,36 +1,37 @@
-//! How siad cuts files: into chunks, and each chunk into pieces of one sector, on as many hosts.
+//! The layout of files in siad. A file consists of chunks. A chunk consists of pieces of one sector, each on a
+//! different host.
 
 use std::num::NonZeroU64;
 
-/// The bytes of a sector, the unit that hosts store.
+/// Size of a sector, the unit that hosts store.
 pub const SECTOR_BYTES: u64 = 1 << 22;
-/// The bytes of a file in a sector. Encryption takes the rest.
+/// File bytes in one sector. Encryption needs the rest.
 pub const PIECE_BYTES: u64 = SECTOR_BYTES - 28;
-/// Pieces that restore a chunk, unless an upload asks for others.
+/// Number of pieces that restore a chunk, unless an upload sets another number.
 pub const DATA_PIECES: u64 = 10;
-/// Further pieces of a chunk, unless an upload asks for others.
+/// Number of additional pieces of a chunk, unless an upload sets another number.
 pub const PARITY_PIECES: u64 = 20;
-/// The bytes of a file in a chunk of [`DATA_PIECES`] pieces.
+/// File bytes in a chunk of [`DATA_PIECES`] pieces.
 pub const CHUNK_BYTES: u64 = DATA_PIECES * PIECE_BYTES;
 
 /// The number of pieces of each chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Redundancy {
-    /// Pieces that restore the chunk.
+    /// Number of pieces that restore the chunk.
     pub data: NonZeroU64,
-    /// Further pieces.
+    /// Number of additional pieces.
     pub parity: u64,
 }
 
 impl Default for Redundancy {
-    /// Returns siad's own: 10 data and 20 parity pieces.
+    /// Returns siad's default: 10 data pieces and 20 parity pieces.
     fn default() -> Self {
         Self { data: NonZeroU64::new(DATA_PIECES).unwrap_or(NonZeroU64::MIN), parity: PARITY_PIECES }
     }
 }
 
 impl Redundancy {
-    /// Returns the chunks of a file. An empty file has one as well.
+    /// Returns the number of chunks of a file. An empty file has one chunk.
     #[must_use]
     pub fn chunks(self, file_bytes: u64) -> u64 {
         file_bytes.div_ceil(self.data.get().saturating_mul(PIECE_BYTES)).max(1)
@@ -60,10 +61,10 @@ mod tests {
             assert_eq!(usual.chunks(file_bytes), chunks, "{file_bytes}");
             assert_eq!(usual.absolute_bytes(file_bytes), chunks * 30 * SECTOR_BYTES);
         }
-        // The study's best case as its author wished for: 20 GiB files of 512 chunks each.
+        // The best case that the study's author proposed for later tests: 20 GiB files of 512 chunks each.
         assert_eq!(usual.chunks(21_474_693_120), 512);
         assert_eq!(usual.absolute_bytes(u64::MAX), u64::MAX);
-        // The worst case of the study: 1 byte is 7.9e-7 % of what is stored for it.
+        // The study's worst case: a 1-byte file is 7.9e-7 % of the bytes stored for it.
         assert_eq!(format!("{:.1e}", 100.0 / usual.absolute_bytes(1) as f64), "7.9e-7");
     }
 }

@@ -1,4 +1,4 @@
-//! Contracts of a renter, and their sums.
+//! Contracts of a renter, and their totals.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
@@ -7,7 +7,7 @@ use crate::amount::Hastings;
 use crate::error::ParseError;
 use crate::json;
 
-/// The most contracts of one response.
+/// Maximum number of contracts in one response.
 const CONTRACTS_MAX: usize = 100_000;
 
 /// `GET /renter/contracts`.
@@ -15,7 +15,7 @@ const CONTRACTS_MAX: usize = 100_000;
 pub struct Contracts {
     /// Contracts in use. Versions before 1.3.3 list all contracts here, as `contracts`.
     pub active: Vec<Contract>,
-    /// Contracts that are not in use and have not ended. Only listed if the request has `inactive=true`.
+    /// Contracts that are not in use but have not ended. Only listed if the request has `inactive=true`.
     pub inactive: Vec<Contract>,
     /// Contracts that have ended. Only listed if the request has `expired=true`.
     pub expired: Vec<Contract>,
@@ -24,15 +24,15 @@ pub struct Contracts {
 /// A contract with a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
-    /// The contract's name.
+    /// The contract's ID.
     pub id: String,
     /// Bytes that the host stores for the contract.
     pub size_bytes: u64,
-    /// The block at which the contract ends.
+    /// The block height at which the contract ends.
     pub end_height: u64,
-    /// What the wallet paid to form the contract, fees included.
+    /// Money that the wallet paid to form the contract, including fees.
     pub total_cost: Hastings,
-    /// Fees of forming the contract: for the host, the network and siafunds.
+    /// Fees for forming the contract: for the host, the network and siafunds.
     pub fees: Hastings,
     /// Spent on storage.
     pub storage: Hastings,
@@ -44,16 +44,16 @@ pub struct Contract {
     pub remaining: Hastings,
 }
 
-/// Sums over contracts.
+/// Totals over contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContractTotals {
     /// The number of contracts.
     pub count: u64,
     /// Bytes that hosts store.
     pub size_bytes: u64,
-    /// What the wallet paid to form the contracts.
+    /// Money that the wallet paid to form the contracts.
     pub total_cost: Hastings,
-    /// Fees of forming them.
+    /// Fees for forming the contracts.
     pub fees: Hastings,
     /// Spent on storage.
     pub storage: Hastings,
@@ -71,7 +71,7 @@ impl Contracts {
     /// Parses the body of `GET /renter/contracts`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let Wire { contracts, active, inactive, expired } = json::parse(REQUEST, body)?;
         let (inactive, expired) = (inactive.unwrap_or_default(), expired.unwrap_or_default());
@@ -81,10 +81,10 @@ impl Contracts {
         Ok(Self { active, inactive, expired })
     }
 
-    /// Returns the sums over active and inactive contracts, which the study's collector used.
+    /// Returns the totals over active and inactive contracts, as in the study's collector.
     ///
     /// # Errors
-    /// A sum is larger than any amount can be.
+    /// Returns an error if a sum is larger than any amount can be.
     pub fn totals(&self) -> Result<ContractTotals, ParseError> {
         let all = || self.active.iter().chain(&self.inactive);
         let sum = |part: fn(&Contract) -> Hastings| {
@@ -104,7 +104,7 @@ impl Contracts {
     }
 }
 
-/// The document of `GET /renter/contracts`. Version 1.3.1 has `contracts` alone; later ones list the same contracts
+/// The document of `GET /renter/contracts`. Version 1.3.1 has only `contracts`. Later versions list the same contracts
 /// under several keys.
 #[derive(Deserialize)]
 struct Wire {
@@ -118,7 +118,7 @@ struct Wire {
     expired: Option<Vec<Contract>>,
 }
 
-/// Reads a list that is there; `null` is an empty one.
+/// Deserializes a list whose key is present; `null` means an empty list.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Contract>>, D::Error> {
     json::list::<_, _, CONTRACTS_MAX>(deserializer).map(Some)
 }
@@ -131,9 +131,9 @@ struct WireContract {
     endheight: u64,
     totalcost: Hastings,
     fees: Hastings,
-    /// Since 1.3.2.
+    /// Sent since 1.3.2.
     storagespending: Option<Hastings>,
-    /// The only name until 1.3.1; still sent afterwards.
+    /// The only name until 1.3.1. Later versions still send it.
     #[serde(rename = "StorageSpending")]
     storage_spending_until_1_3_2: Option<Hastings>,
     uploadspending: Hastings,

@@ -1,4 +1,4 @@
-//! Files of a renter, and their sums.
+//! Files of a renter, and their totals.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,47 +9,50 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 use crate::error::ParseError;
 use crate::json;
 
-/// The most files of one response.
+/// Maximum number of files in one response.
 pub const FILES_MAX: usize = 1_000_000;
 
 /// A file of a renter.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FileInfo<'a> {
-    /// The file's name at siad.
+    /// The file's path in siad.
     #[serde(borrow)]
     pub siapath: Cow<'a, str>,
-    /// The file's size.
+    /// The file's size in bytes.
     #[serde(rename = "filesize")]
     pub bytes: u64,
-    /// Whether the file can be downloaded: each of its chunks has enough pieces.
+    /// `true` if the file can be downloaded because each of its chunks has enough pieces.
     #[serde(default)]
     pub available: bool,
-    /// Pieces of the least redundant chunk per data piece; -1 for an empty file.
+    /// Redundancy of the least redundant chunk, which is its stored pieces divided by its data pieces; -1 for an empty
+    /// file.
     #[serde(default)]
     pub redundancy: f64,
-    /// Bytes that hosts store, with padding and redundancy.
+    /// Bytes that hosts store for the file, with padding and redundancy.
     #[serde(rename = "uploadedbytes")]
     pub uploaded_bytes: u64,
-    /// The share of these bytes that is stored, in percent. Files can be available long before 100.
+    /// Progress of the upload, in percent of all bytes to store, including redundancy. Files can be available long
+    /// before 100 %.
     #[serde(rename = "uploadprogress")]
     pub progress_percent: f64,
 }
 
-/// The names of a renter's files, sorted, with what resuming needs to know.
+/// The files of a renter, sorted by name, as needed for resuming.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Files {
-    /// Each file, by name.
+    /// The files, sorted by name.
     pub files: Vec<FileInfo<'static>>,
 }
 
-/// Sums over files.
+/// Totals over files.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FileTotals {
     /// The number of files.
     pub count: u64,
     /// Files whose upload has not reached 100 %.
     pub in_progress: u64,
-    /// The sum of sizes times progress. Progress includes redundancy, so it is too low for files in progress.
+    /// The sum of size × progress over all files. Progress includes redundancy, so the sum is too low for incomplete
+    /// files.
     pub file_bytes: f64,
     /// Bytes that hosts store, with padding and redundancy.
     pub uploaded_bytes: u64,
@@ -58,10 +61,10 @@ pub struct FileTotals {
 const REQUEST: &str = "GET /renter/files of siad";
 
 impl Files {
-    /// Parses the body of `GET /renter/files`. siad lists files in no order.
+    /// Parses the body of `GET /renter/files`. siad lists files in no particular order.
     ///
     /// # Errors
-    /// The body is not such a document, or has more than [`FILES_MAX`] files.
+    /// Returns an error if the body is not valid, or has more than [`FILES_MAX`] files.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let mut files = Vec::new();
         for_each(body, &mut |file| files.push(file.into_owned()))?;
@@ -90,17 +93,18 @@ impl FileInfo<'_> {
 }
 
 impl FileTotals {
-    /// Sums up the body of `GET /renter/files`, without keeping the files.
+    /// Adds up the files in the body of `GET /renter/files`, without keeping them.
     ///
     /// # Errors
-    /// The body is not such a document, or has more than [`FILES_MAX`] files.
+    /// Returns an error if the body is not valid, or has more than [`FILES_MAX`] files.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         let mut totals = Self::default();
         for_each(body, &mut |file| totals.add(&file))?;
         Ok(totals)
     }
 
-    /// Adds a file. The order of additions, and of the operations within, is that of the study's collector.
+    /// Adds a file. The order of floating-point operations is the same as in the study's collector, so the rounding is
+    /// the same too.
     pub fn add(&mut self, file: &FileInfo<'_>) {
         self.count += 1;
         self.file_bytes += file.bytes as f64 * (file.progress_percent / 100.0);
@@ -109,7 +113,7 @@ impl FileTotals {
     }
 }
 
-/// Calls `take` with each file of a body, in its order.
+/// Calls `take` with each file of a body, in the order of the body.
 fn for_each<'de>(body: &'de [u8], take: &mut dyn FnMut(FileInfo<'de>)) -> Result<(), ParseError> {
     json::parse_seed(REQUEST, body, Document { take })
 }

@@ -1,4 +1,4 @@
-//! siad's API, versions 1.3.1 (of the study) to 1.3.7.
+//! siad's API, versions 1.3.1 (used by the study) to 1.3.7.
 
 mod chunk;
 mod contracts;
@@ -21,9 +21,9 @@ use crate::json;
 /// `GET /consensus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Consensus {
-    /// Whether the daemon has the whole chain of blocks.
+    /// `true` if the daemon has the whole blockchain.
     pub synced: bool,
-    /// The number of the last block it has.
+    /// The height of the last block that the daemon has.
     pub height: u64,
 }
 
@@ -31,7 +31,7 @@ impl Consensus {
     /// Parses the body of `GET /consensus`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /consensus of siad", body)
     }
@@ -40,17 +40,17 @@ impl Consensus {
 /// `GET /wallet`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Wallet {
-    /// Whether the wallet was created.
+    /// `true` if the wallet was created.
     pub encrypted: bool,
-    /// Whether the wallet can pay.
+    /// `true` if the wallet is unlocked and can pay.
     pub unlocked: bool,
     /// The balance in confirmed blocks.
     #[serde(rename = "confirmedsiacoinbalance")]
     pub confirmed: Hastings,
-    /// Payments that no block has confirmed, change included.
+    /// Payments that are not in a confirmed block yet, including change.
     #[serde(rename = "unconfirmedoutgoingsiacoins")]
     pub outgoing: Hastings,
-    /// Receipts that no block has confirmed, change included.
+    /// Receipts that are not in a confirmed block yet, including change.
     #[serde(rename = "unconfirmedincomingsiacoins")]
     pub incoming: Hastings,
 }
@@ -59,13 +59,13 @@ impl Wallet {
     /// Parses the body of `GET /wallet`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /wallet of siad", body)
     }
 }
 
-/// Returns the message of a failed request. Every failure has a body like `{"message":"…"}`.
+/// Returns the error message in the body of a failed request, which is like `{"message":"…"}`.
 #[must_use]
 pub fn error_message(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]

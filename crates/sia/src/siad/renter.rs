@@ -1,4 +1,4 @@
-//! The renter's settings, its own accounting, and estimates of prices.
+//! The renter's settings, its own accounting, and price estimates.
 
 use serde::Deserialize;
 
@@ -9,13 +9,13 @@ use crate::json;
 /// `GET /renter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renter {
-    /// What the renter may spend.
+    /// The budget of the renter.
     pub allowance: Allowance,
-    /// What the renter has spent in the current period, by its own accounting.
+    /// The renter's own accounting of its spending in the current period.
     pub spending: FinancialMetrics,
 }
 
-/// What a renter may spend. Without one it forms no contracts.
+/// The budget of a renter. A renter without an allowance forms no contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Allowance {
     /// The funds for one period.
@@ -24,7 +24,7 @@ pub struct Allowance {
     pub hosts: u64,
     /// The length of contracts, in blocks.
     pub period: u64,
-    /// How many blocks before their end contracts are renewed.
+    /// The number of blocks before its end at which a contract is renewed.
     #[serde(rename = "renewwindow")]
     pub renew_window: u64,
 }
@@ -32,7 +32,8 @@ pub struct Allowance {
 /// The renter's own accounting of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinancialMetrics {
-    /// Until 1.3.2: spent on contracts in total (`contractspending`). Later: their fees (`contractfees`).
+    /// Spending on contracts. Until 1.3.2, it is the total (`contractspending`); later, it is only the fees
+    /// (`contractfees`).
     pub contracts: ContractSpending,
     /// Spent on downloads.
     pub download: Hastings,
@@ -40,32 +41,32 @@ pub struct FinancialMetrics {
     pub storage: Hastings,
     /// Spent on uploads.
     pub upload: Hastings,
-    /// Funds of the allowance that are not spent.
+    /// Unspent funds of the allowance.
     pub unspent: Hastings,
 }
 
-/// What a version reports as spent on contracts.
+/// Spending on contracts, which depends on the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContractSpending {
-    /// Everything that was put into contracts.
+    /// All money put into contracts.
     Total(Hastings),
-    /// Fees only.
+    /// Only the fees.
     Fees(Hastings),
 }
 
 /// `GET /renter/prices`: estimates for 1 TB at the usual redundancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Prices {
-    /// For downloading 1 TB.
+    /// Price of downloading 1 TB.
     #[serde(rename = "downloadterabyte")]
     pub download_tb: Hastings,
-    /// For forming the contracts of a period.
+    /// Price of forming the contracts of a period.
     #[serde(rename = "formcontracts")]
     pub form_contracts: Hastings,
-    /// For storing 1 TB for a month.
+    /// Price of storing 1 TB for a month.
     #[serde(rename = "storageterabytemonth")]
     pub storage_tb_month: Hastings,
-    /// For uploading 1 TB.
+    /// Price of uploading 1 TB.
     #[serde(rename = "uploadterabyte")]
     pub upload_tb: Hastings,
 }
@@ -74,7 +75,7 @@ impl Prices {
     /// Parses the body of `GET /renter/prices`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         json::parse("GET /renter/prices of siad", body)
     }
@@ -84,7 +85,7 @@ impl Renter {
     /// Parses the body of `GET /renter`.
     ///
     /// # Errors
-    /// The body is not such a document.
+    /// Returns an error if the body is not valid.
     pub fn parse(body: &[u8]) -> Result<Self, ParseError> {
         const REQUEST: &str = "GET /renter of siad";
         let wire: Wire = json::parse(REQUEST, body)?;

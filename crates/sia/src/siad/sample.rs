@@ -1,4 +1,4 @@
-//! Samples of a renter, as the study's collector took them.
+//! Samples of siad's state, in the format of the study's collector.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::number::python_repr;
 use crate::table::{self, Append, TableError};
 use crate::timestamp::UtcSecond;
 
-/// The columns of a table of samples. Amounts are in hastings, the latency is in milliseconds.
+/// The columns of a table of samples. Amounts are in hastings, and the latency is in milliseconds.
 pub const COLUMNS: [&str; 17] = [
     "timestamp",
     "contract_count",
@@ -30,18 +30,18 @@ pub const COLUMNS: [&str; 17] = [
     "api_latency",
 ];
 
-/// What a poll of `/renter/contracts`, `/renter/files` and `/wallet` found, in this order.
+/// Results of one poll of `/renter/contracts`, `/renter/files` and `/wallet`, in this order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time at the end of the poll; `None` if a table has none.
+    /// The time at the end of the poll; `None` if the table has no time for it.
     pub timestamp: Option<UtcSecond>,
-    /// Sums over contracts; `None` if that request failed.
+    /// Totals over contracts; `None` if this request failed.
     pub contracts: Option<ContractTotals>,
-    /// Sums over files; `None` if that request failed.
+    /// Totals over files; `None` if this request failed.
     pub files: Option<FileTotals>,
-    /// The wallet; `None` if that request failed.
+    /// The wallet; `None` if this request failed.
     pub wallet: Option<WalletTotals>,
-    /// The time that all requests took together, in milliseconds.
+    /// The total time of all requests, in milliseconds.
     pub api_latency_ms: Option<f64>,
 }
 
@@ -50,9 +50,9 @@ pub struct Sample {
 pub struct WalletTotals {
     /// The balance in confirmed blocks.
     pub confirmed: Hastings,
-    /// Payments that no block has confirmed, change included.
+    /// Payments that are not in a confirmed block yet, including change.
     pub outgoing: Hastings,
-    /// Receipts that no block has confirmed, change included.
+    /// Receipts that are not in a confirmed block yet, including change.
     pub incoming: Hastings,
 }
 
@@ -62,14 +62,14 @@ impl From<Wallet> for WalletTotals {
     }
 }
 
-/// Converts a time to milliseconds with the roundings of the study's collector, which counted microseconds, converted
-/// to seconds and multiplied.
+/// Converts a time to milliseconds with the same rounding as the study's collector, which converted microseconds to
+/// seconds and then multiplied by 1000.
 fn collector_ms(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6 * 1000.0
 }
 
 impl Sample {
-    /// Makes the sample of a poll that ended at `timestamp`.
+    /// Creates the sample of a poll that ended at `timestamp`.
     #[must_use]
     pub fn new(
         timestamp: UtcSecond,
@@ -82,16 +82,16 @@ impl Sample {
         Self { timestamp: Some(timestamp), contracts, files, wallet, api_latency_ms }
     }
 
-    /// Decides how to append samples to a table. `first` is the beginning of the file, at least 1 KiB of it, and `last`
-    /// its last byte.
+    /// Returns how to append samples to an existing table. `first` is the beginning of the file, at least 1 KiB if it
+    /// is that long. `last` is the last byte of the file.
     ///
     /// # Errors
-    /// The file is another table.
+    /// Returns an error if the file is a different table.
     pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
         table::append(&COLUMNS, first, last)
     }
 
-    /// Formats the sample as a row, without the end of the line. What is not known stays blank.
+    /// Formats the sample as a row without a line end. Unknown values are blank.
     #[must_use]
     pub fn row(&self) -> String {
         let mut row = self.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
@@ -124,10 +124,10 @@ impl Sample {
         row
     }
 
-    /// Parses a row of a table. A group of columns counts as unknown if one of them is blank.
+    /// Parses a row of a table. If one column of a group is blank, the whole group is unknown.
     ///
     /// # Errors
-    /// The row has another number of cells, or a cell has no value of its column.
+    /// Returns an error if the row has the wrong number of cells, or if a cell is not valid for its column.
     pub fn parse_row(row: &str) -> Result<Self, TableError> {
         let cells: [&str; COLUMNS.len()] = table::cells(row)?;
         let number = |index: usize| table::cell::<u64>(COLUMNS[index], cells[index]);
@@ -161,7 +161,8 @@ impl Sample {
 }
 
 impl FileTotals {
-    /// Formats the file bytes: the collector began with the integer 0 and added floating-point numbers.
+    /// Formats the file bytes. The collector started with the integer 0 and added floating-point numbers, so 0 has no
+    /// decimal point.
     fn file_bytes_text(&self) -> String {
         if self.count == 0 && self.file_bytes == 0.0 { "0".to_owned() } else { python_repr(self.file_bytes) }
     }

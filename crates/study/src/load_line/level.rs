@@ -8,11 +8,11 @@ use measure::statistics::drift::Drift;
 use std::time::Duration;
 
 /// Maximum number of scheduled operations in a level. After so many, the drift of a backlog is decided, unless the rate
-/// is within one or two percent of the target's capacity. For example, with exponential service times, a level at 95 % of
-/// the capacity needs 5,000 operations, and one at 102 % needs 30,000.
+/// is within one or two percent of the target's capacity. For example, with exponential service times, a level at 95 %
+/// of the capacity needs 5,000 operations, and a level at 102 % needs 30,000.
 const OPS_MAX: f64 = 60_000.0;
-/// The maximum duration of a level on a rate is at least this long, because pauses of client and host do not become
-/// shorter at higher rates.
+/// Minimum of the maximum duration of a level on a rate. Pauses of client and host do not become shorter at higher
+/// rates.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Duration of a level.
@@ -20,13 +20,13 @@ const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 pub struct LevelDuration {
     /// Minimum duration, unless the level fails earlier.
     pub min: Duration,
-    /// Maximum duration. A level that is not decided by then counts as not decided.
+    /// Maximum duration. If the level is not decided by then, its outcome is "not decided".
     pub max: Duration,
 }
 
 /// Returns the duration of a level. It is normally `usual` and never more than `limit`. At a low rate, a level takes
-/// longer, until enough operations have ended for a percentile. `rate` is in operations per second; `None` in the closed
-/// model.
+/// longer, until enough operations have ended for a percentile. `rate` is in operations per second. It is `None` in the
+/// closed model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -45,7 +45,7 @@ impl LevelDuration {
     }
 }
 
-/// Reason why the numbers of a level must not be used, as text.
+/// Reason, as text, why the numbers of a level must not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable<'a> {
     /// Counters disagree.
@@ -54,7 +54,7 @@ pub enum Unusable<'a> {
     Client(&'a str),
 }
 
-/// A level whose run is over.
+/// A level whose run has ended.
 #[derive(Clone, Debug)]
 pub struct FinishedLevel<'a> {
     /// Evidence of the monitor at the end of the level.
@@ -63,20 +63,20 @@ pub struct FinishedLevel<'a> {
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
     /// Objective that was missed, if that stopped the run early.
     pub stopped_for: Option<&'a str>,
-    /// A fault of the target that no objective allows, such as wrong content.
+    /// Fault of the target that no objective allows, such as wrong content.
     pub target_fault: Option<&'a str>,
-    /// Description of the limit, if this client or its host limited the run.
+    /// Description of the limit if this client or its host limited the run.
     pub client_limit: Option<&'a str>,
-    /// Reason why the numbers of the level must not be used, whatever the target did.
+    /// Reason why the numbers of the level must not be used, independent of the objectives.
     pub unusable: Option<Unusable<'a>>,
-    /// `true` if the client itself makes a backlog grow: responses wait unread for most of the service time, the client
-    /// does not run for most of the level, or its descriptors allow too few slots.
+    /// `true` if the client itself makes a backlog grow. There are three ways: responses wait unread for most of the
+    /// service time, the client does not run for most of the level, or its descriptors allow too few slots.
     pub client_delays: bool,
     /// `true` if any operation ended.
     pub any_ended: bool,
 }
 
-/// Decides the outcome of a level. No other code decides it.
+/// Returns the outcome of a level. No other code decides it.
 #[must_use]
 pub fn outcome(level: &FinishedLevel) -> Outcome {
     let missed = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::Missed);
@@ -94,8 +94,8 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
-    // While a level runs, operations are counted with the delays that the client added. The whole run may show that all
-    // of the excess came from the client.
+    // While a level runs, operations are counted with the delays that the client added. The whole run may show that the
+    // client caused all of the excess.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {

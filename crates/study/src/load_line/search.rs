@@ -1,16 +1,17 @@
-//! The search for the load line, which decides the level to try next.
+//! The search for the load line. It decides which level to try next.
 //!
 //! The level is doubled until it fails. Then the search halves the bracket between the last level that passed and the
-//! first one that failed, until it is narrow enough. A level must fail twice in a row, so that a single disturbance does
-//! not hide the line. At the end, the lower end of the bracket is run again, because a target that was overloaded may not
-//! recover. The search does not run levels itself: it returns the next level, and is told its outcome.
+//! first one that failed, until it is narrow enough. A level must fail twice in a row, so that a single disturbance
+//! does not hide the line. At the end, the lower end of the bracket is run again, because a target that was overloaded
+//! may not recover. The search does not run levels itself. It returns the next level, and the caller records the
+//! outcome.
 
 use measure::result::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
-/// Number of failures in a row after which a level has failed.
+/// Number of failed runs in a row after which a level has failed.
 const FAILURES: u32 = 2;
-/// Maximum number of times that the search lowers a line that fails when it is run again.
+/// Maximum number of times that the search lowers the line because the level failed when it was run again.
 const LOWERED_MAX: u32 = 3;
 
 /// Range and precision of a search. Levels are counted in steps of the unit.
@@ -27,14 +28,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Estimates the numbers of levels that pass and that fail: first for a line near the first level, then for one at
-    /// the far end of the range.
+    /// Estimates the numbers of levels that pass and that fail. The first pair is for a line near the first level, and
+    /// the second for a line at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
         let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
         let failures = f64::from(FAILURES);
-        // About half of the levels that halve the bracket pass. The line is run again at the end.
+        // Of the levels that halve the bracket, about half pass. The line is run again at the end.
         let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
         (few, (doublings + halvings / 2.0 + 1.0, few.1))
     }
@@ -53,8 +54,9 @@ pub enum SearchStep {
 #[derive(Clone, Debug)]
 pub struct Search {
     bounds: Bounds,
-    /// Bracket: the highest level that passed, and the lowest level above it that failed.
+    /// Lower end of the bracket: the highest level that passed.
     passed: Option<u64>,
+    /// Upper end of the bracket: the lowest level above `passed` that failed.
     failed: Option<u64>,
     /// Level to try next.
     level: u64,
@@ -102,8 +104,8 @@ impl Search {
         self.lowered
     }
 
-    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided has already taken its
-    /// maximum time. It is therefore not tried again, and the search goes on below it.
+    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided has already taken
+    /// its maximum time. It is therefore not tried again, and the search continues below it.
     pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
             _ if self.result.is_some() => {}
@@ -137,8 +139,8 @@ impl Search {
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
-            // The first time, the search falls back to the next lower level that passed, which is close. After that, the
-            // target sustains less than before, so earlier passes mean nothing.
+            // The first time, the search falls back to the next lower level that passed, which is close. If this
+            // happens again, the target sustains less than before, so earlier passes mean nothing.
             let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
             self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
@@ -255,7 +257,7 @@ mod tests {
         assert!(matches!(found, Found::Below { .. } | Found::Unsteady { .. }), "{found:?}");
     }
 
-    /// No level above 100 is decided within its maximum time.
+    /// Levels above 100 are not decided within their maximum time.
     #[test]
     fn an_undecided_level_bounds_the_line_and_is_not_tried_again() {
         let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
@@ -274,7 +276,7 @@ mod tests {
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
     }
 
-    /// The level that confirms the line is disturbed. Then the next lower level that passed is run again, without a new
+    /// The level that confirms the line is disturbed. The next lower level that passed is then run again, without a new
     /// search.
     #[test]
     fn one_disturbed_confirmation_costs_little() {

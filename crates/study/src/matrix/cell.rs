@@ -3,7 +3,7 @@
 use super::command::{TrialCommand, is_searched};
 use crate::scenario::{AxisValue, Part, Scenario, Setting, Target};
 
-/// Maximum number of cells of a study. More are probably a mistake in an axis.
+/// Maximum number of cells of a study. A larger number is probably a mistake in an axis.
 pub const CELLS_MAX: usize = 10_000;
 
 /// One combination of a study's axes.
@@ -15,7 +15,7 @@ pub struct Cell {
     pub values: Vec<(String, AxisValue)>,
 }
 
-/// Settings that only searches have. Cells of the same part that are not searches ignore them.
+/// Settings that only searches use. Cells of the same part that are not searches ignore them.
 const SEARCH_SETTINGS: [&str; 7] = ["from", "to", "precision", "confidence", "rest", "recovery", "level-max"];
 
 /// Returns all cells, part by part. The values of the last axis change fastest. `None` if there are more than
@@ -55,14 +55,14 @@ impl Cell {
         if label.is_empty() { "all".to_owned() } else { label }
     }
 
-    /// Returns the name of the cell's directory, which [`directory_name`] makes from the label.
+    /// Returns the name of the cell's directory. [`directory_name`] derives it from the label.
     #[must_use]
     pub fn directory(&self, scenario: &Scenario) -> String {
         directory_name(&self.label(scenario).replace(", ", "_"))
     }
 
-    /// Returns the command that measures the cell on a target. Hooks of the part take precedence over those of the
-    /// target, and these over those of the scenario.
+    /// Returns the command that measures the cell on a target. Hooks of the part override hooks of the target, and
+    /// these override hooks of the scenario.
     #[must_use]
     pub fn command(&self, scenario: &Scenario, target: &Target) -> TrialCommand {
         let hooks = self.part(scenario).map(|part| part.hooks.clone()).unwrap_or_default();
@@ -70,8 +70,8 @@ impl Cell {
         TrialCommand::new(&self.settings(scenario, target), hooks)
     }
 
-    /// Returns the cell's settings on a target. Values of axes override the part's settings, which override the target's,
-    /// which override the scenario's.
+    /// Returns the cell's settings on a target. Values of axes override the settings of the part. These override the
+    /// settings of the target, which override the settings of the scenario.
     pub(super) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
         let part = self.part(scenario);
         let axes = self.values.iter().map(|(name, AxisValue { value, at, .. })| Setting {

@@ -6,18 +6,18 @@ use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
 const DEFAULT_COMMAND: &str = "get";
 /// Command that searches the load line.
 const SEARCH_COMMAND: &str = "line";
-/// Value of a load setting which means that a search finds the load.
+/// Value of a load setting that makes a search find the load.
 const SEARCHED: &str = "line";
 /// Settings that a search can find.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 
-/// The command line of a trial, with the hooks around it.
+/// The command line of a trial, and its hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialCommand {
     /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches the load line.
     pub name: String,
-    /// Arguments: for a search, the command to run at each level unless it is `get`; then flags with their values, then
-    /// URLs.
+    /// Arguments: flags with their values, then URLs. For a search, they start with the command to run at each level,
+    /// unless it is `get`.
     pub arguments: Vec<String>,
     /// Positions of the settings in the scenario, for messages.
     pub positions: Vec<(String, Position)>,

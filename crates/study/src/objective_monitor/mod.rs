@@ -1,8 +1,8 @@
 //! Stops a run early once its objectives are decided.
 //!
-//! A failing level stops as soon as its failure is certain. This saves time, and avoids overloading the target further. A
-//! level at a fixed rate goes on until its backlog is known to be growing or steady, because the backlog grows slowly if
-//! the rate is only slightly too high.
+//! A failing level stops as soon as its failure is certain. This saves time, and avoids overloading the target further.
+//! A level at a fixed rate continues until it is known whether its backlog is growing or steady. This can take a while,
+//! because the backlog grows slowly if the rate is only slightly too high.
 
 mod outstanding;
 
@@ -17,14 +17,15 @@ use std::time::Duration;
 
 /// Length of the slices that a monitor receives.
 pub const SLICE: Duration = sequential::SLICE;
-/// The number of operations in a closed level is not known in advance. Estimates assume that its pace may grow by at most
-/// this factor.
+/// Maximum factor by which the pace of a closed level is assumed to grow. The number of operations in a closed level is
+/// not known in advance, so it has to be estimated.
 const PACE_MAX: f64 = 2.0;
 /// Time after which the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// If more than this share of a backlog waits in this client although it has free slots, the client itself falls behind.
+/// Maximum share of the backlog that waits in this client although it has free slots. Above it, the client itself falls
+/// behind.
 const CLIENT_SHARE: f64 = 0.5;
-/// If less than this share of the slots is in use, there are free slots.
+/// Share of the slots in use below which there are free slots.
 const SLOTS_USED_MAX: f64 = 0.9;
 
 /// Minimum number of operations needed to judge a share of successes.
@@ -33,7 +34,7 @@ const SUCCESS_MIN: u64 = 10;
 /// Reason for which a run can stop early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decision {
-    /// The level can end, because its objectives can be judged.
+    /// The level can end, because all objectives can be judged.
     Met,
     /// An objective is certainly missed, or the backlog grows.
     Missed(Missed),
@@ -62,7 +63,7 @@ impl fmt::Display for Missed {
 pub struct LevelRules {
     /// Minimum duration, unless the level fails earlier.
     pub min_duration: Duration,
-    /// `true` if the level may pass after half of the minimum duration, provided that all objectives are certainly met.
+    /// `true` if the level may pass after half of the minimum duration. All objectives must certainly be met by then.
     pub may_pass_early: bool,
     /// Load of a level on a rate; `None` in the closed model.
     pub offered: Option<OfferedLoad>,
@@ -73,7 +74,7 @@ pub struct LevelRules {
 pub struct OfferedLoad {
     /// Operations per second.
     pub rate: f64,
-    /// `true` if operations start at equal intervals, so that their number is known.
+    /// `true` if operations start at equal intervals. Their number is then known.
     pub regular: bool,
     /// Maximum number of operations in flight.
     pub in_flight_max: u64,
@@ -90,7 +91,7 @@ pub struct ObjectiveMonitor {
     backlog: Backlog,
     /// Scheduled operations that have not started.
     waiting: u64,
-    /// Operations of [`Self::waiting`] that wait although there were free slots at the end of the last slice.
+    /// Operations among [`Self::waiting`] that wait although there were free slots at the end of the last slice.
     waiting_despite_free_slots: u64,
 }
 
@@ -106,23 +107,24 @@ struct Test {
     all: u64,
 }
 
-/// Results of the monitor at the end of a level that the summary of the run does not contain.
+/// Results of the monitor at the end of a level. The summary of the run does not contain them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelEvidence {
     /// Drift of the backlog; `None` in the closed model.
     pub drift: Option<Drift>,
     /// `true` if more than half of the backlog waited in this client although it had free slots.
     pub client_behind: bool,
-    /// An objective that has too few operations for its percentile, with the number that ended and the number needed.
+    /// Objective with too few operations for its percentile, the number of operations that ended, and the number
+    /// needed.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// `true` if it is certain, at the requested confidence, that all objectives are met or that one is missed.
+    /// `true` if one conclusion is certain at the requested confidence: all objectives are met, or one is missed.
     pub certain: bool,
 }
 
 impl ObjectiveMonitor {
     /// Creates a monitor that stops a run once an objective is missed. For each objective, the probability of a wrong
-    /// stop is at most `alpha`. Rates do not bound single operations, so they never stop a run and are only judged at its
-    /// end.
+    /// stop is at most `alpha`. Objectives on rates do not bound single operations, so they never stop a run and are
+    /// judged only at its end.
     #[must_use]
     pub fn new(objectives: &[Objective], alpha: f64) -> Self {
         let test = |objective: &Objective| Test {
@@ -144,8 +146,11 @@ impl ObjectiveMonitor {
         }
     }
 
-    /// Adds the rules of a level. The monitor then also stops the run when three conditions are met: the level has lasted
-    /// long enough, it has the samples that its objectives need, and its backlog is known to be steady or growing.
+    /// Adds the rules of a level. The monitor then also stops the run when three conditions are met:
+    ///
+    /// * The level has lasted long enough.
+    /// * It has the samples that its objectives need.
+    /// * It is known whether its backlog is steady or growing.
     #[must_use]
     pub fn for_level(mut self, rules: LevelRules) -> Self {
         for test in &mut self.tests {
@@ -210,15 +215,16 @@ impl ObjectiveMonitor {
         self.offered().map(|_| self.backlog.drift())
     }
 
-    /// Returns whether a level at a fixed rate has reached its minimum duration without any operation ending.
+    /// Returns whether a level at a fixed rate has reached its minimum duration before any operation ended.
     fn is_hanging(&self) -> bool {
         let rules = self.rules.filter(|rules| rules.offered.is_some());
         let is_over = rules.is_some_and(|rules| self.elapsed >= rules.min_duration);
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed. This is so if the operations that exceed the bound or are
-    /// overdue are already more than tolerated, even for the maximum number of operations that the level can have.
+    /// Returns whether an objective is certainly missed. Operations that exceed the bound or are overdue are counted.
+    /// The objective is missed if there are more of them than tolerated, even for the maximum number of operations of
+    /// the level.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();
@@ -262,8 +268,8 @@ impl Test {
     }
 }
 
-/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile needs
-/// so many that at least one lies beyond it with a probability of 95 %.
+/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile
+/// needs so many operations that at least one lies beyond it with a probability of 95 %.
 #[must_use]
 pub fn operations_needed(objective: &Objective) -> Option<u64> {
     match objective.metric() {

@@ -4,20 +4,20 @@ use measure::{Instant, Interval};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Counts of scheduled operations that have not ended, with their ages.
+/// Counts of outstanding operations, with their ages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outstanding {
     count: u64,
     ended: u64,
-    /// Instants at which the last slices ended, with the number of operations scheduled in each.
+    /// End of each of the last slices, and the number of operations scheduled in it.
     recent: VecDeque<(Instant, u64)>,
-    /// Maximum age with which [`Self::overdue`] is called.
+    /// Maximum age for which [`Self::overdue`] is called.
     age_max: Duration,
     now: Instant,
 }
 
 impl Outstanding {
-    /// Creates an empty count. `age_max` is the maximum age with which [`Self::overdue`] is called.
+    /// Creates an empty count. `age_max` is the maximum age for which [`Self::overdue`] is called.
     pub(super) fn new(age_max: Duration) -> Self {
         Self { age_max, ..Self::default() }
     }
@@ -40,8 +40,8 @@ impl Outstanding {
         self.ended
     }
 
-    /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. It subtracts
-    /// all operations that were scheduled since then.
+    /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. All
+    /// operations scheduled since then are subtracted.
     pub(super) fn overdue(&self, age: Duration) -> u64 {
         let since = self.recent.iter().rev().take_while(|(end, _)| self.now.since(*end) < age);
         self.count.saturating_sub(since.map(|(_, scheduled)| scheduled).sum())

@@ -43,8 +43,8 @@ fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u6
 fn a_missed_objective_stops_a_level_soon() {
     let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
     assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half of the operations are slow. At a constant pace, 10 % of the time yields as many slow operations as the whole
-    // level may have; at twice the pace, 20 %.
+    // Half of the operations are slow, and 5 % may be. If the pace stays the same, the whole level's number of slow
+    // operations is reached after 10 % of the time. If the pace may double, it is reached after 20 %.
     assert!((6..=11).contains(&after), "{after}");
     let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
     assert!((120..=140).contains(&after), "without a level, slow operations must fill three spells of 2 s: {after}");
@@ -75,8 +75,8 @@ fn a_level_lasts_until_its_objectives_have_enough_samples() {
     assert_eq!(monitor.evidence().too_few.map(|(_, all, needed)| (all, needed)), Some((20, 2995)));
 }
 
-/// Runs a level at a rate of 200/s, in which `ended` operations end in each slice. Returns the decision, the number of
-/// slices that it took, and the evidence.
+/// Runs a level at a rate of 200/s. In each slice, `ended` operations end. Returns the decision, the number of slices
+/// that it took, and the evidence.
 fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<Decision>, u64, LevelEvidence) {
     let rules = LevelRules { min_duration: SLICE * level, may_pass_early: true, offered: Some(OFFERED) };
     let mut monitor = ObjectiveMonitor::new(&objectives(texts), 0.05).for_level(rules);
@@ -88,7 +88,7 @@ fn on_a_rate(texts: &[&str], level: u32, ended: impl Fn(u64) -> u64) -> (Option<
     (None, 400, monitor.evidence())
 }
 
-/// A level fails if the target does not keep up, whatever the objective.
+/// With any objective, a level fails if the target does not keep up.
 #[test]
 fn a_growing_backlog_fails_a_level() {
     for texts in [&["success >= 99%"][..], &["response p99 <= 10s"], &["rate >= 10"], &["goodput >= 1B/s"]] {
@@ -121,7 +121,7 @@ fn a_backlog_that_waits_in_the_client_is_the_clients() {
     assert!(monitor.evidence().client_behind);
 }
 
-/// 200 operations are scheduled in each slice, and none ends from the fifth slice on. Soon more operations are overdue
+/// Each slice has 200 scheduled operations, and none ends from the fifth slice on. Soon more operations are overdue
 /// than may be slow in the whole level.
 #[test]
 fn a_level_stops_when_the_server_hangs() {
@@ -133,8 +133,8 @@ fn a_level_stops_when_the_server_hangs() {
         (0..50_u64)
             .find(|number| monitor.add_slice(&offered(*number, 200, if *number < 5 { 200 } else { 0 })).is_some())
     };
-    // In 5 s, 1 % of 10,000 operations may be slow, which is 100. At the end of slice 7, the operations of slices 5 to 7
-    // have not ended, and those of slice 5 are overdue.
+    // In 5 s, 1 % of 10,000 operations may be slow, which is 100. At the end of slice 7, the operations of slices 5 to
+    // 7 have not ended, and the operations of slice 5 are overdue.
     assert_eq!(hangs(5), Some(7));
     assert_eq!(hangs(15), Some(8));
 }

@@ -1,6 +1,6 @@
 //! Commands around a trial.
 
-/// The setting that names the state of a cache. It is not a flag of any command: only hooks and reports use it.
+/// Setting that names the state of a cache. It is not a flag of any command. Only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
 /// Shell commands that run before and after a trial. They bring a cache (or something else) into the state to be
@@ -9,7 +9,8 @@ pub const CACHE_STATE: &str = "cache";
 pub struct Hooks {
     /// Command that runs before the trial and creates the state.
     pub before: Option<String>,
-    /// Command that runs right before the trial and checks the state. The trial is measured only if it succeeds.
+    /// Command that runs right before the trial and checks the state. The trial is measured only if the command
+    /// succeeds.
     pub check: Option<String>,
     /// Command that runs after the trial.
     pub after: Option<String>,
@@ -26,7 +27,7 @@ impl Hooks {
         [(before, self.before.as_deref()), (check, self.check.as_deref()), (after, self.after.as_deref())]
     }
 
-    /// Returns these hooks. Missing ones are replaced by those of `wider`.
+    /// Returns these hooks, with missing ones replaced by the hooks of `wider`.
     #[must_use]
     pub fn or(self, wider: &Self) -> Self {
         let Self { before, check, after } = wider;

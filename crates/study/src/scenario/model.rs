@@ -4,7 +4,7 @@ use super::hooks::Hooks;
 use super::yaml::Position;
 use std::num::NonZeroU32;
 
-/// A study as its file describes it.
+/// A study as described by its file.
 ///
 /// Settings are kept as text. They are flags of the command that each trial runs, and the program checks them once the
 /// matrix is known.
@@ -30,7 +30,7 @@ pub struct Scenario {
     pub hooks: Hooks,
     /// Descriptions of the machines, by name.
     pub environment: Vec<(String, String)>,
-    /// Variables of the file and the command line. Hooks get them in their environment.
+    /// Variables of the file and the command line. The environment of hooks contains them.
     pub variables: Vec<(String, String)>,
 }
 
@@ -72,7 +72,7 @@ pub struct Axis {
 /// A value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisValue {
-    /// Name in reports: the value itself, unless the axis names its values.
+    /// Name in reports. This is the value itself, unless the axis names its values.
     pub label: String,
     /// Value of the setting.
     pub value: String,
@@ -80,14 +80,14 @@ pub struct AxisValue {
     pub at: Position,
 }
 
-/// A setting: a flag of the command without its dashes, or `url`, `command` or `cache`.
+/// A setting. It is a flag of the command without its dashes, or `url`, `command` or `cache`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the setting.
     pub name: String,
     /// Position of the name in the file.
     pub at: Position,
-    /// Values with their positions; several for a flag that may be repeated.
+    /// Values with their positions. A flag that may be repeated can have several.
     pub values: Vec<(String, Position)>,
 }
 

@@ -9,9 +9,9 @@ use std::num::NonZeroU32;
 /// Maximum number of repeats of a cell.
 const REPEATS_MAX: u32 = 1000;
 
-/// A target needs at least one of these settings.
+/// Settings for the URLs of a target. A target needs at least one of them.
 const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
-/// The setting with collectors.
+/// Setting that contains collectors.
 const COLLECT: &str = "collect";
 /// Keys of a scenario.
 const KEYS: [&str; 13] = [
@@ -31,8 +31,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Scenario {
-    /// Parses a scenario. Variables of the command line override those of the file, which override those that
-    /// `environment` returns.
+    /// Parses a scenario. Variables of the command line override variables of the file. These override the variables
+    /// that `environment` returns.
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the file. If there is a syntax error, returns only this error.
@@ -193,7 +193,7 @@ impl Parser<'_> {
         entries.into_iter().map(|entry| self.setting(entry)).collect()
     }
 
-    /// Parses the settings of all trials. Collectors are one of them, under another name.
+    /// Parses the settings of all trials. The collectors become one of the settings, under another name.
     fn common_settings(&mut self, settings: Option<&Entry>, collectors: Option<&Entry>) -> Vec<Setting> {
         let mut common = settings.map(|entry| self.settings(&entry.node)).unwrap_or_default();
         if let Some(entry) = collectors {
@@ -225,8 +225,8 @@ impl Parser<'_> {
     fn hooks(&mut self, node: &Node) -> Hooks {
         let mut hooks = Hooks::default();
         for entry in self.map(node, "hooks").unwrap_or_default() {
-            // References to variables are not replaced. The shell has the variables in its environment, so secrets stay
-            // out of plans and reports.
+            // References to variables are not replaced. The shell finds the variables in its environment, so secrets do
+            // not appear in plans and reports.
             let command = match &entry.node.value {
                 Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
                 Value::List(_) | Value::Map(_) => {
@@ -336,7 +336,8 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the message for an unknown word. It suggests the most similar known word, or else lists all of them.
+/// Returns the message for an unknown word. It suggests the most similar known word. If no word is similar, it lists
+/// all of them.
 fn unknown(word: &str, known: &[&str], what: &str) -> String {
     match nearest(word, known) {
         Some(near) => format!("unknown `{word}`; did you mean `{near}`?"),

@@ -1,14 +1,15 @@
 //! Redaction of a scenario's text before it is saved or shown.
 //!
-//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so that
-//! the text remains a valid scenario with the same cells.
+//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so
+//! that the text remains a valid scenario with the same cells.
 
 use super::yaml::{self, Node, Value};
 
 /// Returns the text of a scenario with some of its values replaced.
 ///
-/// `replacement` is called with the name of a setting or variable, one of its values, and whether it is a variable. It
-/// returns the new value, or `None` to keep the old one. If the text is not valid YAML, the result is empty.
+/// `replacement` has three arguments: the name of a setting or variable, one of its values, and whether it is a
+/// variable. It returns the new value, or `None` to keep the old one. If the text is not valid YAML, the result is
+/// empty.
 pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = yaml::parse(text) else { return String::new() };
     let mut found = Vec::new();
@@ -23,7 +24,7 @@ pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) 
     for (node, new) in replaced {
         let mut end = node.chars.end.min(letters.len());
         let start = node.chars.start.min(end).max(from);
-        // The range of a block scalar includes the line break before the next key, which must stay.
+        // The range of a block scalar includes the line break before the next key. This line break must stay.
         while end > start && letters[end - 1].is_whitespace() {
             end -= 1;
         }
@@ -44,8 +45,8 @@ struct Owner<'n> {
     is_axis: bool,
 }
 
-/// Collects all scalar values in the order of the file. For each, collects the owner's name, whether it is a variable,
-/// and the node.
+/// Collects all scalar values in the order of the file, each with the owner's name, whether it is a variable, and its
+/// node.
 fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
         Value::Text(_) => found.push((owner.name, owner.is_variable, node)),

@@ -1,12 +1,12 @@
 //! Variables of a scenario: `${NAME}` in its values.
 //!
 //! The value of a variable comes from the command line, from the file, or from the environment. In settings that may
-//! contain a secret, references to the environment are not replaced here. The program resolves them when it sends the
+//! contain a secret, references to the environment are not replaced here. The program replaces them when it sends the
 //! value, so that no plan or report contains the secret.
 
 use super::yaml::{self, Diagnostic, Node, Value};
 
-/// Settings in which references to the environment are only resolved when the program sends the value.
+/// Settings in which references to the environment are replaced only when the program sends the value.
 const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
 
 /// Variables by name. The command line overrides the file, which overrides the environment.
@@ -89,8 +89,8 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns the names of all variables that a scenario (including its hooks) declares or refers to, sorted and without
-/// duplicates.
+/// Returns the names of all variables that a scenario (including its hooks) declares or refers to. The names are sorted
+/// and have no duplicates.
 ///
 /// # Errors
 /// Returns the first syntax error in the text.
@@ -109,7 +109,7 @@ pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
     Ok(names)
 }
 
-/// Collects the names of variables to which the values of a node refer.
+/// Collects the names of the variables in the values of a node.
 fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     match &node.value {
         Value::Text(text) if is_hook => names.extend(shell_references(text)),
@@ -126,7 +126,7 @@ fn collect_references(node: &Node, is_hook: bool, names: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of variables to which a shell command refers: `$name`, `${name}`, `${name:-default}`.
+/// Returns the names of the variables in a shell command: `$name`, `${name}`, `${name:-default}`.
 fn shell_references(text: &str) -> impl Iterator<Item = String> {
     text.split('$').skip(1).filter_map(|after| {
         let after = after.strip_prefix('{').unwrap_or(after);

@@ -1,7 +1,7 @@
 //! YAML as a tree with positions, so that every mistake is reported with its line and column.
 //!
-//! Scalars are kept as text, and the code that interprets a field decides whether `10` is a number. Anchors, aliases,
-//! tags and duplicate keys are rejected, so that a scenario means what it appears to mean.
+//! Scalars are kept as text. The code that interprets a field decides whether `10` is a number. Anchors, aliases, tags
+//! and duplicate keys are rejected, so that a scenario means what it appears to mean.
 
 use saphyr_parser::{Event, Parser, Span};
 use std::fmt;
@@ -59,8 +59,8 @@ impl fmt::Display for Diagnostic {
 pub struct Node {
     /// Position of the first character of the value.
     pub at: Position,
-    /// Range of a scalar in the file, in characters and including its quotes. For a list or a map, the range of its first
-    /// token.
+    /// Range of a scalar in the file, in characters and including its quotes. For a list or a map, the range of its
+    /// first token.
     pub chars: Range<usize>,
     /// The value.
     pub value: Value,

@@ -9,7 +9,7 @@ use unsigned_varint::decode;
 
 /// Maximum size of the header.
 const HEADER_BYTES_MAX: u64 = 64 * 1024;
-/// Maximum size of a section, which is that of go-car. IPFS blocks have at most 2 MiB.
+/// Maximum size of a section, the same as in go-car. IPFS blocks have at most 2 MiB.
 const SECTION_BYTES_MAX: u64 = 8 << 20;
 /// Maximum number of bytes of a 64-bit varint.
 const VARINT_BYTES_MAX: usize = 10;

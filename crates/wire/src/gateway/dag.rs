@@ -9,8 +9,8 @@ use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};
 use cid::Cid;
 use std::collections::{HashMap, HashSet};
 
-/// Maximum number of blocks in a DAG. Each takes 24 bytes of memory. A file of 64 GiB in blocks of 256 KiB has 262,144
-/// blocks.
+/// Maximum number of blocks in a DAG. Each block needs 24 bytes of memory. A file of 64 GiB in blocks of 256 KiB has
+/// 262,144 blocks.
 const BLOCKS_MAX: usize = 1 << 20;
 /// Maximum number of open links at a time.
 const OPEN_MAX: usize = 1 << 17;
@@ -39,7 +39,7 @@ enum Role {
     Path(usize),
     /// The block is part of the requested file or directory.
     Entity,
-    /// The block is below the requested one, and everything below it is requested as well.
+    /// The block is below the requested block, and all blocks below it are requested too.
     Below,
 }
 

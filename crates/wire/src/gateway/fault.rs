@@ -2,7 +2,7 @@
 
 use cid::Cid;
 
-/// The reason why a body is not the requested one, or cannot be checked.
+/// The reason why a body is not the requested content, or cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The body does not begin with the header of a CARv1.
@@ -41,7 +41,7 @@ pub enum Fault {
         /// One of them.
         cid: Cid,
     },
-    /// The requested path leads nowhere in the DAG.
+    /// The requested path does not lead to a block of the DAG.
     #[error("the path ends before `{0}`")]
     PathMissing(Box<str>),
     /// The bytes of a block do not have the hash in its CID.

@@ -84,7 +84,7 @@ struct Blocks {
 struct Current {
     cid: Cid,
     hasher: BlockHasher,
-    /// The bytes of the block, if blocks with its codec can have links.
+    /// The bytes of the block; `None` if blocks with this codec have no links.
     data: Option<Vec<u8>>,
 }
 
@@ -115,7 +115,7 @@ impl Check {
     /// Checks the next piece of the body.
     ///
     /// # Errors
-    /// The body is not the requested one.
+    /// Fails if the body is not the requested content.
     pub fn take(&mut self, piece: &[u8]) -> Result<(), Fault> {
         match &mut self.0 {
             Kind::Car(car) => car.take(piece),
@@ -129,7 +129,7 @@ impl Check {
     /// Finishes the check at the end of the body.
     ///
     /// # Errors
-    /// The body is not the requested one.
+    /// Fails if the body is not the requested content.
     pub fn end(self) -> Result<(), Fault> {
         match self.0 {
             Kind::Car(car) => car.end(),

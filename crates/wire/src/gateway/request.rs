@@ -1,4 +1,4 @@
-//! The content that a gateway request asks for. It is parsed from the request target.
+//! The content that a gateway request selects, parsed from the request target.
 
 use crate::percent::{Space, decoded_text};
 use cid::Cid;

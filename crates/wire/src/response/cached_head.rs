@@ -78,7 +78,8 @@ impl CachedHead {
         }
     }
 
-    /// If `input` begins with the cached head, returns its length and content, and calls `visit` with each field.
+    /// Returns the length and content of the cached head if `input` begins with it. In this case, calls `visit` with
+    /// each field.
     #[inline]
     pub fn match_input(
         &self,

@@ -50,7 +50,7 @@ pub enum RangeField {
 pub enum Encoding {
     /// Absent, or "identity".
     Identity,
-    /// Any other coding. The bytes of the body then differ from those of the object.
+    /// Any other coding. The bytes of the body then differ from the bytes of the object.
     Other,
 }
 

@@ -196,9 +196,9 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk, or
-    /// [`u64::MAX`] if the body ends with the connection. Returns 0 in heads and framing, and after the end of the
-    /// response.
+    /// Returns the number of next bytes that are certainly body data. This is the rest of the body or of the current
+    /// chunk, or [`u64::MAX`] if the body ends with the connection. It is 0 in heads and framing, and after the end of
+    /// the response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
@@ -260,9 +260,9 @@ impl ResponseReader {
         self.counts.body
     }
 
-    /// Returns whether the connection can be used for another request: the response is complete and did not end with the
-    /// connection, and the server keeps the connection open. Excess bytes after the end also forbid reuse, but only the
-    /// caller can detect them.
+    /// Returns whether the connection can be used for another request. This requires that the response is complete,
+    /// that its body did not end with the connection, and that the server keeps the connection open. Excess bytes after
+    /// the end also forbid reuse, but only the caller can detect them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {
             let kept = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;

@@ -63,7 +63,7 @@ pub struct DeleteError {
 impl DeleteResult {
     /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        // A quiet response without errors has no children, so only its name identifies it.
+        // A quiet response without errors has no children. It is then identified only by the name of its root.
         let root = Element::parse_response(bytes, "DeleteResult", &["Deleted", "Error"])?;
         let deleted = root.children("Deleted").map(|element| element.required("Key").map(Into::into));
         let error = |element: &Element| -> Result<DeleteError, XmlError> {

@@ -110,7 +110,7 @@ codes! {
     SlowDown 503;
     /// The bucket is temporarily at another location.
     TemporaryRedirect 307;
-    /// The SHA-256 of the body is not the signed one.
+    /// The SHA-256 of the body differs from the signed one.
     XAmzContentSHA256Mismatch 400;
 }
 

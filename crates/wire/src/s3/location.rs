@@ -32,8 +32,9 @@ impl Bucket {
         &self.0
     }
 
-    /// Returns whether the name can be part of a host name: at most 63 bytes, lower case, labels that begin and end with
-    /// a letter or digit, and not an IPv4 address. S3 requires this for new buckets.
+    /// Returns whether the name can be part of a host name. It must have at most 63 bytes, and contain only lower-case
+    /// letters, digits, hyphens and dots. Its labels must begin and end with a letter or digit, and it must not be an
+    /// IPv4 address. S3 requires this for new buckets.
     pub fn fits_host(&self) -> bool {
         let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let label = |label: &str| {
@@ -134,7 +135,7 @@ pub enum AddressingError {
 }
 
 impl Addressing {
-    /// Returns the origin for requests to a bucket of this endpoint: the client connects to it and names it in `Host`.
+    /// Returns the origin for requests to a bucket of this endpoint. The client connects to it, and sends it in `Host`.
     pub fn origin(self, endpoint: &Origin, bucket: &Bucket) -> Result<Origin, AddressingError> {
         if self == Self::Path {
             return Ok(endpoint.clone());
@@ -148,8 +149,8 @@ impl Addressing {
         Ok(Origin { host: format!("{bucket}.{}", endpoint.host).into(), ..endpoint.clone() })
     }
 
-    /// Appends the path of an object in the canonical form that is signed. If the key is empty, appends the path of the
-    /// bucket.
+    /// Appends the path of an object, in the canonical form that signatures cover. If the key is empty, appends the
+    /// path of the bucket.
     pub fn write_path(self, bucket: &Bucket, key: &str, out: &mut String) {
         out.push('/');
         if self == Self::Path {

@@ -31,7 +31,7 @@ pub enum XmlError {
     /// The message is not well-formed, or has a document type.
     #[error("the XML message is not well-formed")]
     Malformed,
-    /// The message is not the expected one.
+    /// The message is of another kind.
     #[error("the XML message is not a {0}")]
     NotA(&'static str),
     /// A required element is missing.
@@ -84,9 +84,9 @@ impl Element {
         if root.is(name) { Ok(root) } else { Err(XmlError::NotA(name)) }
     }
 
-    /// Parses a response. It must have this name, or one of these children, because servers differ in the name of the
-    /// outermost element (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check it. An error is never parsed
-    /// as another response.
+    /// Parses a response. The outermost element must have this name, or one of these children. The name alone is not
+    /// enough, because servers use different names (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check
+    /// it. An error is never parsed as another response.
     pub(super) fn parse_response(
         bytes: &[u8],
         name: &'static str,
@@ -178,7 +178,7 @@ impl Tree {
     }
 }
 
-/// Returns the character for which a reference stands: one of the five predefined by XML, or a number.
+/// Returns the character of a reference. Supports the five references that XML predefines, and numeric references.
 fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
         return Ok(character);

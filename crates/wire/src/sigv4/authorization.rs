@@ -29,9 +29,9 @@ pub enum AuthorizationPart {
     Credential,
     /// `x-amz-date` does not occur exactly once, or is not in the form 20130524T000000Z.
     Date,
-    /// The validity period is not from 1 s to 7 days.
+    /// The validity period is shorter than 1 s or longer than 7 days.
     Expires,
-    /// The list of signed headers is invalid, too long, or names a missing header.
+    /// The list of signed headers is invalid, too long, or contains a header that the request does not have.
     SignedHeaders,
     /// The signature is not 64 hexadecimal digits.
     Signature,

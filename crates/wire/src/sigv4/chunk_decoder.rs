@@ -1,8 +1,8 @@
 //! The server side of `aws-chunked`: verifies a body in signed chunks.
 //!
-//! The framing is that of the chunked transfer coding, with signatures in extensions and trailers, so the same reader
-//! parses it. The decoder passes on data as it arrives. If the signature of a chunk is wrong, the decoder can only reject
-//! the chunk at its end. Callers must therefore not publish stored data before [`Event::End`].
+//! The framing is the chunked transfer coding, with signatures in extensions and trailers. The same reader therefore
+//! parses both. The decoder passes on data as it arrives. A wrong signature is detected only at the end of its chunk.
+//! Callers must therefore not publish stored data before [`Event::End`].
 
 use super::chunk_encoder::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
 use super::chunk_signatures::SignatureChain;
@@ -28,10 +28,10 @@ pub enum ChunkRefusal {
     /// The signature of a chunk or trailer is wrong.
     #[error("the signature of a chunk does not match")]
     Mismatch,
-    /// The trailer is not valid, or not the one that `x-amz-trailer` announced.
+    /// The trailer is not valid, or differs from the announcement in `x-amz-trailer`.
     #[error("the trailer is not the announced one")]
     BadTrailer,
-    /// The checksum in the trailer is not that of the data.
+    /// The checksum in the trailer does not match the data.
     #[error("the checksum in the trailer does not match")]
     ChecksumDiffers,
     /// The length of the data differs from `x-amz-decoded-content-length`.
@@ -68,7 +68,7 @@ pub struct ChunkDecoder {
 struct PendingFraming {
     extension: Vec<u8>,
     trailer: Vec<u8>,
-    /// `Some` if a complete size line was read; true if it is that of the last chunk.
+    /// `Some` after a complete size line. True if the line belongs to the last chunk.
     line: Option<bool>,
 }
 

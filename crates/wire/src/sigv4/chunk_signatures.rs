@@ -1,5 +1,4 @@
-//! Signatures of chunks. Each signature covers that of the previous chunk, and the first one covers the signature of the
-//! head.
+//! Signatures of chunks. Each signature covers the signature before it. The first one covers the signature of the head.
 
 use super::payload::EMPTY_SHA256;
 use super::signing_key::{Signature, SigningKey};
@@ -33,21 +32,20 @@ impl SignatureChain {
         self.sign()
     }
 
-    /// Returns whether a signature is that of the next chunk. If so, it becomes the one that the following signature
-    /// covers.
+    /// Returns whether `signature` is valid for the next chunk. If so, the following signature must cover it.
     pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write_chunk(sha256);
         self.verifies(signature)
     }
 
-    /// Returns whether a signature is that of the trailer.
+    /// Returns whether `signature` is valid for the trailer.
     pub(super) fn verifies_trailer(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write("AWS4-HMAC-SHA256-TRAILER", &[sha256]);
         self.verifies(signature)
     }
 
     fn write_chunk(&mut self, sha256: &[u8; 32]) {
-        // The first hash would be that of headers, but chunks have none.
+        // In other signatures, the first hash covers headers, but chunks have none.
         self.write("AWS4-HMAC-SHA256-PAYLOAD", &[&EMPTY_SHA256, sha256]);
     }
 

@@ -1,9 +1,9 @@
-//! How the signature covers the body, as given by the value of `x-amz-content-sha256`.
+//! The parts of a body that signatures cover, as given by the value of `x-amz-content-sha256`.
 
 use crate::checksum::Algorithm;
 use crate::hex;
 
-/// How the signature of the head covers the body.
+/// The part of the body that the signature of the head covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// The body is not signed.
@@ -14,7 +14,7 @@ pub enum Payload {
     Chunks(Streaming),
 }
 
-/// How signatures cover the chunks of a body.
+/// The signatures and checksums of the chunks of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streaming {
     /// Every chunk has a signature that covers the previous one.

@@ -26,7 +26,7 @@ pub enum SignError {
     /// The request already has a header that signing adds.
     #[error("signing adds Authorization, X-Amz-Date, X-Amz-Content-Sha256 and X-Amz-Security-Token: leave them out")]
     Reserved,
-    /// The validity is not from 1 s to [`MAX_EXPIRY_SECONDS`].
+    /// The validity is shorter than 1 s or longer than [`MAX_EXPIRY_SECONDS`].
     #[error("the validity of a presigned request must be 1 s to 7 days")]
     BadExpiry,
 }
@@ -68,7 +68,7 @@ impl Signer {
     /// Appends the header lines that sign the request, including their line endings. See [`Self::sign_fields`].
     ///
     /// # Errors
-    /// As for [`Self::sign_fields`]. After an error, nothing was appended.
+    /// Fails in the same cases as [`Self::sign_fields`]. After an error, nothing was appended.
     pub fn sign(
         &mut self,
         now: Timestamp,

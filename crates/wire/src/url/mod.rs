@@ -86,7 +86,7 @@ impl Url {
             return Err(UrlError::NoScheme);
         }
         if rest.is_empty() || rest.starts_with(['/', '\\', '?', '#']) {
-            // The parser would take the first path segment for the host.
+            // The parser would use the first path segment as the host.
             return match scheme_of(scheme) {
                 Ok(_) => Err(UrlError::NoHost),
                 Err(other) => Err(other),

@@ -9,7 +9,7 @@ pub struct Behavior {
     pub servers: u32,
     /// Service time of a request, or its mean.
     pub service: Duration,
-    /// `true` if service times are exponentially distributed. Otherwise they are all the same.
+    /// `true` if service times are exponentially distributed. Otherwise all of them are equal.
     pub exponential: bool,
     /// Bytes per second that all requests share; 0 for no limit.
     pub rate: u64,
@@ -26,7 +26,7 @@ pub struct Stall {
     pub at: Duration,
     /// Duration of each pause.
     pub length: Duration,
-    /// Time from the start of a pause to the start of the next; `None` if there is only one.
+    /// Time from the start of a pause to the start of the next one; `None` if there is only one pause.
     pub every: Option<Duration>,
 }
 

@@ -72,7 +72,7 @@ const FAST: Behavior =
     Behavior { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
 
 impl Cause {
-    /// Returns the variant of a repeat. Twelve repeats cover all variants of a cause for which all of them make sense.
+    /// Returns the variant of a repeat. Twelve repeats cover all variants that make sense for a cause.
     pub fn variant(self, repeat: u32) -> Variant {
         use Direction::{Get, Put};
         use Model::{Closed, Open};
@@ -98,8 +98,8 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of 5 s and 17.5 % of 4 s. If the share were that of a printed percentile, a single
-            // operation would decide its value. The pause begins after the warm-up.
+            // The pause is 14 % of 5 s and 17.5 % of 4 s. They avoid the shares of printed percentiles, where a single
+            // operation would decide the value of the percentile. The pause begins after the warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
@@ -156,20 +156,20 @@ impl Cause {
             // The target could serve more requests in the same time, so the limit is the number of requests.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
-            // A single number of slots does not always show whether the slots or the target are the limit.
+            // A run with a single number of slots does not always show whether the slots or the target are the limit.
             Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
-            // Open model: all requests are served, although some of them late. Closed model: the slots wait during the
-            // pause.
+            // In the open model, all requests are served, although some of them late. In the closed model, the slots
+            // wait during the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => &[Target],
             Self::ClientQuota | Self::ClientSignedUpload => &[ClientCpu],
             Self::ClientNeighbor | Self::SharedHost => &[SharedHost],
-            // A process cannot know who stopped it.
+            // A process cannot know what stopped it.
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped | Self::ClientBursts => {
                 &[ClientCpu, SharedHost]
             }
-            // At such a low load, the spinning processes may make no difference.
+            // With such a low load, the spinning processes may make no difference.
             Self::SharedHostLowRate => &[Rate, SharedHost],
             Self::LinkFull => &[Link, ClientNic],
             // With too few descriptors, the program may also refuse to start.
@@ -179,7 +179,7 @@ impl Cause {
         }
     }
 
-    /// Returns its name on the command line.
+    /// Returns the name of the cause on the command line.
     pub fn label(self) -> &'static str {
         match self {
             Self::TargetDelay => "target-delay",
@@ -215,19 +215,19 @@ impl Cause {
     }
 
     /// Returns whether the cause uploads to S3 with a hash over every byte. The client then needs far more CPU time
-    /// than the target, so its CPU is the limit if there is too little.
+    /// than the target. If there is too little CPU time, the client's CPU is therefore the limit.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost)
     }
 
-    /// Returns the duration of the warm-up, in which the handshakes are made. The target's log does not show them.
-    /// Causes that concern the connections themselves have no warm-up.
+    /// Returns the duration of the warm-up. Handshakes are made in the warm-up, because the target's log does not show
+    /// them. Causes that concern the connections themselves have no warm-up.
     pub fn warmup(self) -> Duration {
         if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
     }
 
-    /// Returns whether the program probes other numbers of slots. A single number does not always show whether the
-    /// target or the slots are the limit.
+    /// Returns whether the program probes other numbers of slots. A run with a single number of slots does not always
+    /// show whether the target or the slots are the limit.
     pub fn is_probed(self, variant: Variant) -> bool {
         let asks = matches!(
             self,
@@ -243,13 +243,13 @@ impl Cause {
         asks && variant.model == Model::Closed
     }
 
-    /// Returns the duration of the runs in seconds, if the cause fixes it.
+    /// Returns the duration of the runs in seconds; `None` if the cause does not fix it.
     pub fn seconds(self) -> Option<u64> {
         (self == Self::SharedHostLowRate).then_some(10)
     }
 
     /// Returns whether the true response times can be computed. The target's log does not show the effects of a link.
-    /// Nor does it show those of busy cores on closed runs with a fast target.
+    /// In closed runs with a fast target, it does not show the effects of busy cores either.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
         let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);

@@ -6,7 +6,7 @@ use super::variant::Model;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A run with its assessment.
+/// A run, compared with its planted cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun {
     /// Name of the cause.
@@ -19,7 +19,7 @@ pub struct JudgedRun {
     pub named_right: bool,
     /// Result that the program reported.
     pub word: ResultWord,
-    /// `true` if a printed percentile is wrong or the schedule was not kept; `None` if this cannot be known.
+    /// `true` if a printed percentile is wrong or the schedule was not kept; `None` if this cannot be determined.
     pub spoiled: Option<bool>,
     /// Number of contradictions in the report.
     pub contradictions: usize,
@@ -99,7 +99,7 @@ pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     (rows, all)
 }
 
-/// Returns the counts of open runs and those of closed runs.
+/// Returns the counts of open runs and of closed runs.
 pub fn by_model(runs: &[JudgedRun]) -> Value {
     let of = |model| {
         let runs: Vec<JudgedRun> = runs.iter().filter(|run| run.model == model).cloned().collect();

@@ -35,7 +35,7 @@ pub struct Disturbances {
     /// Address of the target, if it is not the loopback address.
     pub address: Option<&'static str>,
     group: Option<Group>,
-    /// Processes that spin, or keep network namespaces alive.
+    /// Processes that spin, or that keep network namespaces in existence.
     helpers: Vec<Running>,
 }
 
@@ -60,7 +60,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = fs::write(self.0.join("freezer.state"), "THAWED");
-        // The kernel removes the members of a group some time after they have ended, so try repeatedly.
+        // The kernel removes a group only some time after its processes have ended, so removal is tried repeatedly.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -71,7 +71,7 @@ impl Drop for Group {
 }
 
 impl Disturbances {
-    /// Sets up what a cause needs before the target and the client start.
+    /// Sets up the disturbances that must exist before the target and the client start.
     pub fn set_up(cause: Cause) -> Result<Self> {
         let mut all = Self::default();
         match cause {
@@ -126,8 +126,8 @@ impl Disturbances {
         Ok(())
     }
 
-    /// Disturbs the running client until it ends. If a cause stops the client only once, the stop falls into the
-    /// measured time, which begins after the warm-up and has this length.
+    /// Disturbs the running client until it ends. If a cause stops the client only once, the stop is in the measured
+    /// time. The measured time begins after the warm-up and lasts for `length`.
     pub fn disturb(&mut self, cause: Cause, client: u32, length: Duration) -> Result<()> {
         let measured = |seconds: f64| format!("{:.3}", cause.warmup().as_secs_f64() + seconds);
         match cause {
@@ -178,7 +178,7 @@ fn stops(process: u32, first: &str, stopped: &str, running: &str) -> Result<Runn
     start(quiet("sh").args(["-c", &script]), Affinity::AllCores)
 }
 
-/// Starts a process in a new network namespace. The namespace exists as long as the process does.
+/// Starts a process in a new network namespace. The namespace exists as long as the process.
 fn network() -> Result<Running> {
     let running = start(quiet("unshare").args(["--net", "sleep", "3600"]), Affinity::AllCores)?;
     let own = fs::read_link("/proc/self/ns/net").cannot("read the name of this network namespace")?;

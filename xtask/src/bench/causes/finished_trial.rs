@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 pub struct FinishedTrial {
     trial: Trial,
     report: Report,
-    /// Printed percentiles with their true values. `None` if the true values are not known.
+    /// Printed percentiles with their true values; `None` if the true values are not known.
     percentiles: Option<Vec<Percentile>>,
 }
 
@@ -44,7 +44,7 @@ impl FinishedTrial {
     /// Compares the report with the planted cause and the true response times.
     pub fn judge(&self) -> JudgedRun {
         let (named, right) = (self.report.limit, self.trial.cause.right(self.trial.variant));
-        // A refusal names no limit, so it is right only if the limit need not be determined.
+        // A program that refuses to run reports no limit. This is right only if the limit need not be determined.
         let is_right_refusal = self.report.word != ResultWord::Refused || right.contains(&Limit::NotDetermined);
         JudgedRun {
             row: self.trial.cause.label(),
@@ -57,7 +57,7 @@ impl FinishedTrial {
         }
     }
 
-    /// Returns whether the run is spoiled, or `None` if this cannot be known.
+    /// Returns whether the run is spoiled; `None` if this cannot be determined.
     fn is_spoiled(&self) -> Option<bool> {
         if self.missed_schedule() {
             return Some(true);
@@ -145,7 +145,7 @@ fn percentiles(trial: Trial, report: &Report, log: &[LogEntry]) -> Option<Vec<Pe
     });
     let queue = Queue { servers: (behavior.servers > 0).then_some(behavior.servers as usize), stall };
     let window = Window { warmup: trial.cause.warmup().as_secs_f64(), end: trial.window().as_secs_f64() };
-    // Slots keep sending only until the end of the window, but the backlog of a schedule is served after it.
+    // Slots send requests only until the end of the window. The backlog of a schedule is served even after the window.
     let counted = if trial.variant.model == Model::Closed { window.end } else { f64::INFINITY };
     let times = ground_truth::responses(load, window, queue, &ground_truth::costs(log, counted))?;
     let percentile =

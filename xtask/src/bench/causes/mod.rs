@@ -1,5 +1,5 @@
-//! `cargo xtask bench causes`: are the reported results and limits right? It plants causes, and compares them with the
-//! reports.
+//! `cargo xtask bench causes`: checks whether reported results and limits are right. It plants causes, and compares
+//! them with the reports.
 //!
 //! The targets are nginx and a small Go server (`target.go`) that logs each request. The true response times are
 //! computed from the schedule and from that log.
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
                     runs.push(finished.judge());
                 }
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                // Go on, because this machine may be able to run other causes.
+                // Other causes may still be possible on this machine.
                 Err(failure) => {
                     let variant = trial.variant.text();
                     console::line(format_args!("  {:<26}{variant:<22}{failure}", cause.label()));
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Prints the number of runs and the expected time.
 fn print_plan(causes: &[Cause], args: &Args) {
-    // This covers the warm-up, the start and end of target and client, and the time to drain a backlog.
+    // The constant covers the warm-up, the start and end of target and client, and the time to drain a backlog.
     const OVERHEAD_SECONDS: u64 = 3;
     let each = causes.iter().map(|cause| cause.seconds().unwrap_or(args.seconds) + OVERHEAD_SECONDS);
     let minutes = (each.sum::<u64>() * u64::from(args.repeats)).div_ceil(60);
@@ -163,7 +163,7 @@ fn print_summary(runs: &[JudgedRun]) {
     ));
 }
 
-/// Returns the seed of one run. It is small enough for the target's flag, which is a signed number.
+/// Returns the seed of one run. It fits the target's flag, which is a signed number.
 fn seed_of(series: u64, cause: Cause, repeat: u32) -> u64 {
     Shuffler::new(series ^ (u64::from(repeat) << 32) ^ ((cause as u64) << 24)).number() >> 1
 }

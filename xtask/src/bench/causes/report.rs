@@ -51,9 +51,10 @@ impl ResultWord {
 pub struct Printed {
     /// Quantile, from 0 to 1.
     pub q: f64,
-    /// Lower end of its interval, or the value itself; 0 if it is unknown, as in `≤ 26 ms`.
+    /// Lower end of the percentile's interval, or the value itself. It is 0 if the lower end is unknown, as in `≤ 26
+    /// ms`.
     pub low: f64,
-    /// Upper end of its interval, or the value itself; infinite if it is unknown.
+    /// Upper end of the percentile's interval, or the value itself. It is infinite if the upper end is unknown.
     pub high: f64,
 }
 
@@ -77,7 +78,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Parses a report. `end` says how the program ended. If the report cannot be parsed, the error says why.
+    /// Parses a report. `end` is the way in which the program ended.
+    ///
+    /// # Errors
+    /// Fails with the reason if the report cannot be parsed.
     pub fn parse(text: &str, end: ProcessEnd) -> Result<Self, String> {
         let ProcessEnd::Code(code) = end else { return Err(format!("the program ended with {end}")) };
         let by_code = ResultWord::of_code(code.into()).ok_or_else(|| format!("unexpected exit code {code}"))?;
@@ -157,7 +161,7 @@ fn printed(report: &Value) -> Vec<Printed> {
     each.filter(|printed| printed.q < 1.0).collect()
 }
 
-/// Returns a percentile, if it has a value. If the report does not state an end of its interval, this end is unknown.
+/// Returns a percentile, if it has a value. If the report does not contain an end of its interval, this end is unknown.
 fn percentile(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
     let q = quantile.get("q")?.as_f64()?;

@@ -2,8 +2,8 @@
 //
 // It shares no code with Plimsoll, and uses the TLS and HTTP/2 of net/http. All times are nanoseconds of one monotonic clock.
 //
-// A request arrives when the kernel has its bytes, and ends when the kernel has taken the response. The time in
-// between, other than the planned work, is latency of the target. See conn.
+// A request arrives when the kernel has received its bytes, and ends when the kernel has accepted the response. Apart
+// from the planned work, the time in between is latency of the target. See conn.
 package main
 
 import (
@@ -47,10 +47,10 @@ var (
 type entry struct {
 	arrival  int64 // the kernel had received the request's header
 	received int64 // time from then until it had received the body
-	asked    int64 // the handler had the request and requested a place
-	start    int64 // it got a place
+	asked    int64 // the handler had the request and requested a place to serve it
+	start    int64 // the request got a place
 	end      int64 // the work was done and the place was free again
-	left     int64 // the kernel had taken the response
+	left     int64 // the kernel had accepted the response
 	held     int64 // part of the time from start to end in which the server made a planned pause
 }
 
@@ -58,7 +58,8 @@ type server struct {
 	epoch time.Time
 	// The difference between the kernel's timestamps and the clock of the log.
 	offset atomic.Int64
-	// The free places, one for each request that can be served at the same time, with the time since when each is free.
+	// Free places, one for each request that can be served at the same time. Each value is the time since which the place
+	// is free.
 	places chan int64
 	body   []byte
 	timers sync.Pool
@@ -98,8 +99,8 @@ func (s *server) sleep(length time.Duration) {
 	s.timers.Put(timer)
 }
 
-// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil if the kernel has no
-// such timers.
+// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil if the kernel does not
+// support this.
 func newTimer() *os.File {
 	const monotonic, flags = 1, syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, failed := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, flags, 0)
@@ -253,12 +254,12 @@ func (s *server) followClock() {
 	}()
 }
 
-// A connection below TLS. It records when the kernel received the bytes that are read, and when the kernel took the
+// A connection below TLS. It records when the kernel received the bytes that are read, and when the kernel accepted the
 // bytes that are written.
 //
-// With one request at a time on a connection, the last read before a handler starts is that of its request. With
-// several, it may be that of a later one, and the next write may be that of an earlier response: the log would show too
-// little time.
+// With one request at a time on a connection, the last read before a handler starts is the read of its request. With
+// several requests, it may be the read of a later request, and the next write may belong to an earlier response. The log
+// would then show too little time.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn
@@ -285,15 +286,15 @@ func (c *conn) newestWrite() int64 {
 	return c.written
 }
 
-// When a stream is closed, the last frame of its response is in a buffer. So the response of an entry leaves with the
-// next write that begins. Its first frames may have left with an earlier write.
+// When a stream is closed, the last frame of its response is in a buffer. The response of an entry therefore leaves with
+// the next write that begins. Its first frames may have left with an earlier write.
 func (c *conn) endWhenIdle(e *entry) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.waiting = append(c.waiting, e)
 }
 
-// Is called when no stream is open. The entries that wait leave with the next write.
+// Called when no stream is open. The waiting entries leave with the next write.
 func (c *conn) idle() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -386,7 +387,7 @@ func (l listener) Accept() (net.Conn, error) {
 }
 
 func listen(s *server) net.Listener {
-	// Connections inherit this option. So bytes that arrive before the connection is accepted have a timestamp as well.
+	// Connections inherit this option. Bytes that arrive before the connection is accepted therefore have a timestamp too.
 	stamp := func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) {
 			// If the kernel refuses this, reads use the current time.
@@ -408,7 +409,7 @@ func noteConn(all context.Context, c net.Conn) context.Context {
 	return context.WithValue(all, connKey{}, c.(*conn))
 }
 
-// Tells an HTTP/2 connection that a stream of it is closed.
+// Notifies an HTTP/2 connection that one of its streams is closed.
 func noteState(c net.Conn, state http.ConnState) {
 	if secure, ok := c.(*tls.Conn); ok && state == http.StateIdle {
 		secure.NetConn().(*conn).idle()

@@ -1,4 +1,4 @@
-//! The target: a small Go program, based on net/http, that is as slow as planned and logs the times of each request.
+//! The target: a small Go program, based on net/http. It is as slow as planned, and logs the times of each request.
 
 use super::behavior::{Behavior, Stall};
 use super::ground_truth::LogEntry;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 /// Source of the program.
 const SOURCE: &str = include_str!("target.go");
-/// Time limit for a start or an end.
+/// Time limit for starting and for ending.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The program, built once for all runs.
+/// The target program, built once for all runs.
 pub struct TargetProgram {
     path: PathBuf,
 }
@@ -34,7 +34,7 @@ impl TargetProgram {
         let (source, path) = (directory.join("target.go"), directory.join("target"));
         fs::write(&source, SOURCE).cannot("write the source of the target")?;
         let mut command = Command::new("go");
-        // The program needs only the standard library, so no modules.
+        // The program needs only the standard library, so no modules are needed.
         command.arg("build").arg("-o").arg(&path).arg(&source).current_dir(directory).env("GO111MODULE", "off");
         let output = command.output().cannot("start go, which builds the target (try: apt install golang-go)")?;
         if !output.status.success() {
@@ -47,7 +47,7 @@ impl TargetProgram {
         Ok(Self { path })
     }
 
-    /// Starts a target. `prefix` is a command that runs it elsewhere, for example in another network namespace.
+    /// Starts a target. `prefix` is a command that runs the target elsewhere, for example in another network namespace.
     pub fn start(
         &self,
         behavior: Behavior,
@@ -102,7 +102,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     ]
 }
 
-/// Returns the two addresses, as soon as the line with them is complete.
+/// Returns the two addresses once the line that contains them is complete.
 fn addresses(text: &str) -> Option<(String, String)> {
     let (plain, secure) = text.strip_suffix('\n')?.strip_prefix("ready ")?.split_once(' ')?;
     Some((plain.to_owned(), secure.to_owned()))

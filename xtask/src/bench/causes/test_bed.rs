@@ -22,7 +22,7 @@ const PROBE_SECONDS: u64 = 1;
 /// Number of probes of a run.
 const PROBES: u64 = 2;
 
-/// What all runs share: the programs and a directory.
+/// Programs and directory that all runs share.
 pub struct TestBed {
     program: PathBuf,
     target: TargetProgram,
@@ -54,7 +54,7 @@ impl TestBed {
         let address = disturbances.address.unwrap_or("127.0.0.1");
         let prefix: Vec<String> =
             disturbances.server_prefix.iter().cloned().chain(priority_prefix(trial.cause)).collect();
-        // Start a new target for each run, so that the log has only this run.
+        // Each run has a new target, so that the log contains only this run.
         let affinity = affinity(trial.cause, SERVER_CORE);
         let target = self.target.start(trial.cause.behavior(), address, trial.seed, &prefix, affinity)?;
         let url = if trial.cause.is_signed() { endpoint(&target) } else { target.url(trial.variant.protocol) };
@@ -92,9 +92,9 @@ fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }
 
-/// Returns a command prefix that raises the target's priority, because the log does not show all of the target's cost
-/// with HTTP/2. There is no prefix if competition for the target's core is planned. Without the necessary permission,
-/// the prefix has no effect.
+/// Returns a command prefix that raises the target's priority. It is needed because the log does not show all of the
+/// target's cost with HTTP/2. There is no prefix if competition for the target's core is planned. Without the necessary
+/// permission, the prefix has no effect.
 fn priority_prefix(cause: Cause) -> Vec<String> {
     let words: &[&str] = if is_shared_host(cause) { &[] } else { &["nice", "-n", "-15"] };
     words.iter().map(|&word| word.to_owned()).collect()

@@ -1,4 +1,4 @@
-//! Tests of the whole benchmark: it plants one cause at the Go server, and a shell script replaces the program.
+//! Tests of the whole benchmark. They plant one cause at the Go server, and use a shell script instead of the program.
 
 use super::cause::Cause;
 use super::confusion_matrix::JudgedRun;
@@ -57,8 +57,7 @@ fn a_run_is_judged_by_the_log_of_the_target() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // A request takes 20 ms plus the delay of timers. A busy machine adds more, so it is enough if one of five runs is
-    // right.
+    // A request takes 20 ms plus the delay of timers. A busy machine adds more, so one right run in five is enough.
     for (limit, p50_nanos, right, spoiled) in [("rate", 21_000_000, true, false), ("target", 5_000_000, false, true)] {
         let bed = TestBed::new(fake_program(directory.path(), limit, p50_nanos)).unwrap();
         let tries = (0..5).map(|_| bed.run(trial()).unwrap().judge());

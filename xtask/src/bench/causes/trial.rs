@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Trial {
     /// The planted cause.
     pub cause: Cause,
-    /// Its variant.
+    /// Variant of the cause.
     pub variant: Variant,
     /// Duration of the measured time, in seconds.
     pub seconds: u64,

@@ -5,12 +5,12 @@
 pub enum Model {
     /// Requests start on a schedule.
     Open,
-    /// Each slot sends its next request after the response to its previous one.
+    /// Each slot sends its next request after the response to its previous request.
     Closed,
 }
 
 impl Model {
-    /// Returns its name.
+    /// Returns the name of the model.
     pub fn text(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -51,7 +51,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Returns its name.
+    /// Returns the name of the variant.
     pub fn text(self) -> String {
         let model = self.model.text();
         let direction = if self.direction == Direction::Get { "get" } else { "put" };

@@ -17,9 +17,9 @@ use gate::Gate;
 
 /// Source of the server.
 const SERVER: &str = include_str!("queue_server.py");
-/// Maximum error if the result is below the planted line, as a share.
+/// Maximum error of a result below the planted line, as a share.
 const BELOW: f64 = 0.05;
-/// Maximum error if the result is above the planted line, as a share.
+/// Maximum error of a result above the planted line, as a share.
 const ABOVE: f64 = 0.02;
 /// Bounds of objectives on the p99 of response times. `None` means that there is only the default objective.
 const BOUNDS: [Option<Duration>; 3] = [None, Some(Duration::from_millis(100)), Some(Duration::from_millis(2000))];

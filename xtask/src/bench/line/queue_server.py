@@ -36,7 +36,7 @@ class Connection(asyncio.Protocol):
         self.left = data
 
     def respond(self):
-        # If the client has gone, its request keeps its place in the queue.
+        # If the client has closed the connection, its request keeps its place in the queue.
         if not self.transport.is_closing():
             self.transport.write(RESPONSE)
 

@@ -1,7 +1,8 @@
 //! `cargo xtask bench pacing`: the open model at half and at twice the client's highest rate.
 //!
-//! At half of that rate, the client must keep its schedule. At twice that rate, it must report that it could not.
-//! Before each run at half the rate, a control measures the lateness of a thread that does nothing but read the clock.
+//! At half of that rate, the client must keep its schedule. At twice that rate, it must report that it could not keep
+//! it. Before each run at half the rate, a control measures the lateness of a thread that does nothing but read the
+//! clock.
 
 mod spin_gaps;
 
@@ -39,7 +40,7 @@ pub struct Args {
     program: ProgramArgs,
 }
 
-/// What all runs share.
+/// Program and server that all runs share.
 struct Setup {
     program: PathBuf,
     nginx: Nginx,
@@ -68,8 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // Use half of the measured rate, so that nginx can keep up. Use twice the higher of both rates, so that the client
-    // certainly cannot.
+    // Half of the measured rate is used, so that nginx can keep up. Twice the higher of both rates is used, so that the
+    // client certainly cannot keep up.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)
 }
@@ -78,8 +79,8 @@ pub fn run(args: &Args) -> Result<()> {
 struct Ceiling {
     /// Rate in the closed model, limited by client or server.
     measured: f64,
-    /// Rate at which the client's CPU time per operation would fill a core. It is higher than the measured rate if
-    /// nginx limits that.
+    /// Rate at which the client's CPU time per operation would fill a core. If nginx limits the measured rate, this
+    /// rate is higher.
     by_cpu: f64,
 }
 

@@ -1,8 +1,8 @@
 //! The control for lateness: the gaps in the running time of a thread that does nothing but read the clock.
 //!
-//! A machine pauses its threads now and then: for interrupts, for other threads, or for milliseconds while the
-//! hypervisor uses the core. In such a gap, no program on the core can be punctual. So the gaps give a lower bound for
-//! the lateness of any program on that core.
+//! From time to time, a machine pauses its threads: for interrupts, for other threads, or for milliseconds while the
+//! hypervisor uses the core. During such a gap, no program on the core can be on time. The gaps therefore yield a lower
+//! bound for the lateness of any program on that core.
 
 use crate::failure::{Context, Failure, Result, failure};
 use crate::process::{Affinity, CLIENT_CORE, SERVER_CORE};
@@ -10,7 +10,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Minimum length of a gap that counts. Shorter ones are just the time it takes to read the clock.
+/// Minimum length of a gap that counts. Shorter gaps are only the time for reading the clock.
 const GAP_MIN: Duration = Duration::from_micros(5);
 
 /// Gaps in which a spinning thread did not run.
@@ -65,10 +65,11 @@ impl SpinGaps {
         self.gaps.first().copied().unwrap_or(0.0)
     }
 
-    /// Returns a lateness in seconds. A share `q` of arrivals, at uniformly distributed times, would not exceed it.
+    /// Returns the lateness, in seconds, that a share `q` of arrivals does not exceed. The times of arrivals are
+    /// uniformly distributed.
     ///
     /// An arrival falls into a gap of length g with a probability of g / T. It waits until the end of the gap, for a
-    /// time that is uniform in 0..g. The share of arrivals that wait longer than x is Σ max(0, g − x) / T. If the k
+    /// time that is uniform in 0..g. The share of arrivals that wait for longer than x is Σ max(0, g − x) / T. If the k
     /// longest gaps are longer than x, this share is 1 − q for x = (Σ g − (1 − q)·T) / k.
     pub fn lateness(&self, q: f64) -> f64 {
         let allowed = (1.0 - q) * self.seconds;
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Computes the same from many evenly spaced arrivals, with the gaps placed one after the other.
+    /// Computes the same lateness from many evenly spaced arrivals, with the gaps placed one after the other.
     fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
         const ARRIVALS: usize = 200_000;
         let mut ends = Vec::new();
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn known_gaps_have_known_lateness() {
-        // There is one gap of 40 ms in a second: 3 % of the arrivals wait for at least 10 ms, and 1 % for at least 30
+        // There is one gap of 40 ms in a second. 3 % of the arrivals wait for at least 10 ms, and 1 % for at least 30
         // ms.
         let one = SpinGaps::new(1.0, vec![0.04]);
         assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);

@@ -1,7 +1,7 @@
 //! The load testers that are compared, and their command lines.
 //!
-//! Each gets the same workload through the flags in its documentation, and nothing that would make it slower: one
-//! thread, no live display, and discarded bodies if there is a flag for it.
+//! Each load tester gets the same workload, through flags from its documentation. It gets no flag that would make it
+//! slower. It runs one thread and shows no live display. If it has a flag to discard bodies, this flag is set.
 
 use super::workload::Workload;
 use crate::failure::{Context, Result};
@@ -21,7 +21,7 @@ pub enum Client {
     Ab,
     /// <https://github.com/rakyll/hey>
     Hey,
-    /// Part of nghttp2. It gets `--h1`, unless the workload uses HTTP/2.
+    /// The load tester of nghttp2. It gets `--h1`, unless the workload uses HTTP/2.
     H2load,
     /// <https://github.com/hatoo/oha>
     Oha,
@@ -44,7 +44,7 @@ pub struct Installed {
     pub path: PathBuf,
 }
 
-/// A run for a client to make.
+/// A run to be made by a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// The workload.
@@ -79,7 +79,7 @@ impl Client {
         candidates.find(|path| path.is_file()).map(|path| Installed { client: self, path })
     }
 
-    /// Returns the reason why the client is left out of a workload, or `None` if it takes part.
+    /// Returns why the client is left out of a workload; `None` if it takes part.
     pub fn exclusion(self, work: Workload) -> Option<&'static str> {
         match (self, work) {
             (Self::Bombardier, Workload::Large) => Some("it keeps whole bodies in memory, here 8 GiB"),
@@ -103,7 +103,7 @@ impl Client {
     fn words(self, task: &Task) -> Vec<String> {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
-            // With `--success 100`, a single failure makes the exit code 1, which the table shows.
+            // With `--success 100`, a single failure makes the exit code 1. The table shows such runs as failed.
             Self::Plimsoll if task.work.is_http2() => {
                 format!("get --http2 -c {c} -d {d}s --print none --success 100")
             }
@@ -122,7 +122,7 @@ impl Client {
         words.extend(self.insecure_flag(task.work).map(str::to_owned));
         match self {
             Self::Plimsoll if task.work == Workload::Verified100m => {
-                // A dataset is named by its directory. Its only object is the file that the other clients request.
+                // The name of a dataset is its directory. Its only object is the file that the other clients request.
                 let dataset = task.url.trim_end_matches(task.work.file().name());
                 words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
             }
@@ -132,7 +132,7 @@ impl Client {
         words
     }
 
-    /// Returns the flag that makes the client accept a self-signed certificate, if it needs one.
+    /// Returns the flag with which the client accepts a self-signed certificate; `None` if it needs no flag.
     fn insecure_flag(self, work: Workload) -> Option<&'static str> {
         match self {
             Self::Plimsoll | Self::Oha if work.is_secure() => Some("--insecure"),
@@ -172,7 +172,8 @@ impl Installed {
         Ok(command)
     }
 
-    /// Returns the version that the program prints, or else the version that the package manager prints.
+    /// Returns the version that the program prints. If it prints none, returns the version that the package manager
+    /// prints.
     pub fn version(&self) -> String {
         let version = match self.client.version_flag() {
             Some(flag) => first_line(&self.path.clone().into_os_string(), &[flag]),

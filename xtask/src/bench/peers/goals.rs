@@ -1,9 +1,9 @@
-//! Goals for the ratios of Plimsoll's cost to that of its peers.
+//! Goals for the ratios of Plimsoll's cost to the cost of its peers.
 
 use super::clients::Client;
 use super::workload::Workload;
 
-/// Returns the highest ratio, of Plimsoll's cost to that of a peer, that meets the goal. `None` if there is no goal.
+/// Returns the maximum ratio of Plimsoll's cost to the cost of a peer that meets the goal; `None` if there is no goal.
 pub fn goal(work: Workload, peer: Client) -> Option<f64> {
     match (work, peer) {
         (Workload::Small64, Client::Wrk) => Some(0.85),

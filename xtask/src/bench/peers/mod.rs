@@ -1,9 +1,9 @@
 //! `cargo xtask bench peers`: client CPU per request or per GB, compared with other load testers.
 //!
-//! nginx runs on core 0, and the clients run one after the other on core 1. In each round every client runs once, in
-//! random order, so a round gives one pair of Plimsoll and each peer. The cost is the client's CPU time, as the kernel
-//! counts it, divided by the requests that nginx counts or by the bytes that the interface counts. No number is taken
-//! from a client.
+//! nginx runs on core 0, and the clients run one after the other on core 1. In each round, every client runs once, in
+//! random order. A round thus yields one pair of Plimsoll and each peer. The cost is the client's CPU time, as measured
+//! by the kernel. It is divided by the requests that nginx counts, or by the bytes that the interface counts. No number
+//! comes from a client.
 
 mod clients;
 mod goals;
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     console::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    // There is one server for each version of HTTP, because a listener of nginx speaks the same version to all clients.
+    // A listener of nginx speaks the same version of HTTP to all clients, so there is one server for each version.
     let files = |http2| -> Vec<Served> {
         args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
     };
@@ -140,12 +140,12 @@ fn print_clients(clients: &[Installed]) {
 }
 
 fn seed_from_clock() -> u64 {
-    // Six digits are enough, and short enough for a user who types them to repeat the orders.
+    // Six digits are enough. They are short enough for a user who types them to repeat the orders.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) % 1_000_000
 }
 
-/// A CSV file with one line for each run, which is written as soon as the run has ended.
+/// A CSV file with one line for each run. A line is written as soon as its run has ended.
 struct Csv {
     file: File,
     path: PathBuf,

@@ -35,7 +35,7 @@ impl Sample {
         self.bytes as f64 / 1e9
     }
 
-    /// Returns its line in a CSV file.
+    /// Returns the line of the run in a CSV file.
     pub fn csv(&self, work: Workload) -> String {
         let (wall, cpu) = (self.run.wall.as_secs_f64(), self.run.cpu.as_secs_f64());
         let rss = self.run.peak.bytes() as f64 / f64::from(1 << 20);

@@ -9,7 +9,7 @@ use crate::goal::GoalResult;
 use crate::median::{Interval, PAIRS_MIN, median, median_interval};
 use crate::process::{PeakMemory, ProcessEnd};
 
-/// Ratios of Plimsoll's cost to that of a peer, one for each pair of successful runs.
+/// Ratios of Plimsoll's cost to the cost of a peer, one for each pair of successful runs.
 #[derive(Clone, Debug, PartialEq)]
 struct Ratios {
     values: Vec<f64>,
@@ -88,7 +88,7 @@ fn print_cost(client: Client, work: Workload, samples: &[Sample]) {
     ));
 }
 
-/// Returns the median of the peaks. If the peak in the middle is only a bound, so is the result.
+/// Returns the median of the peaks. If the median peak is only an upper bound, the result is also an upper bound.
 fn peak(samples: &[&Sample]) -> String {
     let mut peaks: Vec<PeakMemory> = samples.iter().map(|sample| sample.run.peak).collect();
     peaks.sort_by_key(|peak| peak.bytes());

@@ -26,7 +26,7 @@ pub enum Workload {
     Http2Small64,
 }
 
-/// Unit of work, to which the cost of a client refers.
+/// Unit of work for the cost of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A request, as the server counts them.
@@ -36,7 +36,7 @@ pub enum Unit {
 }
 
 impl Workload {
-    /// Returns its name on the command line.
+    /// Returns the name of the workload on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small64 => "small64",
@@ -102,7 +102,7 @@ impl Workload {
         self == Self::Http2Small64
     }
 
-    /// Returns the unit of work to which the costs refer.
+    /// Returns the unit of work for the costs.
     pub fn unit(self) -> Unit {
         match self {
             Self::Small64 | Self::Small1000 | Self::TlsSmall64 | Self::Http2Small64 => Unit::Request,

@@ -1,4 +1,4 @@
-//! The end of operations in flight because the run ends.
+//! The end of operations that are in flight when the run ends.
 
 use super::Reuse;
 use super::exchange::State;
@@ -10,7 +10,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use wire::message::Reading;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Ends everything in flight, because the drain is over.
+    /// Ends all attempts and operations in flight, because the drain has ended.
     pub(in crate::run_loop) fn abandon_all(&mut self, net: &mut N, now: Instant) {
         let by_user = self.control.is_abandoned() && self.control.reason() != Some(StopReason::ThreadLost);
         let (class, cause) = if by_user {
@@ -21,8 +21,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.abandon(net, class, cause, |_| true, now);
     }
 
-    /// Ends the reads in flight, because the requested number of bytes has arrived and reads would only add more. Writes may
-    /// complete, because a part of an object is useless.
+    /// Ends the reads in flight, because the requested number of bytes has arrived and reads would only add more.
+    /// Writes may complete, because a partly written object is useless.
     pub(in crate::run_loop) fn abandon_reads(&mut self, net: &mut N, now: Instant) {
         self.abandon(net, AttemptClass::InflightAtEnd, Cause::BytesReached, RequestPlan::is_safe, now);
         for origin in &mut self.pool.origins {
@@ -40,7 +40,7 @@ impl<N: Network> RunLoop<'_, N> {
         which: impl Fn(&RequestPlan) -> bool,
         now: Instant,
     ) {
-        // Operations end before their parts. Otherwise the last part would end the upload with another request.
+        // Operations end before their parts. If the last part ended first, the upload would make another request.
         let slots = 0..self.slots.len();
         for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
             let Some(op) = self.slots.find_op(slot) else { continue };

@@ -1,7 +1,8 @@
 //! Timeouts.
 //!
-//! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most of them are moved long before they
-//! expire, so it costs less to check all of them when the earliest may have expired than to update a queue for each request.
+//! Each exchange stores its own deadline, and there is no sorted queue of deadlines. Most deadlines are moved long
+//! before they expire. Updating a queue for each request would cost more than checking all deadlines when the earliest
+//! may have expired.
 
 use super::Reuse;
 use super::exchange::{ExchangeId, State};
@@ -43,7 +44,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.next_deadline = next.unwrap_or(Instant::NEVER);
     }
 
-    /// Handles a phase of an exchange that took too long.
+    /// Handles the timeout of a phase of an exchange.
     fn time_out(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         // An earlier timeout in this step may have closed the connection.
         let Some(exchange) = self.pool.exchange(id) else { return };
@@ -80,7 +81,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the outcome of a timeout in `phase`. `total_over` states that the whole attempt took too long, not only the phase.
+/// Returns the outcome of a timeout in `phase`. `total_over` means that the whole attempt took too long, not only the
+/// phase.
 fn of_timeout(phase: Phase, total_over: bool) -> AttemptOutcome {
     let (class, cause) = match phase {
         _ if total_over => (AttemptClass::TimeoutTotal, Cause::TotalTimedOut),

@@ -1,4 +1,5 @@
-//! The end of an attempt. Its response is judged, the attempt is recorded, and the next step of the operation is decided.
+//! The end of an attempt. Its response is judged, the attempt is recorded, and the next step of the operation is
+//! chosen.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -18,14 +19,15 @@ use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 
-/// Invariants of a complete response.
+/// Invariant of a complete response: it has an exchange.
 const HAS_EXCHANGE: &str = "a complete response has an exchange";
+/// Invariant of a complete response: it has a head.
 const HAS_HEAD: &str = "a complete response has a head";
 
 const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Handles a complete response, after which `excess` bytes were received.
+    /// Handles a complete response. `excess` bytes were received after it.
     pub(in crate::run_loop) fn complete(&mut self, net: &mut N, id: ExchangeId, excess: usize, now: Instant) {
         self.sample_unread(net, id, now);
         let request_sent = self.pool.request_is_sent(id);
@@ -34,7 +36,8 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let Some(head) = exchange.reader.head().assert_some(HAS_HEAD) else { return };
         let status = head.status;
-        // HTTP/2 has no response field that announces the end of a connection. It has GOAWAY: no more requests are accepted.
+        // In HTTP/2, no response field announces the end of a connection. GOAWAY announces it: no more requests are
+        // accepted.
         let goaway = exchange.closing && matches!(id, ExchangeId::Stream(_));
         let persistent = exchange.reader.reusable() && request_sent && self.plan.http.keep_alive && !goaway;
         if excess > 0 {
@@ -75,8 +78,8 @@ impl<N: Network> RunLoop<'_, N> {
             }
             return self.resend(net, slot, outcome, now);
         }
-        // Lengths of other bodies must not be compared: a redirect is not the requested response, and a body that was cut off
-        // was not read completely.
+        // Lengths of other bodies must not be compared. A redirect is not the requested response, and a body that was
+        // cut off was not read completely.
         let comparable = matches!(after_head, AfterHead::Read | AfterHead::ReadAndFail(_));
         if comparable && self.first_response.length_differs(body_bytes) {
             op.attempt.flags.set(Flag::LengthDiffers);
@@ -88,7 +91,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, if kept { Reuse::Keep } else { Reuse::Close }, now);
     }
 
-    /// Keeps the properties of the server, from the first good response.
+    /// Keeps the properties of the server that the first good response shows.
     #[cold]
     fn keep_first_response(&mut self, id: ExchangeId, body_bytes: u64) {
         let Some(exchange) = self.pool.exchange(id).assert_some(HAS_EXCHANGE) else { return };
@@ -104,7 +107,8 @@ impl<N: Network> RunLoop<'_, N> {
         });
     }
 
-    /// Ends the slot's attempt. Also ends its operation, unless a redirect is followed or the operation has another request.
+    /// Ends the slot's attempt. Also ends its operation, unless a redirect is followed or the operation makes another
+    /// request.
     pub(in crate::run_loop) fn end_attempt(
         &mut self,
         net: &mut N,
@@ -141,7 +145,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Ends the slot's attempt, whose response is a redirect, and sends the request to the redirect's target.
     fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
         if self.is_multipart(slot) {
-            // The requests of a multipart upload belong to one server.
+            // All requests of a multipart upload must go to one server.
             return self.end_last_attempt(net, slot, NOT_FOLLOWED, reuse, now);
         }
         let target = match self.redirect_target(slot) {
@@ -175,7 +179,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt moved inside the window.
+    /// Records the slot's attempt and releases its connection. Returns the body bytes that the attempt moved inside the
+    /// window.
     pub(in crate::run_loop) fn record_attempt(
         &mut self,
         net: &mut N,
@@ -185,7 +190,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) -> BodyBytes {
         let Some(op) = self.slots.op_mut(slot) else { return BodyBytes::default() };
-        // While the parts of an object are in flight, its operation has no attempt of its own.
+        // While the parts of an object are in flight, the operation itself has no attempt.
         if std::mem::replace(&mut op.attempt.over, true) {
             return BodyBytes::default();
         }
@@ -242,7 +247,7 @@ fn add_hop(op: &mut Op<'_>, sample: &AttemptSample, host: LabelId, end: Instant)
         body_bytes: sample.body_bytes,
         overhead_bytes: sample.overhead_bytes,
     };
-    // The time at which an operation was sent is that of its first attempt, even if the connection was stale.
+    // An operation counts as sent when its first attempt was sent, even if the connection of that attempt was stale.
     let hop = if op.redirects == 0 { HopSample { sent: op.sent, ..hop } } else { hop };
     if let Some(chain) = &mut op.chain {
         chain.add(op.redirects, hop);

@@ -1,4 +1,4 @@
-//! One request and its response, in a form that is the same for both versions of HTTP.
+//! One request and its response. The form is the same for both versions of HTTP.
 
 use crate::network::{Address, Token};
 use crate::run_loop::request::upload::Upload;
@@ -8,13 +8,13 @@ use measure::Instant;
 /// The connection or stream on which an attempt runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum ExchangeId {
-    /// A connection that carries one request at a time (HTTP/1, or a version that is not known yet).
+    /// A connection with one request at a time (HTTP/1, or a version that is not known yet).
     Connection(Token),
     /// A stream of a multiplexed connection (HTTP/2).
     Stream(Token),
 }
 
-/// The state of a connection or stream.
+/// State of a connection or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum State {
     /// The connection is being opened.
@@ -25,7 +25,7 @@ pub(in crate::run_loop) enum State {
     Multiplexed,
     /// A request or its response is in progress.
     Active,
-    /// Free for the next attempt.
+    /// The connection or stream is free for the next attempt.
     Idle,
 }
 
@@ -33,28 +33,29 @@ pub(in crate::run_loop) enum State {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Exchange {
     pub state: State,
-    /// The slot whose attempt runs here; meaningless while idle.
+    /// Slot of the attempt that uses this exchange; meaningless while idle.
     pub slot: u32,
     pub origin: usize,
-    /// The address to which the connection was opened.
+    /// Address to which the connection was opened.
     pub address: Address,
     pub reader: Reader,
-    /// The body of the request, while it has one.
+    /// Body of the request; `None` if it has no body.
     pub upload: Option<Box<Upload>>,
-    /// Bytes of the request that the kernel has not taken yet, from its head and from one piece of its body. On a stream this
-    /// is always empty, because the session of the connection keeps such bytes.
+    /// Bytes of the request that the kernel has not accepted yet, from its head and from one piece of its body. On a
+    /// stream this is always empty, because the session of the connection keeps such bytes.
     pub unsent: Vec<u8>,
     /// Time at which the current phase times out.
     pub deadline: Instant,
-    /// Position of the request among the requests on its connection, counted from 1. Above 1, the connection was used before.
+    /// Position of the request among the requests on its connection, counted from 1. Above 1, the connection was used
+    /// before.
     pub requests: u64,
-    /// Intended start of the operation after whose response the connection was left open. `None` once it is known whether the
-    /// connection stayed open.
+    /// Intended start of the operation after whose response the connection was left open. `None` once it is known
+    /// whether the connection stayed open.
     pub kept_for: Option<Instant>,
-    /// `true` if the connection takes no further request, because the peer closed its side or because the connection is broken
-    /// or being retired.
+    /// `true` if the connection must not be used for further requests. Either the peer closed its side, or the
+    /// connection is broken or being retired.
     pub closing: bool,
-    /// `true` if the body that is being read is checked or kept, and not discarded.
+    /// `true` if the body that is being read is checked or kept, and `false` if it is discarded.
     pub body_is_read: bool,
     /// `true` if the last body was large. The next head is then read separately from its body.
     pub large_bodies: bool,
@@ -80,7 +81,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the body of the request, if it has one, has been sent.
+    /// Returns whether the body of the request has been sent. A request without a body counts as sent.
     pub fn body_is_sent(&self) -> bool {
         self.upload.as_ref().is_none_or(|upload| upload.is_sent())
     }

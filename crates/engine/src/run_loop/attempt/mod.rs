@@ -1,4 +1,4 @@
-//! Attempts: the beginning and end of one request of an operation. They are the same for both versions of HTTP.
+//! Attempts: the beginning and end of each request of an operation. They are the same for both versions of HTTP.
 
 pub(in crate::run_loop) mod abandon;
 pub(in crate::run_loop) mod deadline;
@@ -24,34 +24,34 @@ use measure::{Flags, Instant, ReadSample};
 #[derive(Debug)]
 pub(in crate::run_loop) struct Attempt {
     pub kind: AttemptKind,
-    /// The exchange on which the attempt runs, once there is one.
+    /// Exchange of the attempt; `None` until it has one.
     pub exchange: Option<ExchangeId>,
     pub started: Instant,
     /// Time at which the first byte of the request was handed to the kernel.
     pub sent: Option<Instant>,
-    /// Time since which the attempt waits for space in the queue of a listening unix socket.
+    /// Time since which the attempt waits for space in the queue of a listening Unix socket.
     pub backlog_since: Option<Instant>,
     /// `true` if a connection was opened for this attempt.
     pub opened: bool,
     pub flags: Flags,
     pub sent_bytes: u64,
-    /// Body bytes among `sent_bytes`.
+    /// Number of body bytes in `sent_bytes`.
     pub sent_body: u64,
     /// All bytes received for the attempt.
     pub received_bytes: u64,
     /// Body bytes that were received and sent inside the window.
     pub window: BodyBytes,
-    /// Addresses that were tried.
+    /// Number of addresses that were tried.
     pub addresses_tried: usize,
-    /// Place of the first address tried, in the rotation of the host's addresses.
+    /// Place of the first address that was tried, in the rotation of the host's addresses.
     pub first_address: usize,
-    /// The next step of the attempt, decided when the head of the response is complete.
+    /// Next step of the attempt, chosen when the head of the response is complete.
     pub after_head: AfterHead,
-    /// One bit for each required header field that the response has.
+    /// One bit for each required header field. It is set if the response has the field.
     pub headers_matched: u128,
     /// The ETag of the response. It is kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,
-    /// A sample of the time for which the end of the response waited before it was read, if one was taken.
+    /// Sample of the time for which the end of the response waited before it was read; `None` if it was not sampled.
     pub unread: Option<ReadSample>,
     /// `true` once the attempt has ended and is recorded.
     pub over: bool,
@@ -59,7 +59,7 @@ pub(in crate::run_loop) struct Attempt {
     pub refusal: Refusal,
 }
 
-/// The further use of the connection of an ended attempt.
+/// Further use of the connection of an ended attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum Reuse {
     Keep,

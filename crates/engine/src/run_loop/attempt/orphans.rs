@@ -1,9 +1,9 @@
 //! Operations that have no connection because of a defect of this program.
 //!
-//! A broken invariant panics in debug builds. In release builds, the code just returns early, so an operation could remain in
-//! flight forever. To prevent this, a search for operations without a connection or stream of their own runs once a second. It
-//! ends these operations with the class `internal`, so that they are counted. An operation that still has its connection ends
-//! at its timeout at the latest.
+//! A broken invariant panics in debug builds. In release builds, the code just returns early, so an operation could
+//! remain in flight forever. To prevent this, the run loop searches once a second for operations without their own
+//! connection or stream. It ends these operations with the class `internal`, so that they are counted. An operation
+//! that still has its connection ends at its timeout at the latest.
 
 use super::Reuse;
 use super::exchange::State;
@@ -19,7 +19,7 @@ pub(in crate::run_loop) const CHECK_EVERY: Duration = Duration::from_secs(1);
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Ends the operations that nothing else would end. Must be called between steps, when no slot is being worked on.
+    /// Ends the operations that nothing else would end. Must be called between steps, while no slot is being processed.
     #[cold]
     pub(in crate::run_loop) fn end_orphans(&mut self, net: &mut N, now: Instant) {
         self.slots.next_check = now + CHECK_EVERY;
@@ -35,14 +35,14 @@ impl<N: Network> RunLoop<'_, N> {
             }
             debug_assert!(false, "operation {} in slot {slot} neither has a connection nor waits for one", op.number);
             if let Some(op) = self.slots.find_op_mut(slot) {
-                // Another attempt may run there by now.
+                // The exchange may belong to another attempt by now.
                 op.attempt.exchange = None;
             }
             self.end_op(net, slot, DEFECT, Reuse::Close, now);
         }
     }
 
-    /// Returns whether the attempt of an operation has a connection or stream of its own.
+    /// Returns whether the attempt of an operation has its own connection or stream.
     fn has_exchange(&self, op: &Op<'_>, slot: u32) -> bool {
         let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
         exchange.is_some_and(|exchange| {

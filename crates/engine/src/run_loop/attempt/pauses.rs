@@ -1,4 +1,5 @@
-//! Pauses of operations between two of their requests. While an operation pauses, it keeps its slot and counts as in flight.
+//! Pauses of operations between two of their requests. While an operation pauses, it keeps its slot and counts as in
+//! flight.
 
 use super::Reuse;
 use crate::network::Network;
@@ -8,7 +9,7 @@ use measure::{AttemptOutcome, Instant};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The pause of an operation.
+/// Pause of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Pause {
     pub until: Instant,
@@ -16,13 +17,13 @@ pub(in crate::run_loop) struct Pause {
     pub kind: AttemptKind,
 }
 
-/// The pauses of one thread's operations.
+/// Pauses of one thread's operations.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Pauses {
-    /// The ends of pauses, each with its slot and the number of the operation. An operation can end while it pauses, so an entry
-    /// counts only if the operation in the slot has the same number and the same pause.
+    /// Ends of pauses, each with its slot and the number of the operation. An operation can end during its pause. An
+    /// entry therefore counts only if the operation in the slot has the same number and the same pause.
     ends: BinaryHeap<Reverse<(Instant, u32, u64)>>,
-    /// The end of the pause that ends first.
+    /// Earliest end of a pause.
     pub next: Instant,
 }
 
@@ -38,7 +39,7 @@ impl Pauses {
         self.next = self.next.min(until);
     }
 
-    /// Takes a pause that has ended, with its slot and the number of the operation.
+    /// Removes and returns a pause that has ended, with its slot and the number of the operation.
     fn take_ended(&mut self, now: Instant) -> Option<(Instant, u32, u64)> {
         let ended = self.ends.peek().copied().filter(|Reverse((until, ..))| *until <= now);
         if ended.is_some() {
@@ -50,7 +51,8 @@ impl Pauses {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Makes the slot's operation pause until `until` and then make an attempt of this kind. Its last attempt must be recorded.
+    /// Makes the slot's operation pause until `until` and then make an attempt of this kind. The previous attempt must
+    /// already be recorded.
     pub(in crate::run_loop) fn pause(&mut self, slot: u32, until: Instant, kind: AttemptKind) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         debug_assert!(op.attempt.over, "the attempt of slot {slot} is not recorded yet");
@@ -62,7 +64,7 @@ impl<N: Network> RunLoop<'_, N> {
     #[cold]
     pub(in crate::run_loop) fn end_pauses(&mut self, net: &mut N, now: Instant) {
         while let Some((until, slot, number)) = self.pauses.take_ended(now) {
-            // The operation may have been ended by the end of the run.
+            // The end of the run may have ended the operation.
             let Some(op) = self.slots.find_op_mut(slot).filter(|op| op.number == number) else { continue };
             let Some(pause) = op.pause.take_if(|pause| pause.until == until) else { continue };
             match self.failure_of_upload(slot) {
@@ -72,7 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the failure of the upload to which the slot's part belongs. No further request is made for such a part.
+    /// Returns the failure of the upload to which the slot's part belongs. If the upload has failed, no further request
+    /// is made for the part.
     fn failure_of_upload(&self, slot: u32) -> Option<AttemptOutcome> {
         let part = self.slots.op(slot)?.part?;
         let (parent, number) = part.of;

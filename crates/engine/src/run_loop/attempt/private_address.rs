@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::url::Origin;
 
-/// Returns whether the host of an origin is known to be private without a name look-up. A name that could resolve to any
-/// address counts as public here.
+/// Returns whether the host of an origin is known to be private without a name lookup. A name counts as public here,
+/// because it could resolve to any address.
 pub(super) fn is_private_host(origin: &Origin) -> bool {
     let host = origin.host.as_ref();
     match host.parse::<IpAddr>() {
@@ -13,9 +13,9 @@ pub(super) fn is_private_host(origin: &Origin) -> bool {
     }
 }
 
-/// Returns whether an address belongs to this host or to a network that is not public. These are loopback, private, link-local
-/// (where clouds offer credentials), shared (RFC 6598) and unique local addresses (RFC 4193), and IPv6 addresses that contain
-/// such an IPv4 address.
+/// Returns whether an address belongs to this host or to a network that is not public. These are loopback, private,
+/// shared (RFC 6598) and unique local addresses (RFC 4193), and link-local addresses, where clouds offer credentials.
+/// An IPv6 address that contains such an IPv4 address also counts.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -25,7 +25,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
 
 fn is_private_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
-    // On Linux, 0.0.0.0/8 is this host.
+    // On Linux, addresses in 0.0.0.0/8 mean this host.
     first == 0
         || address.is_loopback()
         || address.is_private()
@@ -43,8 +43,8 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         || site_local
 }
 
-/// Returns the IPv4 address that an IPv6 address contains: mapped (`::ffff:a.b.c.d`), or translated (`64:ff9b::a.b.c.d`, RFC
-/// 6052).
+/// Returns the IPv4 address that an IPv6 address contains: mapped (`::ffff:a.b.c.d`), or translated
+/// (`64:ff9b::a.b.c.d`, RFC 6052).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, high, low] = address.segments();
     let translated = [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0];

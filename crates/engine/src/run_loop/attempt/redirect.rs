@@ -1,8 +1,9 @@
-//! Targets of redirects, and the redirects that are not followed.
+//! Targets of redirects, and redirects that are not followed.
 //!
-//! A server can redirect a client in circles, from https to http, or into the client's own network, where the client can access
-//! hosts that the server cannot. Each of these has its own cause of failure. The check for private addresses is applied after
-//! the name look-up, to the address that is connected to. So a public name cannot hide a private address.
+//! A server can redirect a client in circles, or from https to http. It can also redirect the client into the client's
+//! own network, to hosts that the server itself cannot access. Each of these has its own cause of failure. The check
+//! for private addresses is applied after the name lookup, to the address of the connection. A public name therefore
+//! cannot hide a private address.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -33,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Returns the target of the redirect that was just read.
     ///
     /// # Errors
-    /// The outcome of the attempt, when the redirect is not followed.
+    /// Fails with the outcome of the attempt if the redirect is not followed.
     pub(super) fn redirect_target(&mut self, slot: u32) -> Result<RedirectTarget, AttemptOutcome> {
         let op = self.slots.op(slot).ok_or(DEFECT)?;
         let exchange = op.attempt.exchange.and_then(|id| self.pool.exchange(id));
@@ -53,10 +54,11 @@ impl<N: Network> RunLoop<'_, N> {
         let url = redirected_to(&base, &head.location)?;
         let mut visited = op.redirect.as_ref().map_or_else(Vec::new, |redirect| redirect.visited.clone());
         visited.push(hash(&base));
-        // Both the limit and `visited` apply to each request of an operation separately, such as to each page of a listing.
+        // Both the limit and `visited` apply to each request of an operation separately, for example to each page of a
+        // listing.
         if visited.len() > usize::from(most) {
-            // Visiting a URL a second time is not necessarily a loop, because the server may respond differently. It is
-            // reported as a loop only if the limit is exceeded as well.
+            // If a URL is visited twice, this need not be a loop, because the server may respond differently. A loop is
+            // reported only if the limit is also exceeded.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
         }
@@ -66,7 +68,8 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private address.
+    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private
+    /// address.
     fn check_redirect(
         &mut self,
         base: &Url,
@@ -83,13 +86,13 @@ impl<N: Network> RunLoop<'_, N> {
             self.note_target(url);
             return Err(denied(Cause::Downgrade, Phase::Head));
         }
-        // Through a proxy, the addresses are not known here, so only the URL can be checked.
+        // With a proxy, the addresses are not known here, so only the URL can be checked.
         let from_public = match from {
             _ if proxied => !is_private_host(base.origin()),
             Address::Tcp(address) => !is_private(address.ip()),
             Address::Unix(_) => false,
         };
-        // A redirect to a host that the user named is harmless, because the user sends load there anyway.
+        // A redirect to a host that the user named is harmless, because the user sends load to that host anyway.
         let named = origin < self.plan.targets.origins().len();
         let only_public = from_public && !named && rules.private == RedirectRule::Deny;
         if only_public && proxied && is_private_host(url.origin()) {
@@ -99,7 +102,7 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(only_public)
     }
 
-    /// Keeps the target of a redirect that is not followed, for the example of the failure. Path and query are left out,
+    /// Keeps the target of a redirect that is not followed, for the example of the failure. Path and query are removed,
     /// because they may contain a secret.
     fn note_target(&mut self, url: &Url) {
         let origin = url.origin();
@@ -117,7 +120,8 @@ impl<N: Network> RunLoop<'_, N> {
         url
     }
 
-    /// Returns the index of the URL's origin. A new origin is added first. Returns `None` when there are too many.
+    /// Returns the index of the URL's origin. Adds the origin if it is new. Returns `None` if there are too many
+    /// origins.
     fn origin_index(&mut self, url: &Url) -> Option<usize> {
         let origins = &mut self.pool.origins;
         let known = origins.iter().position(|state| state.origin == *url.origin());
@@ -129,8 +133,8 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether the slot's attempt must not use this kept connection, because the attempt follows a redirect and the
-    /// connection leads to a private address.
+    /// Returns whether the slot's attempt must not use this kept-alive connection. This is the case if the attempt
+    /// follows a redirect and the connection leads to a private address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());
@@ -151,7 +155,7 @@ impl<N: Network> RunLoop<'_, N> {
 /// Returns the URL in a `Location`. It may be relative to the URL of the request.
 ///
 /// # Errors
-/// The outcome of the request, when the response has no valid target.
+/// Fails with the outcome of the request if the response has no valid target.
 pub(crate) fn redirected_to(base: &Url, location: &Location) -> Result<Url, AttemptOutcome> {
     let location = match location {
         Location::One(location) => location,

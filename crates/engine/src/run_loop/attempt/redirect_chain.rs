@@ -3,14 +3,14 @@
 use measure::sample::HopSample;
 use wire::url::Url;
 
-/// The target of a redirect.
+/// Target of a redirect.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RedirectTarget {
     pub url: Url,
     pub origin: usize,
     /// `true` if the redirect must not be followed to a private address.
     pub only_public: bool,
-    /// Hashes of the URLs to which this request was sent before, to recognize a loop.
+    /// Hashes of the URLs that this request has already visited, to detect a loop.
     pub visited: Vec<u64>,
 }
 
@@ -18,14 +18,15 @@ pub(in crate::run_loop) struct RedirectTarget {
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct RedirectChain {
     pub hops: Vec<HopSample>,
-    /// Attempts before the first redirect that are not in `hops`, because their kept connection was stale. The next field is
-    /// the number of their bytes.
+    /// Number of attempts before the first redirect that are not in `hops`, because their kept-alive connection was
+    /// stale.
     attempts_before: u64,
+    /// Number of bytes of these attempts.
     bytes_before: u64,
 }
 
 impl RedirectChain {
-    /// Returns a chain whose first redirect is the operation's `attempts`-th attempt.
+    /// Returns a chain whose first redirect is the response to the operation's `attempts`-th attempt.
     pub fn begin(attempts: u32, bytes_before: u64) -> Self {
         Self { hops: Vec::new(), attempts_before: u64::from(attempts).saturating_sub(1), bytes_before }
     }

@@ -19,14 +19,15 @@ impl<N: Network> RunLoop<'_, N> {
         self.find_connection(net, slot, now);
     }
 
-    /// Ends an attempt whose response is not read any further, and closes its connection.
+    /// Ends an attempt without reading the rest of its response, and closes its connection.
     pub(in crate::run_loop) fn cut(&mut self, net: &mut N, id: ExchangeId, outcome: AttemptOutcome, now: Instant) {
         let Some(slot) = self.pool.running(id).map(|exchange| exchange.slot) else { return };
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 
-    /// Like [`Self::cut`], except for a kept connection that was closed before the first byte of a response. Such a connection
-    /// was stale. The request is then sent again once, on a new connection, if that is safe (docs/measurement.md).
+    /// Ends an attempt like [`Self::cut`], with one exception. A kept-alive connection that was closed before the first
+    /// byte of a response was stale. The request is then sent again once, on a new connection, if that is safe
+    /// (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,
         net: &mut N,
@@ -50,8 +51,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the request again, once, because the server reported that it has not processed it. This is safe for any method
-    /// (RFC 9113 §8.7).
+    /// Sends the request again, once, because the server reported that it has not processed it. This is safe for any
+    /// method (RFC 9113 §8.7).
     pub(in crate::run_loop) fn resend_unprocessed(
         &mut self,
         net: &mut N,
@@ -69,16 +70,16 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the slot's attempt and starts another one for the same request, of the kind `Resend`. The recorder counts it
-    /// when it ends.
+    /// Records the slot's attempt and starts another one for the same request, of the kind `Resend`. The recorder
+    /// counts the new attempt when it ends.
     pub(in crate::run_loop) fn resend(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, now: Instant) {
         let wasted = self.record_attempt(net, slot, outcome, Reuse::Close, now);
         self.recorder.wasted(wasted);
         self.begin_attempt(net, slot, AttemptKind::Resend, now);
     }
 
-    /// Returns the outcome of an attempt that got no response. A write that was sent completely is indeterminate, because it
-    /// may have taken place.
+    /// Returns the outcome of an attempt without a response. A write that was sent completely is indeterminate, because
+    /// it may have taken place.
     pub(in crate::run_loop) fn of_no_response(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let exchange = self.pool.exchange(id).assert_some("an attempt without a response has an exchange");
         let Some(exchange) = exchange else { return outcome };

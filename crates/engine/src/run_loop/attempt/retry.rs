@@ -1,5 +1,5 @@
-//! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried alike: the request
-//! itself, the initiation of a multipart upload, its parts, its completion, and its abort.
+//! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried in the same
+//! way. This includes the initiation, the parts, the completion and the abort of a multipart upload.
 
 use super::Reuse;
 use crate::network::Network;
@@ -11,18 +11,19 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Instant};
 use wire::s3::{ErrorBody, ErrorCode};
 
-/// A retry goes to the operation's own target, even if the failed request followed a redirect. After this many redirects, it
-/// goes to the target of the last one, so that the list of an operation's requests has a limit.
+/// Number of redirects after which a retry goes to the target of the last redirect. With fewer redirects, a retry goes
+/// to the operation's own target, even if the failed request followed a redirect. The limit keeps the list of an
+/// operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
-/// The failures of one request so far.
+/// Failures of one request so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::run_loop) struct Failures {
     all: u32,
     refusals: u32,
 }
 
-/// The chance that a failed request succeeds if it is sent again.
+/// Chance that a failed request succeeds if it is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prospect {
     /// The failure is transient.
@@ -33,7 +34,7 @@ enum Prospect {
 }
 
 impl Failures {
-    /// Counts a failure. Returns whether the request is sent again.
+    /// Counts a failure. Returns whether to send the request again.
     fn add(&mut self, prospect: Prospect, policy: &RetryPolicy) -> bool {
         self.all = self.all.saturating_add(1);
         match prospect {
@@ -53,14 +54,14 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
     match outcome.class {
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,
-        // S3 reports errors within a 200, too.
+        // S3 also reports errors in the body of a 200.
         AttemptClass::S3Error | AttemptClass::Http4xx if is_busy => Prospect::Good,
         _ if is_transient(outcome, status) => Prospect::Good,
         _ => Prospect::Poor,
     }
 }
 
-/// Returns whether the server may have processed a request that was sent and failed with this outcome.
+/// Returns whether the server may have processed a request that failed with this outcome after it was sent.
 pub(in crate::run_loop) fn may_be_done(class: AttemptClass) -> bool {
     use AttemptClass::{
         ClosedEarly, Incomplete, Indeterminate, InflightAtEnd, Interrupted, Protocol, Reset, StaleReuse, TimeoutHead,
@@ -91,8 +92,8 @@ pub(in crate::run_loop) fn error_code(op: &Op<'_>) -> Option<ErrorCode> {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Handles the slot's failed attempt as the plan's policy for retries says. Returns `false` if the operation ends with this
-    /// attempt, which is not recorded then.
+    /// Handles the slot's failed attempt according to the plan's retry policy. Returns `false` if there is no retry.
+    /// The attempt is not recorded in this case.
     #[inline]
     pub(in crate::run_loop) fn retry_later(
         &mut self,
@@ -147,7 +148,7 @@ impl<N: Network> RunLoop<'_, N> {
         exchange.reader.head().map(|head| head.status)
     }
 
-    /// Ends an operation whose upload the server does not know any more, although an earlier request to complete it may have
+    /// Ends an operation whose upload the server no longer knows, although an earlier request to complete it may have
     /// succeeded. It is unknown whether the object exists, and there is nothing to abort.
     fn end_forgotten(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
         if let Some(multipart) = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut()) {
@@ -157,7 +158,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_op(net, slot, AttemptOutcome { class, ..outcome }, reuse, now);
     }
 
-    /// Notes what a failed request that will be retried may have done at the server.
+    /// Records the possible effect at the server of a failed request that will be retried.
     fn note_unclear(&mut self, slot: u32, outcome: AttemptOutcome) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let (request, failed) = (op.request, outcome.class == AttemptClass::Http5xx || may_be_done(outcome.class));

@@ -1,4 +1,4 @@
-//! The bytes of an attempt: sending of the request body, and the counts of sent and received bytes.
+//! The bytes of an attempt: sending of the request body, and counts of sent and received bytes.
 
 use super::exchange::ExchangeId;
 use crate::control::NOTICE;
@@ -10,7 +10,7 @@ use measure::{Instant, Stage};
 use std::io;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Appends the next piece of an exchange's request body to the send buffer. Returns `false` when there is none.
+    /// Appends the next piece of an exchange's request body to the send buffer. Returns `false` if there is none.
     pub(in crate::run_loop) fn append_piece(&mut self, id: ExchangeId) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
@@ -22,8 +22,8 @@ impl<N: Network> RunLoop<'_, N> {
         upload.next_piece(&mut source, &mut self.buffers.send)
     }
 
-    /// Sets the deadline of an exchange with a request body. While the body is being sent, it has to make progress. After that,
-    /// the timeout of the response head applies.
+    /// Sets the deadline of an exchange with a request body. While the body is being sent, it must make progress. After
+    /// that, the timeout of the response head applies.
     pub(in crate::run_loop) fn expect_progress(&mut self, id: ExchangeId, now: Instant) {
         // A failed write may have ended the attempt.
         let Some(upload) = self.pool.exchange(id).and_then(|exchange| exchange.upload.as_ref()) else { return };
@@ -55,13 +55,13 @@ impl<N: Network> RunLoop<'_, N> {
     /// Counts bytes sent for the slot's attempt.
     pub(in crate::run_loop) fn count_sent(&mut self, slot: u32, bytes: usize) {
         self.recorder.sent(bytes as u64);
-        // The bytes may have ended the attempt, as a TLS alert does.
+        // The attempt may have ended because of these bytes, for example if they are a TLS alert.
         if let Some(op) = self.slots.find_op_mut(slot) {
             op.attempt.sent_bytes += bytes as u64;
         }
     }
 
-    /// Counts bytes of a request's body that were taken by the kernel, TLS or HTTP/2.
+    /// Counts bytes of a request's body that the kernel, TLS or HTTP/2 has accepted.
     pub(in crate::run_loop) fn count_uploaded(&mut self, slot: u32, bytes: u64, now: Instant) {
         self.recorder.uploaded(bytes);
         let measured = self.recorder.timeline().stage(now) == Stage::Measured;
@@ -74,8 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts `total` received bytes, `body` of which are content. They belong to the interval of the instant at which they
-    /// were read.
+    /// Counts `total` received bytes. `body` is the number of content bytes among them. They belong to the interval
+    /// that contains the instant of the read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);
@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts body bytes inside the window towards the number after which the run ends, if there is one.
+    /// If the run ends after a number of body bytes, adds body bytes inside the window to this number.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

@@ -1,4 +1,4 @@
-//! Destinations of the connections to an origin: name look-ups, and the rotation of a host's addresses.
+//! Destinations of the connections to an origin: name lookups, and the rotation of a host's addresses.
 
 use crate::network::{Address, NameError, Network, Resolution};
 use crate::plan::{Plan, Route};
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::url::Origin;
 
-/// Time after which the resolver is asked again for a name. The resolver itself caches its results.
+/// Time after which a name is requested from the resolver again. The resolver itself caches its results.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 
-/// The addresses of one origin.
+/// Addresses of one origin.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Addresses {
     endpoint: Endpoint,
@@ -21,14 +21,14 @@ pub(in crate::run_loop) struct Addresses {
     next: usize,
 }
 
-/// The destination of the connections to an origin.
+/// Destination of the connections to an origin.
 #[derive(Clone, Debug)]
 enum Endpoint {
     Name { host: String, port: u16 },
     Unix(PathBuf),
 }
 
-/// The result of looking up an address for a new connection.
+/// Result of looking up an address for a new connection.
 pub(in crate::run_loop) enum AddressLookup {
     Found(Address),
     Pending,
@@ -36,7 +36,7 @@ pub(in crate::run_loop) enum AddressLookup {
 }
 
 impl Addresses {
-    /// Returns the addresses of `origin` that are known from the plan.
+    /// Returns the addresses of `origin` that the plan contains.
     pub fn new(plan: &Plan, origin: &Origin) -> Self {
         let endpoint = endpoint(plan, origin);
         let known = match &endpoint {
@@ -46,7 +46,7 @@ impl Addresses {
         Self { endpoint, known, looked_up: Instant::ZERO, next: 0 }
     }
 
-    /// Returns the next place in the rotation, so that all addresses are used.
+    /// Advances the rotation and returns the next place, so that all addresses are used.
     pub fn rotate(&mut self) -> usize {
         self.next = self.next.wrapping_add(1);
         self.next
@@ -96,7 +96,7 @@ fn endpoint(plan: &Plan, origin: &Origin) -> Endpoint {
     }
 }
 
-/// Returns the name and port to which connections for `origin` are opened; `None` for a unix socket.
+/// Returns the name and port to which connections for `origin` are opened; `None` for a Unix socket.
 #[must_use]
 pub fn connects_to(plan: &Plan, origin: &Origin) -> Option<(String, u16)> {
     match endpoint(plan, origin) {

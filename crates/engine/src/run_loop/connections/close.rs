@@ -1,4 +1,4 @@
-//! The release of a connection when an attempt ends. The connection is kept for the next attempt or closed.
+//! The release of a connection at the end of an attempt. The connection is kept for the next attempt, or closed.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -28,7 +28,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.end_forecast(token, None);
         let Some(mut connection) = self.pool.connections.remove(token) else { return };
         let exchange = &connection.exchange;
-        // If so, the connection had stayed open long enough to carry a part of another response.
+        // If so, the connection stayed open long enough to send a part of another response.
         let used = exchange.state == State::Active && !exchange.reader.is_untouched();
         if let Some(before) = exchange.kept_for.filter(|_| used) {
             self.recorder.kept_alive(before);
@@ -45,8 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         net.closed(connection.transport.into_socket());
     }
 
-    /// Notes that a response is complete, so its connection stayed open since the response before. `kept` states whether the
-    /// connection is left open again.
+    /// Records that a response is complete. This shows that its connection stayed open after the previous response.
+    /// `kept` means that the connection is left open again.
     #[inline]
     pub(in crate::run_loop) fn note_kept(&mut self, id: ExchangeId, kept: bool) {
         let Some(exchange) = self.pool.running(id) else { return };
@@ -73,8 +73,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Closes an idle connection if its peer closed it or sent bytes without a request. Possibly nothing has arrived, because
-    /// the bytes that made the socket readable may have been read before.
+    /// Closes an idle connection if its peer closed it or sent bytes without a request. Often nothing has arrived,
+    /// because the bytes that made the socket readable were already read.
     pub(in crate::run_loop) fn check_idle(&mut self, net: &mut N, token: Token) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let unusable = if connection.transport.is_tls() {

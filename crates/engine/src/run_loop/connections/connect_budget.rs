@@ -1,14 +1,15 @@
-//! A limit on the rate at which the open model opens connections.
+//! Limit on the rate at which the open model opens connections.
 
 use measure::Instant;
 use std::time::Duration;
 
-/// A token bucket for opening connections in the open model.
+/// Token bucket for opening connections in the open model.
 ///
 /// Operations arrive even if no connection is free for them. If each of them opened a connection at once, a target that
-/// responds slightly late would be flooded with handshakes. Handshakes cost it more than requests, so it would respond even
-/// later. Therefore, once the bucket is empty, a thread opens at most one connection per millisecond. The other operations use
-/// the next connection that becomes free, and their wait for it is part of their response time.
+/// responds slightly late would be flooded with handshakes. A handshake costs the target more than a request, so it
+/// would respond even later. Therefore, once the bucket is empty, a thread opens at most one connection per
+/// millisecond. The other operations use the next connection that becomes free, and their wait for it is part of their
+/// response time.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ConnectBudget {
     left: u64,
@@ -19,7 +20,7 @@ pub(in crate::run_loop) struct ConnectBudget {
 
 /// Size of the bucket.
 const SIZE: u64 = 64;
-/// Interval at which a token is added.
+/// Interval at which tokens are added, one at a time.
 const REFILL_EVERY: Duration = Duration::from_millis(1);
 
 impl ConnectBudget {
@@ -28,7 +29,7 @@ impl ConnectBudget {
         Self { left: SIZE, filled: start, denied: false }
     }
 
-    /// Takes a token; returns whether there was one.
+    /// Removes a token. Returns whether there was one.
     pub fn take(&mut self, now: Instant) -> bool {
         let every = REFILL_EVERY.as_nanos() as u64;
         let added = now.nanos_since(self.filled) / every;
@@ -42,12 +43,12 @@ impl ConnectBudget {
         granted
     }
 
-    /// Forgets that a token was denied.
+    /// Resets the record that a token was denied.
     pub fn reset_demand(&mut self) {
         self.denied = false;
     }
 
-    /// Returns when there is a token again, if one was denied.
+    /// Returns the instant at which a token is available again, if one was denied.
     pub fn next_refill(&self) -> Instant {
         if self.denied { self.filled + REFILL_EVERY } else { Instant::NEVER }
     }

@@ -12,26 +12,26 @@ use measure::Instant;
 #[derive(Debug)]
 pub(in crate::run_loop) struct Connection<S> {
     pub transport: Transport<S>,
-    /// The exchange on the connection, unless it is multiplexed.
+    /// Exchange on the connection, unless it is multiplexed.
     pub exchange: Exchange,
     pub opened: Instant,
     /// Time at which the connection was established, before the TLS handshake.
     pub connected: Instant,
-    /// The low-water mark of the socket.
+    /// Low-water mark of the socket.
     pub low_water: usize,
-    /// `true` if the connection is in `Pool::unfinished`, to be read further.
+    /// `true` if the connection is in `Pool::unfinished`, because more bytes may have to be read.
     pub queued: bool,
-    /// `true` if the origin's forecast counts the streams that this connection is expected to have.
+    /// `true` if the forecast of the origin includes the expected streams of this connection.
     pub forecast: bool,
     /// The HTTP/2 side of a multiplexed connection.
     pub http2: Option<Box<Multiplexed>>,
 }
 
-/// A place for a stream on a multiplexed connection. It is either idle or carries an exchange.
+/// Place for a stream on a multiplexed connection. It is either idle or has an exchange.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Stream {
     pub connection: Token,
-    /// The open stream in the HTTP/2 session.
+    /// Open stream in the HTTP/2 session.
     pub key: Option<Key>,
     pub exchange: Exchange,
 }

@@ -1,4 +1,4 @@
-//! The choice of a connection for an attempt: a free one, one that is expected soon, or a new one.
+//! The choice of a connection for an attempt: a free connection, one that is expected soon, or a new one.
 
 use crate::network::Network;
 use crate::run_loop::RunLoop;
@@ -16,8 +16,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.op(slot) else { return };
         let origin = op.attempt_origin();
-        // A resend needs a new connection, because the other kept connections are probably as stale as the first. This does not
-        // apply to HTTP/2, whose few connections announce that they close.
+        // A resend needs a new connection, because the other kept-alive connections are probably stale too. This does
+        // not apply to HTTP/2. HTTP/2 uses few connections, and servers announce their end.
         let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
         let idle = if new_only { None } else { self.pool.take_idle(origin) };
         match idle {
@@ -42,14 +42,15 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether an attempt has to wait for a connection. In the closed model no attempt does, because there should be as
-    /// many connections as slots.
+    /// Returns whether an attempt must wait for a connection. In the closed model, no attempt waits, because there
+    /// should be as many connections as slots.
     fn must_wait(&mut self, origin: usize, now: Instant) -> bool {
         let waits = !self.pool.origins[origin].waiting.is_empty();
         matches!(self.pacer, Pacer::Open(_)) && (waits || !self.pool.budget.take(now))
     }
 
-    /// Gives free connections to the attempts that wait for one, or opens new connections for them if that is allowed.
+    /// Assigns free connections to waiting attempts. If none is free, opens new connections for them if that is
+    /// allowed.
     #[inline]
     pub(in crate::run_loop) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
         if self.pool.waits.for_connection == 0 {
@@ -64,12 +65,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Serves the attempt that has waited longest. Returns `false` when no attempt waits, or when there is no connection for
-    /// it.
+    /// Assigns a connection to the attempt that has waited longest. Returns `false` if no attempt waits, or if there is
+    /// no connection for it.
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
         let Some(op) = self.slots.op(slot) else {
-            // This is a defect, but the attempts behind this one must not wait because of it.
+            // This is a defect, but the other waiting attempts must not be blocked by it.
             self.remove_first(origin);
             return true;
         };

@@ -1,4 +1,4 @@
-//! The connections of one thread: finding one for an attempt, opening, encrypting and closing them.
+//! The connections of one thread: finding a connection for an attempt, opening, encrypting and closing connections.
 
 pub(in crate::run_loop) mod addresses;
 pub(in crate::run_loop) mod close;
@@ -23,39 +23,42 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use table::Table;
 
-/// The connections of one thread.
+/// Connections of one thread.
 ///
-/// Invariants: the exchange of a running attempt exists and has the attempt's slot; an idle connection or stream is in the
-/// `idle` list of its origin; `waits.for_connection` is the sum of the lengths of the origins' `waiting` queues; `queued`
-/// is set for the connections in `unfinished`, and `Multiplexed::queued` for those in `to_send`.
+/// Invariants:
+///
+/// * The exchange of a running attempt exists and has the attempt's slot.
+/// * An idle connection or stream is in the `idle` list of its origin.
+/// * `waits.for_connection` is the sum of the lengths of the origins' `waiting` queues.
+/// * `queued` is set for the connections in `unfinished`, and `Multiplexed::queued` for the connections in `to_send`.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Pool<S> {
     pub connections: Table<Connection<S>>,
-    /// The streams of multiplexed connections.
+    /// Streams of multiplexed connections.
     pub streams: Table<Stream>,
     pub origins: Vec<OriginPool>,
     pub budget: ConnectBudget,
     pub waits: Waits,
-    /// Connections that may have more bytes than could be read in their turn.
+    /// Connections that may have more bytes than could be read in one turn.
     pub unfinished: Vec<Token>,
     /// Multiplexed connections that have bytes to send.
     pub to_send: Vec<Token>,
     /// An instant before which no exchange times out.
     pub next_deadline: Instant,
-    /// Attempts in a row that got no connection.
+    /// Number of attempts in a row that got no connection.
     pub failures_in_a_row: u32,
-    /// This thread's TLS settings. They are made when the first connection needs them.
+    /// TLS settings of this thread. They are created when the first connection needs them.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
-/// The attempts that have no connection yet.
+/// Attempts that have no connection yet.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Waits {
-    /// Attempts that wait for a connection, at all origins.
+    /// Number of attempts that wait for a connection, at all origins.
     pub for_connection: usize,
-    /// Slots whose attempt waits for a name look-up.
+    /// Slots whose attempt waits for a name lookup.
     pub for_name: Vec<u32>,
-    /// Slots whose attempt waits for space in the queue of a listening unix socket.
+    /// Slots whose attempt waits for space in the queue of a listening Unix socket.
     pub for_backlog: Vec<u32>,
     /// Instant at which the slots in `for_backlog` try again.
     pub next_backlog_retry: Instant,
@@ -118,7 +121,7 @@ impl<S> Pool<S> {
         self.connections.get_mut(token)?.http2.as_deref_mut()
     }
 
-    /// Takes the most recently used free connection or stream of an origin.
+    /// Removes and returns the most recently used free connection or stream of an origin.
     #[inline]
     pub fn take_idle(&mut self, origin: usize) -> Option<ExchangeId> {
         while let Some(id) = self.origins[origin].idle.pop() {
@@ -135,8 +138,8 @@ impl<S> Pool<S> {
         let Some(exchange) = self.running(id) else { return };
         let origin = exchange.origin;
         self.origins[origin].idle.push(id);
-        // The list may have identifiers of connections that the server closed while they were idle. They are removed when there
-        // are many.
+        // The list may contain identifiers of connections that the server closed while they were idle. They are removed
+        // when there are many of them.
         if self.origins[origin].idle.len() > 2 * (self.connections.len() + self.streams.len()) + 64 {
             let mut idle = std::mem::take(&mut self.origins[origin].idle);
             idle.retain(|id| self.exchange(*id).is_some());
@@ -144,13 +147,13 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Takes the connection that has been free longest, from the origin with the most free connections.
+    /// Removes and returns the connection that has been free longest, from the origin with the most free connections.
     pub fn take_stalest(&mut self) -> Option<ExchangeId> {
         let fullest = self.origins.iter_mut().max_by_key(|origin| origin.idle.len())?;
         (!fullest.idle.is_empty()).then(|| fullest.idle.remove(0))
     }
 
-    /// Returns whether the kernel has taken the whole request of an exchange.
+    /// Returns whether the kernel has accepted the whole request of an exchange.
     pub fn request_is_sent(&self, id: ExchangeId) -> bool {
         let flushed = match id {
             ExchangeId::Connection(token) => self.connections.get(token).is_some_and(|it| it.transport.is_flushed()),
@@ -168,8 +171,8 @@ impl<S> Pool<S> {
         self.connections.get(token)?.transport.tls()
     }
 
-    /// Takes the received bytes that are not counted yet, when the attempt for which they were received ends. On a multiplexed
-    /// connection, they go to the last active attempt.
+    /// Returns and resets the number of received bytes that are not counted yet. It is called when the attempt for
+    /// which they were received ends. On a multiplexed connection, the bytes count for the last active attempt.
     pub fn take_unattributed(&mut self, id: ExchangeId) -> u64 {
         match id {
             ExchangeId::Connection(token) => {
@@ -184,8 +187,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Adds the streams of a connection that is being opened to the forecast of its origin, so that further attempts wait for
-    /// it.
+    /// Adds the streams of a connection that is being opened to the forecast of its origin, so that further attempts
+    /// wait for them.
     pub fn begin_forecast(&mut self, token: Token) {
         let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {
@@ -194,7 +197,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Ends the forecast of a connection, unless the connection is closed. `streams` is the number of its streams, if known.
+    /// Removes a connection from the forecast, unless the connection is closed. `streams` is the number of its streams,
+    /// if known.
     pub fn end_forecast(&mut self, token: Token, streams: Option<usize>) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let counted = std::mem::take(&mut connection.forecast);
@@ -203,8 +207,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Notes that the server of a connection has chosen HTTP/1.1. Attempts that wait for a stream then need connections of
-    /// their own.
+    /// Records that the server of a connection has chosen HTTP/1.1. Attempts that wait for a stream then need their own
+    /// connections.
     pub fn set_single(&mut self, token: Token) {
         self.end_forecast(token, Some(1));
         let Some(connection) = self.connections.existing(token) else { return };
@@ -213,7 +217,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Notes that a connection must be read further, after the other connections had their turn.
+    /// Schedules another read of a connection, after the turns of the other connections.
     pub fn read_later(&mut self, token: Token) {
         if let Some(connection) = self.connections.get_mut(token)
             && !std::mem::replace(&mut connection.queued, true)
@@ -222,7 +226,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Notes that a multiplexed connection has bytes to send.
+    /// Records that a multiplexed connection has bytes to send.
     pub fn send_later(&mut self, token: Token) {
         if let Some(http2) = self.multiplexed(token)
             && !std::mem::replace(&mut http2.queued, true)

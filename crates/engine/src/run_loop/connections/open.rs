@@ -1,4 +1,4 @@
-//! Opening connections: names, addresses, and failures.
+//! Opening of connections: names, addresses, and failures.
 
 use super::addresses::AddressLookup;
 use super::connection::Connection;
@@ -13,7 +13,7 @@ use std::io;
 use std::time::Duration;
 use wire::url::Scheme;
 
-/// Interval between attempts to connect to a listening unix socket whose queue is full.
+/// Interval between attempts to connect to a listening Unix socket whose queue is full.
 const BACKLOG_RETRY_EVERY: Duration = Duration::from_millis(1);
 
 const CONNECT_TIMED_OUT: AttemptOutcome =
@@ -73,7 +73,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Makes the slot's attempt wait and try again, because the queue of the listening unix socket is full.
+    /// Makes the slot's attempt wait and try again, because the queue of the listening Unix socket is full.
     fn wait_for_backlog(&mut self, slot: u32, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.addresses_tried -= 1;
@@ -81,7 +81,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.for_backlog.push(slot);
     }
 
-    /// Tries again to connect to unix sockets whose queue was full. This ends when the timeout for opening a connection has
+    /// Tries again to connect to Unix sockets whose queue was full, until the timeout for opening a connection has
     /// passed.
     pub(in crate::run_loop) fn retry_backlogged(&mut self, net: &mut N, now: Instant) {
         if self.pool.waits.for_backlog.is_empty() || now < self.pool.waits.next_backlog_retry {
@@ -89,7 +89,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let mut full = false;
         for slot in std::mem::take(&mut self.pool.waits.for_backlog) {
-            // The operation may have been ended by the end of the run.
+            // The end of the run may have ended the operation.
             let Some(op) = self.slots.find_op(slot) else { continue };
             let since = op.attempt.backlog_since.unwrap_or(now);
             if now.since(since) >= self.plan.timeouts.connect {
@@ -104,7 +104,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.waits.next_backlog_retry = now + BACKLOG_RETRY_EVERY;
     }
 
-    /// Closes free connections as long as there might be no file descriptor for a new connection.
+    /// Closes free connections until there is a file descriptor for a new connection.
     fn make_room(&mut self, net: &mut N) {
         while self.pool.connections.len() >= self.plan.connections.open_max {
             match self.pool.take_stalest() {
@@ -119,10 +119,10 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Looks up again the names for which attempts wait.
+    /// Repeats the lookup of names for which attempts wait.
     pub(in crate::run_loop) fn retry_names(&mut self, net: &mut N, now: Instant) {
         for slot in std::mem::take(&mut self.pool.waits.for_name) {
-            // The operation may have been ended by the end of the run.
+            // The end of the run may have ended the operation.
             let Some(op) = self.slots.find_op(slot) else { continue };
             let timeouts = &self.plan.timeouts;
             let most = timeouts.total.map_or(timeouts.connect, |total| total.min(timeouts.connect));
@@ -152,7 +152,7 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Begins TLS or HTTP on a connection that is established.
+    /// Begins TLS or HTTP on an established connection.
     fn established(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let nanos = now.nanos_since(connection.opened);
@@ -183,7 +183,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.send_request(net, ExchangeId::Connection(token), now);
     }
 
-    /// Handles a connection that could not be opened: tries the next address of the host, if there is one.
+    /// Handles a connection that could not be opened. Tries the next address of the host, if there is one.
     pub(in crate::run_loop) fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.exchange = None;

@@ -1,4 +1,4 @@
-//! One thread's view of an origin: its request templates, addresses and free connections.
+//! The state of an origin in one thread: its request templates, addresses and free connections.
 
 use super::addresses::Addresses;
 use super::stream_forecast::StreamForecast;
@@ -16,19 +16,20 @@ pub(in crate::run_loop) struct OriginPool {
     /// One template for each request of the mix.
     pub templates: Vec<RequestTemplate>,
     pub addresses: Addresses,
-    /// The expected streams of connections that are being opened, for plans with HTTP/2.
+    /// Expected streams of connections that are being opened, for plans with HTTP/2.
     pub forecast: Option<StreamForecast>,
-    /// Operations in flight whose object is at this origin.
+    /// Number of operations in flight whose object is at this origin.
     pub in_flight: u32,
     pub label: LabelId,
-    /// Free connections and streams. The one that was used last is at the end. Some may be closed by now.
+    /// Free connections and streams. The most recently used one is at the end. Some may already be closed.
     pub(super) idle: Vec<ExchangeId>,
     /// Slots that wait for a connection, oldest first.
     pub waiting: VecDeque<u32>,
 }
 
 impl OriginPool {
-    /// Returns an origin without connections. `trusted` states that the user named this origin, so that it gets credentials.
+    /// Returns an origin without connections. `trusted` means that the user named this origin, so credentials are sent
+    /// to it.
     pub fn new(plan: &Plan, origin: Origin, trusted: bool, label: LabelId) -> Self {
         let requests = plan.mix.requests().iter();
         Self {
@@ -43,17 +44,18 @@ impl OriginPool {
         }
     }
 
-    /// Returns whether the connections that are being opened are expected to take one more attempt than already waits.
+    /// Returns whether the connections that are being opened will probably have enough streams for the waiting attempts
+    /// and one more.
     pub fn stream_is_coming(&self) -> bool {
         self.streams_coming() > self.waiting.len()
     }
 
-    /// Returns how many waiting attempts the connections that are being opened are expected to take.
+    /// Returns the number of streams that waiting attempts can probably use on the connections that are being opened.
     pub fn streams_coming(&self) -> usize {
         self.forecast.as_ref().map_or(0, StreamForecast::coming)
     }
 
-    /// Returns whether connections to this origin are multiplexed, as far as is known.
+    /// Returns whether connections to this origin are multiplexed, as far as this is known.
     pub fn multiplexes(&self) -> bool {
         self.forecast.as_ref().is_some_and(StreamForecast::multiplexes)
     }

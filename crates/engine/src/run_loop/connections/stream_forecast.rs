@@ -3,21 +3,21 @@
 use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// Knowledge about HTTP/2 at an origin. Attempts wait for a connection that is being opened if it is expected to have streams
-/// for them. So N slots open only as many connections as they need.
+/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened is expected to have streams for
+/// waiting attempts, these attempts wait for it. N slots thus open only as many connections as they need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]
 pub(in crate::run_loop) struct StreamForecast {
-    /// Number of streams wanted on a connection.
+    /// Number of streams that the plan requests on a connection.
     wanted: usize,
     /// Number of streams that one thread can have open at once on a connection.
     pub at_once: u32,
-    /// Number of requests after which a connection takes no more.
+    /// Maximum number of requests on a connection.
     pub requests_max: u64,
     /// Number of streams that a new connection is expected to have.
     expected: usize,
-    /// `true` if the last connection that was opened is multiplexed, as far as is known.
+    /// `true` if the most recently opened connection is multiplexed, as far as this is known.
     multiplexes: bool,
     /// Number of connections that are being opened.
     opening: usize,
@@ -35,18 +35,18 @@ impl StreamForecast {
         Some(Self { wanted, at_once, requests_max, expected: wanted, multiplexes: true, opening: 0 })
     }
 
-    /// Returns whether connections to the origin are multiplexed, as far as is known.
+    /// Returns whether connections to the origin are multiplexed, as far as this is known.
     pub fn multiplexes(&self) -> bool {
         self.multiplexes
     }
 
-    /// Returns how many attempts the connections that are being opened will probably take, in addition to the attempt for which
-    /// each of them is opened.
+    /// Returns for how many further attempts the connections that are being opened will probably have streams. The
+    /// attempt for which a connection is opened is not included.
     pub fn coming(&self) -> usize {
         self.opening * (self.expected - 1)
     }
 
-    /// Returns how many streams to use on a connection whose peer allows `allowed`.
+    /// Returns how many streams to use on a connection if its peer allows `allowed`.
     pub fn usable(&self, allowed: usize) -> usize {
         allowed.min(self.wanted)
     }
@@ -56,15 +56,15 @@ impl StreamForecast {
         self.opening += 1;
     }
 
-    /// Notes that a connection is no longer being opened. `counted` states that [`Self::begin`] counted it. `streams` is the
-    /// number of its streams, if known.
+    /// Records that a connection is no longer being opened. `counted` means that [`Self::begin`] counted it. `streams`
+    /// is the number of its streams, if known.
     pub fn end(&mut self, counted: bool, streams: Option<usize>) {
         self.opening -= usize::from(counted);
         self.expected = streams.unwrap_or(self.expected).clamp(1, self.wanted);
         self.multiplexes |= streams.is_some_and(|streams| streams > 1);
     }
 
-    /// Notes that the server chose HTTP/1.1.
+    /// Records that the server chose HTTP/1.1.
     pub fn set_single(&mut self) {
         self.multiplexes = false;
     }

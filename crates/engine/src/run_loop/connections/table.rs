@@ -1,9 +1,9 @@
-//! A table with stable places, whose entries are identified by tokens.
+//! A table with stable places. Entries are identified by tokens.
 
 use crate::network::Token;
 
-/// A table of connections or streams. A place is reused with a higher generation, so that a token never identifies another
-/// entry than the one for which it was made.
+/// Table of connections or streams. When a place is reused, its generation is increased. A token therefore never
+/// identifies a later entry in the same place.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Table<T> {
     places: Vec<(u32, Option<T>)>,
@@ -68,7 +68,7 @@ impl<T> Table<T> {
         entry
     }
 
-    /// Takes an entry out.
+    /// Removes and returns an entry.
     pub fn remove(&mut self, token: Token) -> Option<T> {
         let (generation, place) = self.places.get_mut(token.index as usize)?;
         if *generation != token.generation {

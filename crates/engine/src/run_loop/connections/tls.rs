@@ -17,7 +17,7 @@ use std::sync::Arc;
 const HAS_SESSION: &str = "a connection in its handshake has a TLS session";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns this thread's TLS settings. They are made when the first connection needs them.
+    /// Returns the TLS settings of this thread. They are created when the first connection needs them.
     fn tls_config(&mut self) -> Option<Arc<ClientConfig>> {
         if self.pool.tls.is_none() {
             self.pool.tls = self.plan.connections.tls.for_thread();
@@ -90,7 +90,8 @@ impl<N: Network> RunLoop<'_, N> {
         let is_plain_http = session.begin().starts_with(b"HTTP/");
         match result {
             Err(error) => {
-                // This sends the TLS alert to the server. If it fails, the server has closed the connection anyway.
+                // This sends the TLS alert to the server. If sending fails, the server has already closed the
+                // connection.
                 let sent = connection.transport.flush(net).unwrap_or(0);
                 self.count_sent(slot, sent);
                 self.notes.set_detail(outcome::detail(&error).as_bytes());
@@ -110,7 +111,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles a complete handshake. Sending the last part of it may have closed the connection.
+    /// Handles a complete handshake. The connection may have been closed while the last part of the handshake was sent.
     fn handshake_done(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.get(token) else { return };
         let Some(session) = connection.transport.tls().assert_some(HAS_SESSION) else { return };

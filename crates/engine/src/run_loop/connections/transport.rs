@@ -1,13 +1,13 @@
 //! The socket of a connection, with or without TLS.
 //!
-//! For a plain connection, TLS support costs only one check per call. The TLS state is behind a pointer, since most runs have
-//! none.
+//! For a plain connection, TLS support costs only one check per call. The TLS state is behind a pointer, because most
+//! runs do not use TLS.
 
 use crate::network::Network;
 use crate::tls::{Session, Wire};
 use std::io;
 
-/// A socket, and the TLS session on it, if there is one.
+/// A socket, and its TLS session, if there is one.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Transport<S> {
     socket: S,
@@ -42,12 +42,13 @@ impl<S> Transport<S> {
         Self { socket, tls: None }
     }
 
-    /// Puts a TLS session on the socket.
+    /// Adds a TLS session to the socket.
     pub fn set_tls(&mut self, session: Box<Session>) {
         self.tls = Some(session);
     }
 
-    /// Takes the session out, because its plaintext is read while the connection is borrowed. [`Self::set_tls`] puts it back.
+    /// Removes and returns the session. Its plaintext is read while the connection is borrowed. [`Self::set_tls`]
+    /// restores it.
     #[inline]
     pub fn take_tls(&mut self) -> Option<Box<Session>> {
         self.tls.take()
@@ -71,13 +72,13 @@ impl<S> Transport<S> {
         self.tls.as_deref_mut()
     }
 
-    /// Returns whether the kernel has taken all bytes that TLS has encrypted.
+    /// Returns whether the kernel has accepted all bytes that TLS has encrypted.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.tls().is_none_or(|session| !session.wants_write())
     }
 
-    /// Returns the number of received bytes that are not counted yet. From now on they are considered counted.
+    /// Returns the number of received bytes that are not counted yet. After this call, they are considered counted.
     #[inline]
     pub fn take_unattributed(&mut self) -> u64 {
         self.tls_mut().map_or(0, Session::take_unattributed)
@@ -88,7 +89,7 @@ impl<S> Transport<S> {
         &self.socket
     }
 
-    /// Returns the socket, to be closed.
+    /// Returns the socket, so that it can be closed.
     pub fn into_socket(self) -> S {
         self.socket
     }
@@ -110,16 +111,16 @@ impl<S> Transport<S> {
         net.discard(&mut self.socket, most).into()
     }
 
-    /// Asks the kernel not to report the socket as readable before `bytes` bytes have arrived.
+    /// Sets the minimum number of bytes at which the kernel reports the socket as readable.
     pub fn set_low_water<N: Network<Socket = S>>(&self, net: &mut N, bytes: usize) {
         net.set_low_water(&self.socket, bytes);
     }
 
-    /// Sends as many of `bytes` as are taken. TLS may take bytes that the kernel does not take yet. These are sent by the next
-    /// call, or by [`Self::flush`].
+    /// Sends as many of `bytes` as are accepted. TLS may accept bytes that the kernel does not accept yet. The next
+    /// call, or [`Self::flush`], sends these bytes.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing is taken.
+    /// Fails with `WouldBlock` if nothing is accepted.
     #[inline]
     pub fn send<N: Network<Socket = S>>(&mut self, net: &mut N, bytes: &[u8]) -> io::Result<Wire> {
         let Self { socket, tls } = self;
@@ -129,7 +130,7 @@ impl<S> Transport<S> {
         }
     }
 
-    /// Sends the bytes that TLS has taken and the kernel has not. Returns their number.
+    /// Sends the bytes that TLS has accepted and the kernel has not. Returns their number.
     #[inline]
     pub fn flush<N: Network<Socket = S>>(&mut self, net: &mut N) -> io::Result<usize> {
         let Self { socket, tls } = self;

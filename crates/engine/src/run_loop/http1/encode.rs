@@ -3,7 +3,7 @@
 use crate::run_loop::request::fields::Fields;
 use wire::message::Version;
 
-/// The part of a request's text that is the same for all requests of a kind.
+/// Part of a request's text that is the same for all requests of a kind.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FixedHead {
     /// Method, space, and the prefix of the path.
@@ -13,7 +13,7 @@ pub(in crate::run_loop) struct FixedHead {
 }
 
 impl FixedHead {
-    /// Returns the text for these fields. `prefix` precedes the path.
+    /// Returns the text for these fields. `prefix` is the text before the path.
     pub fn new(method: &str, prefix: &str, version: Version, fields: &Fields) -> Self {
         let version = match version {
             Version::Http10 => "1.0",

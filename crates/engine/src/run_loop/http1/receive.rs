@@ -1,7 +1,8 @@
 //! HTTP/1 responses.
 //!
-//! One `recv` into a buffer that all connections share is enough for a small response. The rest of a large body is discarded
-//! inside the kernel, except for its last byte. The last byte is read normally, so that surplus bytes after it are noticed.
+//! For a small response, one `recv` into a buffer that all connections share is enough. The rest of a large body is
+//! discarded inside the kernel, except for its last byte. The last byte is read normally, so that surplus bytes after
+//! it are detected.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -12,13 +13,13 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::message::{Event, Reading};
 
-/// If more than this is left of a body, it is discarded in the kernel.
+/// Minimum number of remaining body bytes that are discarded in the kernel.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
+/// Maximum number of bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
-/// Where large bodies are expected, the head is read into a buffer of this size, so that little of the body is copied.
+/// Size of the buffer for the head if large bodies are expected. It is small, so that little of the body is copied.
 const HEAD_BUFFER_BYTES: usize = 1024;
-/// The most reads from one connection before the others get their turn.
+/// Maximum number of reads from one connection in its turn.
 const READS_MAX: usize = 8;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -58,9 +59,9 @@ impl<N: Network> RunLoop<'_, N> {
         now
     }
 
-    /// Keeps the low-water mark below the number of bytes that are still expected. Otherwise the end of a body would not be
-    /// reported while the kernel waits for bytes that will never arrive. Setting the mark makes the kernel check again what has
-    /// arrived.
+    /// Keeps the low-water mark at or below the number of bytes that are still expected. Otherwise the kernel would
+    /// wait for bytes that never arrive, and would not report the end of a body. When the mark is set, the kernel
+    /// checks again what has arrived.
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wanted) = self.plan.connections.receive_low_water else { return };
@@ -120,8 +121,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that did not fill the buffer. The socket is then empty, and only the end of the stream can
-    /// be left.
+    /// Returns the step after a read that did not fill the buffer. The socket is then empty. Only the end of the stream
+    /// may still have to be read.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -160,7 +161,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Takes the next step, depending on the result of parsing.
+    /// Continues according to the result of parsing.
     #[inline]
     pub(in crate::run_loop) fn after_parsing(
         &mut self,
@@ -184,7 +185,7 @@ impl<N: Network> RunLoop<'_, N> {
                 ReadStep::Over
             }
             ParsedEnd::Incomplete => {
-                // Received bytes move the deadline of the body, but not that of the head.
+                // Received bytes extend the deadline of the body, but not the deadline of the head.
                 let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
                 if exchange.reader.phase() != Reading::Head {
                     self.set_deadline(id, now + self.plan.timeouts.idle);
@@ -198,17 +199,18 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of interim heads read so far, and whether a further head has begun but is not complete. Returns
-    /// `None` once the final head is complete.
+    /// Returns the number of interim heads read so far, and whether a further head has begun but is not complete.
+    /// Returns `None` once the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
         let reader = &self.pool.connections.existing(token)?.exchange.reader;
         reader.head().is_none().then(|| (reader.interim(), reader.is_within_head()))
     }
 
-    /// Notes when the first byte of the response arrived. `before` is the result of [`Self::heads_so_far`] before the last
-    /// piece was parsed. The first byte is that of the final head, even if the head arrives in several pieces. Interim heads do
-    /// not count, and the first byte after a redirect replaces that of the redirect.
+    /// Records the time at which the first byte of the response arrived. `before` is the result of
+    /// [`Self::heads_so_far`] before the last piece was parsed. The final head contains the first byte, even if the
+    /// head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
+    /// response replaces that of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
@@ -258,7 +260,7 @@ impl<N: Network> RunLoop<'_, N> {
                         return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });
                     }
                 }
-                // Even if the head ends the attempt, the bytes after it still count as its body.
+                // The bytes after the head count as its body, even if the head ends the attempt.
                 (Event::Head, _) => cut = self.judge_head(id, matched),
                 (Event::NeedMore | Event::End, Some(outcome)) => {
                     return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });

@@ -1,8 +1,8 @@
 //! Encrypted responses.
 //!
-//! Ciphertext is received into the buffer that all connections share, and is decrypted completely. So the rule of
-//! edge-triggered readiness is the same as for plain sockets: a short read means that the socket is empty, and no plaintext
-//! waits in the session. Bodies must be decrypted, so they cannot be discarded inside the kernel.
+//! Ciphertext is received into the buffer that all connections share, and is decrypted completely. The rule of
+//! edge-triggered readiness is therefore the same as for plain sockets. After a short read, the socket is empty, and no
+//! plaintext waits in the session. Bodies must be decrypted, so they cannot be discarded inside the kernel.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -18,7 +18,7 @@ use wire::message::Reading;
 const HAS_SESSION: &str = "a connection with TLS has a session";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Reads the bytes that have arrived of an encrypted response.
+    /// Reads the bytes of an encrypted response that have arrived.
     pub(super) fn receive_tls(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         match connection.transport.recv(net, &mut self.buffers.receive) {
@@ -39,7 +39,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles the end of the server's stream without the alert that TLS requires. A body that ends here may be incomplete.
+    /// Handles the end of the server's stream without the alert that TLS requires. A body that ends here may be
+    /// incomplete.
     fn ended_without_close(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let id = ExchangeId::Connection(token);
         *now = net.now();
@@ -64,7 +65,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Decrypts and parses ciphertext. `drained` states that `input` was all that had arrived.
+    /// Decrypts and parses ciphertext. `drained` means that `input` was all that had arrived.
     pub(in crate::run_loop) fn decrypt(
         &mut self,
         net: &mut N,
@@ -92,7 +93,7 @@ impl<N: Network> RunLoop<'_, N> {
         let ended = drained && connection.exchange.closing;
         connection.exchange.closing |= peer_closed || result.is_err();
         if wants_write {
-            // TLS itself may have to send something, for example a response to new keys. If this fails, the next send fails
+            // TLS itself may have to send bytes, for example a response to new keys. If this fails, the next send fails
             // too.
             let (slot, sent) = (connection.exchange.slot, connection.transport.flush(net).unwrap_or(0));
             self.count_sent(slot, sent);
@@ -127,7 +128,7 @@ impl<N: Network> RunLoop<'_, N> {
         loop {
             let bytes = match connection.transport.recv(net, &mut self.buffers.receive) {
                 Received::Bytes(bytes) => bytes,
-                // The bytes that made the socket readable were read together with the last response.
+                // The bytes that made the socket readable were already read together with the last response.
                 Received::Nothing => return false,
                 Received::End | Received::Broken(_) => return true,
             };
@@ -142,7 +143,7 @@ impl<N: Network> RunLoop<'_, N> {
                 return true;
             }
             if bytes < self.buffers.receive.len() {
-                // These were new keys or session tickets, so the connection is still usable.
+                // These bytes were new keys or session tickets, so the connection is still usable.
                 return false;
             }
         }

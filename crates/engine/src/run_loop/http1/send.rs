@@ -1,4 +1,4 @@
-//! HTTP/1 requests. The head is sent at once, the body piece by piece as the kernel takes it.
+//! HTTP/1 requests. The head is sent at once. The body is sent piece by piece, as the kernel accepts it.
 
 use crate::network::{Network, Token};
 use crate::plan::{ExpectedChecksum, ResponseBody};
@@ -10,13 +10,13 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::response::RequestKind;
 
-/// The result of sending a piece.
+/// Result of sending a piece.
 enum Sent {
-    /// All of it was taken.
+    /// The whole piece was accepted.
     Whole,
-    /// A part of it was taken, and the kernel may take more.
+    /// A part of the piece was accepted, and the kernel may accept more.
     Part,
-    /// Nothing more is taken for now.
+    /// Nothing more is accepted for now.
     Nothing,
 }
 
@@ -67,7 +67,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.stalls.request_taken(slot);
     }
 
-    /// Sends the head together with the first piece of the body. If the body waits for `100 Continue`, sends only the head.
+    /// Sends the head together with the first piece of the body. If the body waits for `100 Continue`, sends only the
+    /// head.
     fn begin_body(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
         match self.append_piece(id) {
@@ -80,7 +81,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the bytes in the buffer, and keeps those that the kernel does not take.
+    /// Sends the bytes in the buffer, and keeps the bytes that the kernel does not accept.
     #[inline]
     fn send_buffer(&mut self, net: &mut N, token: Token, now: Instant) -> Option<Sent> {
         let connection = self.pool.connections.existing_mut(token)?;
@@ -127,7 +128,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts bytes of a request. `taken` bytes need not be sent again; `sent` is the number of bytes that the kernel took.
+    /// Counts bytes of a request. `taken` bytes need not be sent again. `sent` is the number of bytes that the kernel
+    /// accepted.
     #[inline]
     fn count_taken(&mut self, token: Token, taken: usize, sent: usize, now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };
@@ -142,7 +144,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.count_sent(slot, sent);
     }
 
-    /// Continues to send a request of which the kernel has not taken all bytes.
+    /// Continues to send a request that the kernel has not accepted completely.
     pub(in crate::run_loop) fn send_on(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
         for _ in 0..PIECES_MAX {
@@ -178,7 +180,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.read_later(token);
     }
 
-    /// Sends the bytes that TLS still holds. When there are none left, the request counts as sent.
+    /// Sends the bytes that are still in the TLS session. When there are none left, the request counts as sent.
     fn flush(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         if !connection.transport.is_flushed() {
@@ -194,7 +196,7 @@ impl<N: Network> RunLoop<'_, N> {
             && let Some(upload) = &mut connection.exchange.upload
             && upload.mark_sent()
         {
-            // The clock is read again, because generating and sending a body takes time.
+            // The clock is read again, because it takes time to generate and send a body.
             let now = net.now();
             if let Some(op) = self.slots.op_mut(connection.exchange.slot) {
                 op.sent_all = Some(now);
@@ -203,8 +205,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Handles a request that could not be sent. The server may have responded to an upload before it closed the connection, so
-    /// the bytes that have arrived are read first.
+    /// Handles a request that could not be sent. The server may have responded to an upload before it closed the
+    /// connection. The bytes that have arrived are therefore read first.
     fn send_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         let id = ExchangeId::Connection(token);
         self.notes.set_detail(error.to_string().as_bytes());
@@ -215,16 +217,16 @@ impl<N: Network> RunLoop<'_, N> {
             exchange.closing = true;
             self.read_connection(net, token, now);
         }
-        // The attempt is ended here, unless reading has ended it or there is more to read.
+        // The attempt ends here, unless reading has already ended it or there is more to read.
         if self.pool.connections.get(token).is_some_and(|connection| !connection.queued) {
             let outcome = self.of_lost(id, SEND_FAILED);
             self.cut_or_resend(net, id, outcome, now);
         }
     }
 
-    /// Returns the outcome of an attempt whose connection was lost. It does not depend on whether sending or receiving noticed
-    /// this. If the response head arrived, the response failed. If it did not and the request was not sent completely, the
-    /// request failed.
+    /// Returns the outcome of an attempt whose connection was lost. It does not depend on whether sending or receiving
+    /// detected the loss. If the response head arrived, the response failed. If it did not and the request was not sent
+    /// completely, the request failed.
     pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else {
             return outcome;

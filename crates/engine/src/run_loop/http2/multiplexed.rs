@@ -6,10 +6,11 @@ use crate::unattributed::Unattributed;
 use http::Request;
 use measure::{AttemptClass, Cause, Instant};
 
-/// The state of a multiplexed connection.
+/// State of a multiplexed connection.
 ///
-/// Invariants: `streams` has the tokens of all streams of the connection in the pool, and `active` of these carry an exchange.
-/// While the connection is retiring, no stream is idle. When the last stream then ends, the connection is closed.
+/// Invariants: `streams` contains the tokens of all streams of the connection in the pool. `active` is the number of
+/// these streams that have an exchange. While the connection is retiring, no stream is idle. The end of the last stream
+/// then closes the connection.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Multiplexed {
     pub session: Session,
@@ -17,19 +18,19 @@ pub(in crate::run_loop) struct Multiplexed {
     pub unattributed: Unattributed,
     pub streams: Vec<Token>,
     pub active: usize,
-    /// `true` if the connection takes no more requests.
+    /// `true` if no more requests are sent on the connection.
     pub retiring: bool,
     /// Number of requests sent.
     pub requests: u64,
     /// Number of complete responses.
     pub responses: u64,
-    /// Streams whose requests the kernel has not taken yet.
+    /// Streams whose requests the kernel has not accepted yet.
     pub unsent: Vec<Token>,
     /// Time at which bytes were last received.
     pub last_received: Instant,
-    /// The reason why the connection was lost, if frames do not show it.
+    /// Reason why the connection was lost, if frames do not show it.
     pub lost: Option<Lost>,
-    /// `true` if the connection is in `Pool::to_send`, to send when it is its turn.
+    /// `true` if the connection is in `Pool::to_send`, and sends when it is its turn.
     pub queued: bool,
 }
 
@@ -37,7 +38,8 @@ pub(in crate::run_loop) struct Multiplexed {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct Lost {
     pub class: AttemptClass,
-    /// The cause; `None` if it is different for each stream, because it depends on what the stream waits for.
+    /// Cause of the loss. `None` if the cause is different for each stream, because it depends on the state of the
+    /// stream.
     pub cause: Option<Cause>,
     pub detail: String,
 }
@@ -67,9 +69,9 @@ impl Multiplexed {
         }
     }
 
-    /// Opens a stream for the exchange of `stream`. Returns the stream's key, and one more than the number of responses that
-    /// were complete before (so 1 for the first request of a connection). Returns `None` when the connection takes no more
-    /// requests. In that case nothing was sent.
+    /// Opens a stream for the exchange of `stream`. Returns the stream's key and a position: the number of responses
+    /// that were complete before, plus 1. For the first request of a connection, the position is 1. Returns `None` if
+    /// the connection accepts no more requests. In that case, nothing was sent.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

@@ -1,4 +1,4 @@
-//! Receiving of frames on a multiplexed connection.
+//! Reception of frames on a multiplexed connection.
 
 use super::multiplexed::Lost;
 use crate::http2_session::{Event, EventKind};
@@ -50,14 +50,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the frames in the first `bytes` bytes of the buffer.
+    /// Processes the frames in the first `bytes` bytes of the buffer.
     fn read_frames_of_buffer(&mut self, net: &mut N, token: Token, bytes: usize, now: Instant) -> ReadStep {
         let drained = bytes < self.buffers.receive.len();
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let buffer = std::mem::take(&mut self.buffers.receive);
         match &mut connection.http2 {
             Some(http2) if !connection.transport.is_tls() => {
-                // The session reads the frames in the buffer without a copy, and returns the buffer.
+                // The session processes the frames in the buffer without a copy, and returns the buffer.
                 let mut events = std::mem::take(&mut self.buffers.events);
                 self.buffers.receive = http2.session.drive_with(buffer, bytes, &mut events);
                 self.pool.send_later(token);
@@ -72,7 +72,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads frames. With TLS, `input` is decrypted first. `drained` states that `input` was all that had arrived.
+    /// Processes frames. With TLS, `input` is decrypted first. `drained` means that `input` was all that had arrived.
     pub(in crate::run_loop) fn read_frames(
         &mut self,
         net: &mut N,
@@ -116,7 +116,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Handles the end of the peer's stream.
     fn frames_ended(&mut self, net: &mut N, token: Token, now: Instant) {
-        // The last frames may have ended the last stream, and so closed the connection.
+        // The last frames may have ended the last stream, which closes the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
         let unclean = connection.transport.tls().is_some_and(|tls| !tls.peer_closed());
@@ -135,7 +135,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Handles the loss of a connection.
     fn lose_connection(&mut self, net: &mut N, token: Token, lost: Lost, now: Instant) {
-        // Earlier frames may have ended the last stream, and so closed the connection.
+        // Earlier frames may have ended the last stream, which closes the connection.
         let Some(connection) = self.pool.connections.get_mut(token) else { return };
         connection.exchange.closing = true;
         let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return };
@@ -166,7 +166,7 @@ impl<N: Network> RunLoop<'_, N> {
         if accepts {
             self.add_streams(token);
         } else {
-            // This must be done before the events are handled, because requests that are sent again must not use this
+            // This must be done before the events are handled. Requests that are sent again must not use this
             // connection.
             self.retire(net, token);
         }
@@ -176,8 +176,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.buffers.events = events;
     }
 
-    /// Counts the received bytes that are not content. They count for the first stream that has an event, or else for any
-    /// active stream.
+    /// Counts the received bytes that are not content. They count for the first stream with an event. Without one, they
+    /// count for any active stream.
     fn count_overhead(&mut self, token: Token, events: &mut [Event], now: Instant) {
         for event in events.iter_mut().filter(|event| !self.is_current(event)) {
             // The content of a stream that was reset counts as overhead.
@@ -201,13 +201,13 @@ impl<N: Network> RunLoop<'_, N> {
         stream.is_some_and(|it| it.exchange.state == State::Active && it.key == Some(event.key))
     }
 
-    /// Returns the newest stream of a connection that carries an exchange.
+    /// Returns the newest stream of a connection that has an exchange.
     pub(super) fn any_active_stream(&self, token: Token) -> Option<Token> {
         let http2 = self.pool.connections.get(token)?.http2.as_ref().filter(|http2| http2.active > 0)?;
         http2.streams.iter().rev().find(|stream| self.active_slot(**stream).is_some()).copied()
     }
 
-    /// Returns the slot of a stream that carries an exchange.
+    /// Returns the slot of a stream that has an exchange.
     pub(super) fn active_slot(&self, stream: Token) -> Option<u32> {
         let exchange = &self.pool.streams.get(stream)?.exchange;
         (exchange.state == State::Active).then_some(exchange.slot)

@@ -12,15 +12,15 @@ use bytes::Bytes;
 use measure::Instant;
 use std::io;
 
-/// The most system calls with which one connection sends before the others get their turn.
+/// Maximum number of send calls of one connection in its turn.
 const SENDS_MAX: usize = 16;
 
-/// Invariant of connections that frames are sent on.
+/// Invariant of connections on which frames are sent.
 const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Sends pieces of a request's body while the stream has space for them. They count as sent once the session has them,
-    /// because it keeps only a few.
+    /// Sends pieces of a request's body while the stream has capacity for them. They count as sent once the session has
+    /// them, because the session keeps only a few pieces.
     pub(in crate::run_loop) fn send_pieces(&mut self, net: &mut N, stream: Token, now: Instant) {
         let id = ExchangeId::Stream(stream);
         while let Some((connection, key)) = self.open_key(stream) {
@@ -36,7 +36,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Gives the piece in the buffer to the session.
+    /// Passes the piece in the buffer to the session.
     fn send_piece(&mut self, connection: Token, stream: Token, key: Key, now: Instant) {
         let id = ExchangeId::Stream(stream);
         let Some(exchange) = self.pool.running(id) else { return };
@@ -51,14 +51,14 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let piece = Bytes::copy_from_slice(&self.buffers.send);
         if let Some(http2) = self.pool.multiplexed(connection) {
-            // If the stream takes no more, its next event reports the reason.
+            // If the stream accepts no more, its next event reports the reason.
             let _ = http2.session.send(key, piece, last);
         }
         self.expect_progress(id, now);
         self.pool.send_later(connection);
     }
 
-    /// Sends the output of all multiplexed connections that have some.
+    /// Sends the output of all multiplexed connections that have output.
     #[inline]
     pub(in crate::run_loop) fn send_queued(&mut self, net: &mut N, now: Instant) {
         for token in std::mem::take(&mut self.pool.to_send) {
@@ -70,8 +70,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends as much of a connection's output as the kernel takes. Returns whether received bytes that had to wait can now be
-    /// read.
+    /// Sends as much of a connection's output as the kernel accepts. Returns whether received bytes that had to wait
+    /// can now be read.
     pub(in crate::run_loop) fn send_frames(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let requests = self.mark_requests_sent(net, token);
         let read_on = self.send_output(net, token, now);
@@ -83,7 +83,7 @@ impl<N: Network> RunLoop<'_, N> {
     fn send_output(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let mut read_on = false;
         for _ in 0..SENDS_MAX {
-            // The connection may have been closed by events of its streams.
+            // Events of its streams may have closed the connection.
             let Some(connection) = self.pool.connections.get_mut(token) else { return false };
             let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return false };
             if !http2.session.has_output() && connection.transport.is_flushed() {
@@ -113,8 +113,8 @@ impl<N: Network> RunLoop<'_, N> {
         read_on
     }
 
-    /// Handles a failure to send frames. Bytes that arrived before the connection broke are read first, so that the outcome
-    /// does not depend on whether a send or a read fails first.
+    /// Handles a failure to send frames. Bytes that arrived before the connection broke are read first, so that the
+    /// outcome does not depend on whether a send or a read fails first.
     fn send_frames_failed(&mut self, net: &mut N, token: Token, error: &io::Error, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         connection.exchange.closing = true;
@@ -144,7 +144,7 @@ impl<N: Network> RunLoop<'_, N> {
         unsent
     }
 
-    /// Notes that the kernel has taken the requests of these streams.
+    /// Records that the kernel has accepted the requests of these streams.
     fn mark_requests_taken(&mut self, token: Token, mut streams: Vec<Token>) {
         if streams.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts sent bytes for one of the active streams, because one write may have frames of several streams.
+    /// Counts sent bytes for one of the active streams, because one write may contain frames of several streams.
     fn count_frames_sent(&mut self, token: Token, bytes: usize) {
         match self.any_active_stream(token).and_then(|stream| self.active_slot(stream)) {
             Some(slot) => self.count_sent(slot, bytes),

@@ -1,4 +1,5 @@
-//! Events of a stream: a part of its response has arrived, there is space for its request's body, or the stream has ended.
+//! Events of a stream: a part of its response has arrived, there is capacity for its request's body, or the stream has
+//! ended.
 
 use crate::http2_session::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
@@ -14,8 +15,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Handles one event of a stream of `connection`.
     pub(super) fn handle_event(&mut self, net: &mut N, connection: Token, event: Event, now: Instant) {
         if !self.is_current(&event) {
-            // These bytes were taken from `unattributed` as the content of an exchange that has ended meanwhile. They are put
-            // back, to be counted as overhead.
+            // These bytes were taken from `unattributed` as the content of an exchange that has ended in the meantime.
+            // They are added again, so that they count as overhead.
             if let (EventKind::Body(bytes), Some(http2)) = (event.kind, self.pool.multiplexed(connection)) {
                 http2.unattributed.add(bytes.len() as u64);
             }

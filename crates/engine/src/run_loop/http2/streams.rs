@@ -1,7 +1,7 @@
 //! The streams of multiplexed connections: adding, opening and releasing them.
 //!
 //! A connection has as many streams as the plan and the peer allow. Free streams are in the same list as the free
-//! connections of their origin. An attempt uses a stream as it would use an HTTP/1 connection.
+//! connections of their origin. An attempt uses a stream in the same way as an HTTP/1 connection.
 
 use super::multiplexed::Multiplexed;
 use crate::http2_session::{FRAME_BYTES_MAX, Session};
@@ -23,8 +23,8 @@ const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Inte
 const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Send);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns whether a connection that is ready for requests uses HTTP/2. With TLS this is the result of ALPN; without TLS it
-    /// is a setting of the plan.
+    /// Returns whether a connection that is ready for requests uses HTTP/2. With TLS, this is the result of ALPN.
+    /// Without TLS, it is a setting of the plan.
     pub(in crate::run_loop) fn speaks_http2(&self, token: Token) -> bool {
         let Some(connection) = self.pool.connections.existing(token) else { return false };
         let origin = &self.pool.origins[connection.exchange.origin];
@@ -35,7 +35,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
     }
 
-    /// Makes a connection multiplexed. The attempt for which it was opened gets the first stream.
+    /// Makes a connection multiplexed. The attempt for which it was opened uses the first stream.
     pub(in crate::run_loop) fn multiplex(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;
@@ -58,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adds a free stream to a connection, but not to the free streams of the origin.
+    /// Adds a free stream to a connection, but not to the origin's list of free streams.
     fn add_stream(&mut self, token: Token) -> Option<Token> {
         let stream = self.pool.connections.existing(token)?.idle_stream(token);
         let place = self.pool.streams.reserve();
@@ -67,10 +67,11 @@ impl<N: Network> RunLoop<'_, N> {
         Some(place)
     }
 
-    /// Adds as many streams as the plan and the peer allow. That is only one until the peer has sent its settings.
+    /// Adds as many streams as the plan and the peer allow. Until the peer has sent its settings, only one stream is
+    /// allowed.
     pub(in crate::run_loop) fn add_streams(&mut self, token: Token) {
         let Some(connection) = self.pool.connections.existing(token) else { return };
-        // A connection that takes no more requests gets no streams.
+        // A connection that accepts no more requests gets no streams.
         let Some(http2) = connection.http2.as_ref().filter(|http2| !http2.retiring) else { return };
         let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref();
         let Some(forecast) = forecast.assert_some("HTTP/2 is only used where it is planned") else { return };
@@ -111,7 +112,7 @@ impl<N: Network> RunLoop<'_, N> {
         let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
         let opened = http2.and_then(|http2| http2.open(token, request, has_body));
         let Some((key, requests)) = opened else {
-            // The connection takes no more requests. Nothing was sent, so the same attempt uses another connection.
+            // The connection accepts no more requests. Nothing was sent, so the same attempt uses another connection.
             if let Some(op) = self.slots.op_mut(slot) {
                 op.attempt.exchange = None;
             }
@@ -137,7 +138,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Releases the stream of an ended attempt. If the stream has not ended, it is reset. Its connection remains usable.
+    /// Releases the stream of an ended attempt. If the stream has not ended, it is reset. Its connection remains
+    /// usable.
     pub(in crate::run_loop) fn release_stream(&mut self, net: &mut N, token: Token) {
         let Some(stream) = self.pool.streams.existing_mut(token) else { return };
         let connection = stream.connection;
@@ -164,8 +166,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Stops sending requests on a connection. Its free streams are removed, and it is closed when the other streams have
-    /// ended.
+    /// Retires a connection: no more requests are sent on it. Its free streams are removed, and it is closed when the
+    /// other streams have ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.retiring) else { return };
         http2.retiring = true;
@@ -189,7 +191,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Retires the connection of a stream that has timed out, if no byte was received on the connection since the stream's
+    /// Retires the connection of a stream that has timed out, if no byte arrived on the connection since the stream's
     /// attempt began. Such a connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
         // An HTTP/1 connection has only one attempt, which closes it.
@@ -201,7 +203,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends an attempt whose request cannot be made, because a file is gone or too short, or because signing failed.
+    /// Ends an attempt whose request cannot be sent, because a file is missing or too short, or because signing failed.
     pub(in crate::run_loop) fn request_failed(
         &mut self,
         net: &mut N,

@@ -1,9 +1,10 @@
 //! Client stalls: times in which a thread of this client acted later than it should have.
 //!
-//! In the open model, and with think time, lateness shows a stall: an operation starts late, a wait ends late, or a step takes
-//! long while responses wait. Lateness below [`LATE_MIN`] is ignored. It changes no percentile by more than [`LATE_MIN`],
-//! because a target that processes requests in order delays none of them by more than the client did. A closed loop without
-//! think time has no schedule. For it, a stall means that the operating system did not run the thread.
+//! In the open model, and with think time, lateness shows a stall. An operation starts late, a wait ends late, or a
+//! step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored. Such lateness hardly matters. A target
+//! that processes requests in order delays none of them by more than the client did, so no percentile changes by more
+//! than [`LATE_MIN`]. A closed loop without think time has no schedule. There, a stall means that the operating system
+//! did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -16,17 +17,17 @@ use measure::recorder::Pacing;
 use measure::{Instant, ReadSample};
 use std::time::Duration;
 
-/// Lateness below this is not a stall.
+/// Minimum lateness that counts as a stall.
 const LATE_MIN: Duration = Duration::from_micros(100);
-/// Lateness below this share of the median response time is not a stall either, because it changes percentiles from the median
-/// up by no more than this share.
+/// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
+/// percentiles from the median up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// In the closed model, a stall is a time of at least this length in which the thread was not run. On a busy host, shorter
-/// delays are part of every operation, so there would be no unaffected operations for comparison.
+/// Minimum length of a stall in the closed model, in which the thread was not run. On a busy host, shorter delays are
+/// part of every operation. If they counted as stalls, there would be no unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
-/// A response of at most this length fits one TCP segment on all common links.
+/// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// The fewest operations of a kind from which a median is taken.
+/// Minimum number of operations of a kind. With fewer operations, their median is not used.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.
@@ -34,7 +35,7 @@ const MEDIAN_OF: u64 = 20;
 pub(in crate::run_loop) struct ClientStalls {
     share: Share,
     pacing: Pacing,
-    /// Lateness above this is a stall.
+    /// Current minimum lateness that counts as a stall.
     late: Duration,
     level: LevelGauge,
     /// Number of this thread's operations in flight, as published to the other threads.
@@ -43,12 +44,13 @@ pub(in crate::run_loop) struct ClientStalls {
     cpu_nanos: u64,
     /// Start and end of the last wait.
     waited: (Instant, Instant),
-    /// The latest time at which the events of the last wait may have arrived. The next field is the earliest such time.
+    /// Latest time at which the events of the last wait may have arrived.
     ready_since: Instant,
+    /// Earliest time at which the events of the last wait may have arrived.
     not_before: Instant,
-    /// Total time for which this thread waited for a core, as of the last time it was read.
+    /// Total time for which this thread waited for a core, when it was last read.
     delay_nanos: u64,
-    /// Slots whose requests the kernel took since the clock was last read.
+    /// Slots whose requests the kernel accepted since the clock was last read.
     taken: Vec<u32>,
 }
 
@@ -73,8 +75,8 @@ impl ClientStalls {
         }
     }
 
-    /// Notes that the kernel has taken the first bytes of the slot's request. The time that this took becomes known when the
-    /// clock is read next, which is soon.
+    /// Records that the kernel has accepted the first bytes of the slot's request. The time that this took is known
+    /// when the clock is next read, which is soon.
     #[inline]
     pub fn request_taken(&mut self, slot: u32) {
         self.taken.push(slot);
@@ -93,20 +95,21 @@ impl ClientStalls {
         }
     }
 
-    /// Returns start and end of the time by which this client delayed a response that arrived at `came` and is read at `now`.
-    /// In a closed loop, only the time to wake up counts, because what the thread does between two waits is its normal work.
+    /// Returns the time by which this client delayed a response, as its start and its end. The response arrived at
+    /// `came` and is read at `now`. In a closed loop, only the time to wake up counts, because the work of the thread
+    /// between two waits is normal.
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
         let (began, woke) = self.waited;
         if self.pacing == Pacing::Scheduled { (came, now) } else { (came.max(began), woke) }
     }
 
-    /// Returns the longest time, in nanoseconds, for which a response that is read at `now` can have waited. The kernel's
-    /// timestamp is only that of the newest byte of a read. On a multiplexed connection, another response may have arrived
-    /// before that byte, but earlier by no more than the time for which this thread waited for a core.
+    /// Returns the maximum wait of a response that is read at `now`, in nanoseconds. The kernel timestamps only the
+    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. It
+    /// arrived earlier by at most the time for which this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // A part of that time may have been before this wait. The result also applies to other responses of this step.
+        // A part of that time may have been before this wait. The result also applies to other responses in this step.
         self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
     }
@@ -121,7 +124,7 @@ fn rate_at(plan: &Plan, seconds: f64) -> f64 {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Notes that an operation starts at `now` although it could have started at `due`.
+    /// Records that an operation starts at `now` although it could have started at `due`.
     #[inline]
     pub(in crate::run_loop) fn note_start(&mut self, due: Instant, now: Instant) {
         if now.since(due) > self.stalls.late && self.stalls.pacing == Pacing::Scheduled {
@@ -129,7 +132,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes that a wait has ended. Without events it would have lasted until `until`.
+    /// Records that a wait has ended. Without events, it would have ended at `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;
@@ -142,14 +145,14 @@ impl<N: Network> RunLoop<'_, N> {
         if overslept > late || kept > late {
             self.stalled(waited.now - overslept.max(kept), waited.now);
         }
-        // Events that arrive while the thread waits were not delayed by the last step.
+        // The last step did not delay events that arrive while the thread waits.
         if waited.began.since(self.load.step_began) > late && waited.now.since(waited.began) < late {
             self.note_long_step(net, waited);
         }
     }
 
-    /// Notes that the last step took long. With a schedule, responses waited during the step. In a closed loop, a long step is
-    /// normal work, unless the operating system did not run the thread.
+    /// Records that the last step took long. With a schedule, responses waited during the step. In a closed loop, a
+    /// long step is normal work, unless the operating system did not run the thread.
     #[cold]
     fn note_long_step(&mut self, net: &mut N, waited: Waited) {
         let took = waited.began.since(self.load.step_began);
@@ -165,15 +168,15 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes how long it took until the kernel had the requests of operations that started in this step. All of that is time
-    /// inside the client. Operations that started earlier have waited for something else, such as a connection.
+    /// Records the time until the kernel had the requests of operations that started in this step. All of this time was
+    /// spent inside the client. Operations that started earlier have waited for something else, such as a connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
     }
 
-    /// Notes how long the end of a response waited before it was read. This is known only if the last read, which ended the
-    /// response, was sampled.
+    /// Records how long the end of a response waited before it was read. This is known only if the read that ended the
+    /// response was sampled.
     #[inline]
     pub(in crate::run_loop) fn sample_unread(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         if let Some(sample) = net.sample() {
@@ -188,7 +191,7 @@ impl<N: Network> RunLoop<'_, N> {
         let longest = if has_streams { self.stalls.longest_unread(net, now) } else { 0 };
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.unread = Some(sample.at_least(longest));
-        // The server may respond to an HTTP/2 request before the kernel has taken all of it.
+        // The server may respond to an HTTP/2 request before the kernel has accepted all of it.
         let Some(sent) = op.attempt.sent.or(op.sent) else { return };
         // On a multiplexed connection, the last bytes that were read may belong to another stream.
         let exact = !has_streams && op.attempt.received_bytes <= SEGMENT_BYTES;
@@ -201,7 +204,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Notes that this client stalled from `from` to `now`.
+    /// Records that this client stalled from `from` to `now`.
     #[cold]
     pub(in crate::run_loop) fn stalled(&mut self, from: Instant, now: Instant) {
         // In a closed loop, all slots are always in flight, so no backlog builds up during a stall.
@@ -210,7 +213,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.control.stalls().note(from, now, level);
     }
 
-    /// Checks whether the effects of a stall are over. If there is no stall, learns how many operations are usually in flight.
+    /// Checks whether the effects of a stall have ended. Without a stall, measures how many operations are usually in
+    /// flight.
     #[inline]
     pub(in crate::run_loop) fn watch_stall(&mut self, now: Instant) {
         let own = &mut self.stalls;
@@ -245,7 +249,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Adapts the lateness that counts as a stall to the median response time of the interval that ends.
+    /// Adapts the minimum lateness of a stall to the median response time of the interval that ends.
     pub(in crate::run_loop) fn adapt_stall_threshold(&mut self) {
         let stats = &self.recorder.current_mut().stats;
         let median =

@@ -1,24 +1,24 @@
-//! Round-trip times and losses of some connections, once per interval.
+//! Round-trip times and losses of some connections, measured once per interval.
 
 use crate::network::{Address, Network};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::State;
 use measure::evidence::PathSample;
 
-/// The most connections that are sampled at a time. Each of them costs a system call.
+/// Maximum number of connections that are sampled at a time. Each sample costs a system call.
 const SAMPLES_MAX: usize = 16;
-/// The most addresses whose shortest round trip is kept.
+/// Maximum number of addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// The shortest round trip to each address. It is kept across connections, because a connection that was opened while packets
-/// queued on the path has never had a short round trip.
+/// Shortest round-trip time to each address. It is kept across connections. If a connection was opened while packets
+/// queued on the path, it has never had a short round trip.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,
 }
 
 impl PathSamples {
-    /// Returns the sample, with the shortest round trip of all samples for this address.
+    /// Returns the sample, with the shortest round trip of all samples for this address instead of its own.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {
@@ -34,7 +34,7 @@ impl PathSamples {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Samples some connections, evenly spread over the table, so that there are old and new ones among them.
+    /// Samples some connections. They are evenly spread over the table, so that there are old and new ones among them.
     pub(in crate::run_loop) fn sample_paths(&mut self, net: &mut N) {
         let step = self.pool.connections.len().div_ceil(SAMPLES_MAX).max(1);
         let connections = self.pool.connections.iter().map(|(_, connection)| connection);

@@ -5,8 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// If a thread takes longer than this from one step to the next, the operating system did not run it, because waits and steps
-/// are far shorter.
+/// Minimum time between two steps that shows that the operating system did not run the thread. Waits and steps are far
+/// shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.
@@ -14,8 +14,9 @@ const FROZEN_MIN: Duration = Duration::from_millis(150);
 pub(in crate::run_loop) struct ThreadLoad {
     /// Start of the last step.
     pub step_began: Instant,
-    /// Number of waits. The next field counts those that found events already there.
+    /// Number of waits.
     polls: u64,
+    /// Number of waits whose events were already there.
     polls_at_once: u64,
     /// CPU time and run delay of the thread up to the start of the interval.
     used: ThreadUse,
@@ -29,19 +30,19 @@ impl ThreadLoad {
         Self { step_began: start, polls: 0, polls_at_once: 0, used: ThreadUse::default(), held_up_nanos: 0 }
     }
 
-    /// Notes the use of the processor by this thread before the run.
+    /// Records how much of the processor this thread used before the run.
     pub fn start(&mut self, used: ThreadUse) {
         self.used = used;
     }
 
-    /// Notes a wait that has ended.
+    /// Records a wait that has ended.
     #[inline]
     pub fn add_wait(&mut self, waited: Waited) {
         self.polls += 1;
         self.polls_at_once += u64::from(waited.at_once);
     }
 
-    /// Notes that finished work was handed over from `from` to `until`.
+    /// Records that finished work was handed over from `from` to `until`.
     pub fn add_handover(&mut self, from: Instant, until: Instant) {
         self.step_began = until;
         self.held_up_nanos += until.nanos_since(from);
@@ -49,7 +50,7 @@ impl ThreadLoad {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Begins a step. If the operating system did not run this thread since the last step, notes that.
+    /// Begins a step. Records a gap if the operating system did not run this thread since the last step.
     #[inline]
     pub(in crate::run_loop) fn note_gap(&mut self, now: Instant) {
         if now.since(self.load.step_began) > FROZEN_MIN {
@@ -68,7 +69,7 @@ impl<N: Network> RunLoop<'_, N> {
         let cpu_nanos = used.cpu_nanos.saturating_sub(load.used.cpu_nanos);
         let delay_nanos = used.delay_nanos.saturating_sub(load.used.delay_nanos);
         let client = &mut interval.client;
-        // The clocks are read one after the other, so a very short interval could seem to be more than fully used.
+        // The clocks are read one after the other, so a very short interval could appear to be more than fully used.
         client.busy = (cpu_nanos.saturating_add(load.held_up_nanos) as f64 / length).min(1.0);
         client.run_delay = (delay_nanos as f64 / length).min(1.0);
         client.run_delay_sum = client.run_delay;

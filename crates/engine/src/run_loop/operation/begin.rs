@@ -13,17 +13,18 @@ use measure::Instant;
 use measure::sample::AttemptKind;
 use wire::range::ByteRange;
 
-/// The choices for one operation.
+/// Choices for one operation.
 struct Chosen {
     /// Index of the request in the mix.
     request: usize,
     subject: Subject,
-    /// The message of a request that deletes several objects.
+    /// Message of a request that deletes several objects.
     batch: Option<Box<DeleteBatch>>,
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Starts operation `number` in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for a slot.
+    /// Starts operation `number` in a free slot. The operation was due at `intended`, and waited `slot_wait_nanos` for
+    /// a slot.
     pub(in crate::run_loop) fn start_op(
         &mut self,
         net: &mut N,

@@ -9,17 +9,17 @@ use measure::AttemptOutcome;
 use wire::checksum::Algorithm;
 use wire::s3::{DeleteRequest, DeleteResult};
 
-/// The message of a request that deletes several objects, made when its operation starts.
+/// Message of a request that deletes several objects. It is composed when its operation starts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct DeleteBatch {
     pub bytes: Box<[u8]>,
-    /// The value of `Content-MD5`, because S3 requires a checksum for such a message.
+    /// Value of `Content-MD5`, because S3 requires a checksum for such a message.
     pub md5: Box<str>,
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. The objects
-    /// in it are not chosen again, no matter how the operation ends.
+    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. Its
+    /// objects are not chosen again, even if the operation fails.
     pub(super) fn delete_batch(&mut self, batch: Batch, number: u64) -> Option<Box<DeleteBatch>> {
         let targets = &self.plan.targets;
         let most = batch.size_max.get();
@@ -50,7 +50,7 @@ impl DeleteBatch {
 /// Judges the response to a request that deletes several objects. Writes the explanation of a failure to `message`.
 ///
 /// # Errors
-/// When an object was not deleted, or when the response does not show whether all objects were.
+/// Fails if an object was not deleted, or if the response does not show whether all objects were deleted.
 pub(super) fn judge(response: &[u8], message: &mut String) -> Result<(), AttemptOutcome> {
     let errors = DeleteResult::parse(response).map_err(|_| BAD_MESSAGE)?.errors;
     let Some(first) = errors.first() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The end of an operation. It is recorded, and its slot becomes free.
+//! The end of an operation. The operation is recorded, and its slot becomes free.
 
 use super::log::HopEntry;
 use super::op::{FinalResponse, Op};
@@ -13,9 +13,11 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpOutcome, OpSample,
 use std::time::Duration;
 use wire::response::{Location, RangeField};
 
-/// After a connection could not be opened, a slot waits before it tries again: 5 ms, doubled with each failure in a row, up to
-/// 160 ms. Without this wait, a dead target would get a flood of attempts, and the results would have millions of failures.
+/// First pause of a slot after a connection could not be opened. It is doubled with each failure in a row, up to 160
+/// ms. Without this pause, a dead target would be flooded with attempts, and the results would contain millions of
+/// failures.
 const BACK_OFF: Duration = Duration::from_millis(5);
+/// Maximum number of times that the pause is doubled.
 const BACK_OFF_DOUBLINGS: u32 = 5;
 
 impl<N: Network> RunLoop<'_, N> {
@@ -35,7 +37,7 @@ impl<N: Network> RunLoop<'_, N> {
         let logged = self.slots.op_mut(slot).filter(|_| self.plan.log_ops);
         let body = logged.map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, reuse, now);
-        // The operation is used in place. It is large, so moving it out would cost more than everything else here.
+        // The operation is used in place. It is large, so moving it would cost more than everything else here.
         let Some(op) = self.slots.op(slot) else { return };
         self.pool.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];
@@ -59,7 +61,7 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(polling) = &op.polling {
             sample.window.sent += polling.window.sent;
         }
-        // The length of the current step is added, because a stall becomes known only at the end of the step in which it
+        // The length of the current step is added, because a stall is detected only at the end of the step in which it
         // happens.
         let step_nanos = now.nanos_since(self.load.step_began);
         let added = self.control.stalls().touch(op.intended, op.stalls_before);
@@ -115,7 +117,7 @@ impl<N: Network> RunLoop<'_, N> {
         (body_bytes, FinalResponse { status: Some(head.status), location, object_bytes })
     }
 
-    /// Returns the entries for the requests of an operation that was redirected, with the names of their hosts.
+    /// Returns the log entries for the requests of a redirected operation, with the names of their hosts.
     fn hop_entries(&self, op: &Op<'_>) -> Vec<HopEntry> {
         let hops = op.chain.iter().flat_map(|chain| &chain.hops);
         let entry = |hop: &HopSample| HopEntry {
@@ -128,7 +130,7 @@ impl<N: Network> RunLoop<'_, N> {
         hops.map(entry).collect()
     }
 
-    /// Frees a slot for its next operation. `unreached` states that no connection could be opened.
+    /// Frees a slot for its next operation. `unreached` means that no connection could be opened.
     #[inline]
     fn free_slot(&mut self, slot: u32, unreached: bool, now: Instant) {
         self.slots.get_mut(slot).freed = now;

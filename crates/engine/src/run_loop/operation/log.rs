@@ -15,7 +15,7 @@ pub struct OpEntry {
     pub slot: u32,
     /// Kind of the operation.
     pub kind: OpKind,
-    /// The object that the operation read or wrote.
+    /// Object that the operation read or wrote.
     pub subject: Subject,
     /// The range that was requested.
     pub range: Option<ByteRange>,
@@ -37,16 +37,16 @@ pub struct OpEntry {
     pub attempts: u16,
     /// Number of redirects followed.
     pub hops: u16,
-    /// The requests in order, if the operation was redirected; otherwise empty.
+    /// Requests in order, if the operation was redirected; otherwise empty.
     pub chain: Vec<HopEntry>,
-    /// Outcome of its last attempt.
+    /// Outcome of the operation's last attempt.
     pub outcome: AttemptOutcome,
-    /// Status of its final response.
+    /// Status of the operation's final response.
     pub status: Option<u16>,
-    /// Target of the final response, if that is a redirect which was not followed.
+    /// Target of the final response, if the response is a redirect that was not followed.
     pub location: Location,
-    /// Number of bytes of the object that the operation moved: the size of the final response's body or, for an upload, of the
-    /// request's body.
+    /// Number of bytes of the object that the operation moved. This is the body size of the final response or, for an
+    /// upload, of the request.
     pub body_bytes: u64,
     /// All bytes received in all attempts of the operation, including heads and framing.
     pub received_bytes: u64,
@@ -54,22 +54,22 @@ pub struct OpEntry {
     pub uploaded_bytes: u64,
     /// Size of the whole object, according to the final response.
     pub object_bytes: Option<u64>,
-    /// Offset in the object of the first byte that differs from its content.
+    /// Offset in the object of the first wrong byte.
     pub differs_at: Option<u64>,
-    /// The body of the final response, if bodies are kept. For a refusal, its first 64 KiB.
+    /// Body of the final response, if bodies are kept. For a refusal, its first 64 KiB.
     pub message: Option<Box<[u8]>>,
 }
 
 /// One request of a redirected operation.
 #[derive(Clone, Debug)]
 pub struct HopEntry {
-    /// The host to which the request was sent.
+    /// Host to which the request was sent.
     pub host: Label,
     /// Time at which the first byte of the request was handed to the kernel.
     pub sent: Option<Instant>,
-    /// Time at which its response was complete.
+    /// Time at which the response was complete.
     pub end: Instant,
-    /// Status of its response.
+    /// Status of the response.
     pub status: Option<u16>,
     /// All bytes received for this request, including heads and framing.
     pub bytes: u64,

@@ -1,4 +1,5 @@
-//! Operations: the choice of their request and object, the slots that they occupy, and what follows each of their requests.
+//! Operations: the choice of their request and object, their slots, and the requests that follow each of their
+//! requests.
 
 pub(in crate::run_loop) mod begin;
 pub(in crate::run_loop) mod delete_batch;

@@ -1,4 +1,4 @@
-//! Objects that are uploaded in parts. Several parts are sent in parallel, each in a slot of its own.
+//! Objects that are uploaded in parts. Several parts are sent in parallel, each in its own slot.
 
 use super::BAD_MESSAGE;
 use crate::plan::{Multipart, ResumedUpload};
@@ -9,7 +9,7 @@ use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
 /// A part of an object that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct UploadPart {
-    /// The slot and the number of the operation to which the part belongs.
+    /// Slot and number of the operation to which the part belongs.
     pub of: (u32, u64),
     /// Index of the part, counted from 0.
     pub index: u32,
@@ -17,7 +17,7 @@ pub(in crate::run_loop) struct UploadPart {
     pub length: u64,
 }
 
-/// The result of sending a part.
+/// Result of sending a part.
 pub(super) struct PartResult {
     pub etag: Option<Box<str>>,
     pub sent_body: u64,
@@ -36,7 +36,7 @@ pub(in crate::run_loop) struct MultipartUpload {
     part_bytes: u64,
     /// The ETags of the parts that were sent, by index.
     etags: Vec<Option<Box<str>>>,
-    /// Index of the part to be sent next. The server does not have it yet.
+    /// Index of the next part to send, which the server does not have yet.
     next: u32,
     /// Number of parts in flight.
     pub running: u32,
@@ -49,7 +49,7 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub sent_body: u64,
     /// Body bytes of these parts that were sent inside the window.
     pub window: BodyBytes,
-    /// The message that completes the upload.
+    /// Message that completes the upload.
     pub completion: Vec<u8>,
     /// Kind of the next attempt that is not a retry.
     kind: AttemptKind,
@@ -78,7 +78,8 @@ impl MultipartUpload {
         }
     }
 
-    /// Returns an upload of `size` bytes that an earlier run began. Only the parts that the server does not have are sent.
+    /// Returns an upload of `size` bytes that an earlier run began. Only the parts that the server does not have are
+    /// sent.
     pub fn resumed(plan: Multipart, resumed: &ResumedUpload, size: u64) -> Self {
         let mut upload = Self { kind: AttemptKind::First, ..Self::new(plan, resumed.upload_id.clone(), size) };
         for (number, etag) in &resumed.parts {
@@ -99,7 +100,7 @@ impl MultipartUpload {
         }
     }
 
-    /// Returns the kind of the next attempt, which is not a retry.
+    /// Returns the kind of the next attempt that is not a retry.
     pub(super) fn take_kind(&mut self) -> AttemptKind {
         std::mem::replace(&mut self.kind, AttemptKind::Step)
     }
@@ -114,7 +115,7 @@ impl MultipartUpload {
         format!("uploadId={}", wire::percent::parameter(&self.upload)).into()
     }
 
-    /// Returns the next part and its query; `None` when all parts were sent, or one has failed.
+    /// Returns the next part and its query; `None` if all parts were sent, or if a part has failed.
     pub(super) fn next_part(&mut self, of: (u32, u64)) -> Option<(UploadPart, Box<str>)> {
         if !self.has_more() {
             return None;
@@ -128,12 +129,12 @@ impl MultipartUpload {
         Some((UploadPart { of, index, offset, length }, query.into()))
     }
 
-    /// Returns whether another part has to be sent.
+    /// Returns whether another part must be sent.
     pub(super) fn has_more(&self) -> bool {
         self.failed.is_none() && self.next < self.count()
     }
 
-    /// Notes that a part has ended.
+    /// Records the end of a part.
     pub(super) fn end_part(&mut self, index: u32, sent: PartResult, outcome: AttemptOutcome) {
         self.running -= 1;
         match (sent.etag, self.etags.get_mut(index as usize)) {
@@ -198,7 +199,7 @@ mod tests {
             let resumed = ResumedUpload { upload_id: "id".into(), parts };
             MultipartUpload::resumed(upload(0, 10).plan, &resumed, 45)
         };
-        // There is no part 0, and no part 9 of an object in 5 parts.
+        // There is no part 0, and an object in 5 parts has no part 9.
         let mut upload = resumed(&[0, 1, 3, 9]);
         assert_eq!((upload.take_kind(), upload.take_kind()), (AttemptKind::First, AttemptKind::Step));
         let parts: Vec<_> = std::iter::from_fn(|| upload.next_part((0, 0))).map(|(part, _)| part).collect();

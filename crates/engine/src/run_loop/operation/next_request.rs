@@ -1,4 +1,5 @@
-//! The requests that follow a successful one within its operation: another page of a listing, or the parts of an upload.
+//! Requests that follow a successful request within its operation, such as another page of a listing, or the parts of
+//! an upload.
 
 use super::delete_batch;
 use super::multipart::MultipartUpload;
@@ -10,7 +11,7 @@ use crate::run_loop::response::body::BodySink;
 use measure::AttemptOutcome;
 use wire::s3::{Completed, InitiatedUpload, ListResult};
 
-/// The requests that follow an attempt within its operation.
+/// Requests that follow an attempt within its operation.
 pub(in crate::run_loop) enum Next {
     Nothing,
     /// Another request.
@@ -22,10 +23,11 @@ pub(in crate::run_loop) enum Next {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns what follows within the operation after the slot's attempt, which has just ended with `outcome`.
+    /// Returns the requests that follow within the operation after the slot's attempt, which has just ended with
+    /// `outcome`.
     ///
     /// # Errors
-    /// The outcome of the operation, when the response does not show what has to follow.
+    /// Fails with the outcome of the operation if the response does not show which requests must follow.
     pub(in crate::run_loop) fn next_request(
         &mut self,
         slot: u32,

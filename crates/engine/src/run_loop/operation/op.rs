@@ -1,4 +1,4 @@
-//! An operation in flight, and the samples that are recorded about it.
+//! An operation in flight, and the samples that are recorded for it.
 
 use super::delete_batch::DeleteBatch;
 use super::log::OpEntry;
@@ -17,12 +17,12 @@ use measure::{AttemptOutcome, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
 use wire::response::Location;
 
-/// The progress of a listing.
+/// Progress of a listing.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct Pages {
     /// Number of pages read.
     pub read: u32,
-    /// The start of the next page, as a part of the query.
+    /// Start of the next page, as a part of the query.
     pub next: Option<Box<str>>,
     /// Body bytes of the pages that were read.
     pub body_bytes: u64,
@@ -34,7 +34,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub number: u64,
     /// Index of the operation's request in the mix.
     pub request: usize,
-    /// The object that the operation reads or writes.
+    /// Object that the operation reads or writes.
     pub subject: Subject,
     pub kind: OpKind,
     pub range: Option<ByteRange>,
@@ -49,11 +49,11 @@ pub(in crate::run_loop) struct Op<'p> {
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
-    /// Time from the start of the operation until the kernel had taken its request, if the client waited for nothing in
-    /// between.
+    /// Time from the start of the operation until the kernel had accepted its request, if the client waited for nothing
+    /// else in between.
     pub client_send_nanos: u64,
-    /// Length in nanoseconds of all client stalls before the operation started. If the operation had to wait for a slot, it is
-    /// the length of all stalls before the slots ran out.
+    /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
+    /// for a slot, only stalls before the slots ran out count.
     pub stalls_before: u64,
     pub connect_nanos: Option<u64>,
     pub handshake_nanos: Option<u64>,
@@ -62,7 +62,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub redirect: Option<Box<RedirectTarget>>,
     /// Number of redirects followed so far.
     pub redirects: u16,
-    /// The requests so far, if the operation was redirected.
+    /// Requests so far, if the operation was redirected.
     pub chain: Option<Box<RedirectChain>>,
     pub attempts: u32,
     /// Number of bytes received by the attempts before the current one.
@@ -75,39 +75,40 @@ pub(in crate::run_loop) struct Op<'p> {
     pub expectation_failed: bool,
     /// Consumer of the body that is being read.
     pub body: BodySink<'p>,
-    /// The progress of a listing.
+    /// Progress of a listing.
     pub pages: Pages,
-    /// The state of a multipart upload, once the upload is initiated.
+    /// State of a multipart upload, once the upload is initiated.
     pub multipart: Option<Box<MultipartUpload>>,
-    /// The message of a request that deletes several objects.
+    /// Message of a request that deletes several objects.
     pub batch: Option<Box<DeleteBatch>>,
-    /// Set if this is only a part of a multipart upload, whose operation is in another slot.
+    /// Part of a multipart upload, if this is not an operation but only such a part. The operation of the upload is in
+    /// another slot.
     pub part: Option<UploadPart>,
-    /// Set once the server has accepted work that it does later.
+    /// State of polling, once the server has accepted work that it does later.
     pub polling: Option<Box<Polling>>,
-    /// The failures of the current request that were retried.
+    /// Failures of the current request that were retried.
     pub failures: Failures,
-    /// Set while the operation pauses between two requests.
+    /// Current pause between two requests, if there is one.
     pub pause: Option<Pause>,
     pub attempt: Attempt,
 }
 
 impl<'p> Op<'p> {
-    /// Notes that the first byte of the current request is handed to the kernel. Both versions of HTTP set this instant only
-    /// here.
+    /// Records that the first byte of the current request is handed to the kernel. Both versions of HTTP set this
+    /// instant only here.
     #[inline]
     pub fn note_sent(&mut self, now: Instant) {
         self.attempt.sent = Some(now);
         self.sent.get_or_insert(now);
     }
 
-    /// Notes that the wait for `100 Continue` is over.
+    /// Records that the wait for `100 Continue` is over.
     pub fn note_continue(&mut self, now: Instant) {
         let waited = self.attempt.sent.or(self.sent).map_or(0, |sent| now.nanos_since(sent));
         self.continue_nanos = Some(self.continue_nanos.unwrap_or(0) + waited);
     }
 
-    /// Returns an operation that sends a part of this one's object.
+    /// Returns an operation that sends a part of this operation's object.
     pub fn of_part(&self, part: UploadPart, request: usize, query: Box<str>, now: Instant) -> Op<'p> {
         Op {
             number: self.number,
@@ -187,7 +188,7 @@ impl<'p> Op<'p> {
         self.redirect.as_ref().map_or(self.origin, |redirect| redirect.origin)
     }
 
-    /// Returns the properties of the request by which its response is judged.
+    /// Returns the properties of the request that are needed to judge its response.
     #[inline]
     pub fn expected(&self, follow: Follow) -> Expected {
         Expected { range: self.range, follow, size: self.size, headers_matched: self.attempt.headers_matched }
@@ -249,17 +250,17 @@ impl<'p> Op<'p> {
     }
 }
 
-/// The properties of an operation's final response that are reported.
+/// Properties of an operation's final response that are reported.
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct FinalResponse {
     pub status: Option<u16>,
-    /// The target, if the response is a redirect. It is kept only if every operation is logged.
+    /// Target, if the response is a redirect. It is kept only if every operation is logged.
     pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,
 }
 
 impl FinalResponse {
-    /// The value for a response without a complete head.
+    /// Value for a response without a complete head.
     pub const NONE: Self = Self { status: None, location: Location::Absent, object_bytes: None };
 }

@@ -1,4 +1,4 @@
-//! The requests of a multipart upload after it was initiated: its parts, and its completion or abort.
+//! The requests of a multipart upload after its initiation: its parts, and its completion or abort.
 
 use super::multipart::PartResult;
 use crate::network::Network;
@@ -31,7 +31,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the next part of the slot's object, if there is one. The earlier parts may have ended the operation.
+    /// Sends the next part of the slot's object, if there is one. The operation may have ended because of an earlier
+    /// part.
     fn begin_part(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.find_op_mut(slot) else { return };
         let number = op.number;
@@ -44,7 +45,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, place, kind, now);
     }
 
-    /// Ends a part. Then another part is sent, or the upload is completed or aborted.
+    /// Ends a part. Then sends another part, or completes or aborts the upload.
     pub(in crate::run_loop) fn end_part(
         &mut self,
         net: &mut N,
@@ -60,12 +61,12 @@ impl<N: Network> RunLoop<'_, N> {
         }
         let Some(part) = child.part.assert_some("the operation in the slot of a part is a part") else { return };
         let (parent, number) = part.of;
-        // The operation may have been ended by the end of the run.
+        // The end of the run may have ended the operation.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
         op.uploaded_bytes += child.uploaded_bytes;
         op.attempts += child.attempts;
-        // Without an initiation, the first part that is sent begins the operation.
+        // Without an initiation, the operation begins with the first part that is sent.
         op.sent = op.sent.into_iter().chain(child.sent).min();
         op.sent_all = op.sent_all.max(child.sent_all);
         let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
@@ -78,8 +79,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether the server has just refused to complete the slot's upload. If the response is not clear, the server may
-    /// have completed the upload, and then there is nothing to abort.
+    /// Returns whether the server has just refused to complete the slot's upload. If the response is not clear, the
+    /// server may have completed the upload, so there would be nothing to abort.
     pub(in crate::run_loop) fn completion_is_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
         use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
         let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);
@@ -105,8 +106,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, slot, kind, now);
     }
 
-    /// Ends an upload after the attempt that aborted it. Returns `false` for all other attempts. The outcome of the abort does
-    /// not matter, because the upload has already failed. An upload that the server does not know needs no abort.
+    /// Ends an upload after the attempt that aborted it. Returns `false` for all other attempts. The outcome of the
+    /// abort does not matter, because the upload has already failed. If the server does not know the upload, no abort
+    /// is needed.
     pub(in crate::run_loop) fn end_aborted_multipart(
         &mut self,
         net: &mut N,

@@ -11,20 +11,20 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The server has accepted the work but does not know it any more.
+/// Outcome of a poll if the server has accepted the work but no longer knows it.
 const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
 
-/// The request that the server has accepted, and how the operation polls its progress.
+/// Request that the server has accepted, and the polls of its progress.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Polling {
     pub poll: Poll,
-    /// Body bytes of the request that was accepted.
+    /// Body bytes of the accepted request.
     pub sent_body: u64,
-    /// Body bytes of that request that were moved inside the window.
+    /// Body bytes of the accepted request that were moved inside the window.
     pub window: BodyBytes,
 }
 
-/// The progress of the server's work.
+/// Progress of the server's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Done,
@@ -33,7 +33,7 @@ enum Progress {
     Missing,
 }
 
-/// The part of siad's list of files that shows the progress.
+/// Part of siad's list of files that shows the progress.
 #[derive(Deserialize)]
 struct SiadFiles<'a> {
     /// `null` if there are no files.
@@ -45,7 +45,7 @@ struct SiadFiles<'a> {
 struct SiadFile<'a> {
     #[serde(borrow)]
     siapath: Cow<'a, str>,
-    /// Percent of the bytes that are stored, with redundancy.
+    /// Percentage of the bytes that are stored, including redundancy.
     uploadprogress: f64,
 }
 
@@ -68,10 +68,10 @@ fn siapath(target: &str) -> String {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns what follows a poll whose response is `list`.
+    /// Returns what follows a poll with the response `list`.
     ///
     /// # Errors
-    /// The outcome of the attempt, when the response does not show the progress.
+    /// Fails with the outcome of the attempt if the response does not show the progress.
     pub(super) fn after_poll(&self, slot: u32, poll: Poll, list: &[u8]) -> Result<Next, AttemptOutcome> {
         let Some(op) = self.slots.op(slot) else { return Ok(Next::Nothing) };
         let mut target = String::new();

@@ -1,4 +1,5 @@
-//! Multipart uploads that outlast a run: those that an operation goes on with, and those that a later run could go on with.
+//! Multipart uploads that outlast a run. An operation may continue such an upload, and a later run may continue one of
+//! this run.
 
 use super::multipart::MultipartUpload;
 use crate::network::Network;
@@ -19,8 +20,8 @@ pub struct CreatedUpload {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Makes the first request of the slot's operation. If an earlier run began to upload the object, that is the first part
-    /// that is missing, or the completion.
+    /// Makes the first request of the slot's operation. If an earlier run began to upload the object, this is the first
+    /// missing part, or the completion.
     pub(super) fn begin_requests(&mut self, net: &mut N, slot: u32, now: Instant) {
         if self.plan.resumed_uploads.is_empty() || !self.take_up(slot) {
             return self.begin_attempt(net, slot, AttemptKind::First, now);
@@ -33,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Gives the slot's operation the upload that an earlier run began. Returns `false` if there is none.
+    /// Assigns the upload that an earlier run began to the slot's operation. Returns `false` if there is none.
     #[cold]
     fn take_up(&mut self, slot: u32) -> bool {
         let run = self.plan;
@@ -57,7 +58,7 @@ impl<N: Network> RunLoop<'_, N> {
         body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size())
     }
 
-    /// Notes an upload that the server has just created, if the plan is one that may be resumed later: one with retries.
+    /// Records an upload that the server has just created, if the plan has retries. Such a run may be resumed later.
     pub(super) fn note_created(&mut self, slot: u32, upload_id: &str) {
         let Some(op) = self.slots.op(slot).filter(|_| self.plan.retry.is_some()) else { return };
         if let Some(object) = self.plan.targets.object_number(op.subject) {

@@ -1,9 +1,9 @@
-//! The places of operations in flight.
+//! Places for operations in flight.
 
 use super::op::Op;
 use measure::Instant;
 
-/// A place for one operation in flight.
+/// Place for one operation in flight.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slot<'p> {
     pub op: Option<Op<'p>>,
@@ -13,10 +13,10 @@ pub(in crate::run_loop) struct Slot<'p> {
     pub taken: u64,
 }
 
-/// The slots of one thread.
+/// Slots of one thread.
 ///
-/// Invariant: `in_flight` is the number of slots with an operation, without the slots of parts of multipart uploads. A part is
-/// not an operation, so its slot does not count in the load model.
+/// Invariant: `in_flight` is the number of slots with an operation. Slots of parts of multipart uploads are not
+/// included. A part is not an operation, so its slot does not count in the load model.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slots<'p> {
     slots: Vec<Slot<'p>>,
@@ -92,7 +92,7 @@ impl<'p> Slots<'p> {
         slot
     }
 
-    /// Takes a part out of its slot.
+    /// Removes a part from its slot and returns it.
     pub fn take_part(&mut self, slot: u32) -> Option<Op<'p>> {
         let part = self.slots[slot as usize].op.take();
         debug_assert!(part.is_some(), "slot {slot} has no part");

@@ -1,5 +1,5 @@
-//! The objects that a run has written at the server, and the multipart uploads that it leaves open. The parts of an open upload
-//! take space at the server until somebody aborts the upload, so a run reports its open uploads at the end.
+//! Objects that a run has written at the server, and multipart uploads that it leaves open. Until an open upload is
+//! aborted, its parts use space at the server. A run therefore reports its open uploads at the end.
 
 use super::op::Op;
 use crate::plan::{RequestPlan, Subject, Then};
@@ -8,9 +8,9 @@ use crate::run_loop::pacing::WARMUP_NUMBERS;
 use measure::AttemptOutcome;
 use std::collections::VecDeque;
 
-/// The most uploads that a thread remembers. Further ones are only counted.
+/// Maximum number of uploads that a thread remembers. Further uploads are only counted.
 const UPLOADS_MAX: usize = 100_000;
-/// The most written objects that a thread remembers, so that operations can delete them.
+/// Maximum number of written objects that a thread remembers, so that operations can delete them.
 const DELETABLE_MAX: usize = 1 << 20;
 
 /// An upload that is probably open at the server.
@@ -18,36 +18,36 @@ const DELETABLE_MAX: usize = 1 << 20;
 pub struct OpenUpload {
     /// Index of its server among the origins of the targets.
     pub origin: usize,
-    /// The object that was to be written.
+    /// Object that was to be written.
     pub subject: Subject,
     /// The server's ID of the upload.
     pub upload_id: Box<str>,
 }
 
-/// The uploads that a run leaves open.
+/// Uploads that a run leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenUploads {
     /// Uploads that can be aborted, because their ID is known.
     pub known: Vec<OpenUpload>,
-    /// Number of further uploads that may be open. The response with their ID did not arrive or could not be parsed, or there
-    /// were too many to keep.
+    /// Number of further uploads that may be open. The response with their ID did not arrive or could not be parsed, or
+    /// there were too many uploads to keep.
     pub unknown: u64,
 }
 
-/// Objects and uploads that a run leaves at the server.
+/// Objects and uploads that remain at the server after a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Every [`Subject::Fresh`] that the run wrote has a number below this, unless it was written in the warm-up.
+    /// Upper bound of the numbers of every [`Subject::Fresh`] that the run wrote, except in the warm-up.
     pub fresh_below: u64,
-    /// Every [`Subject::Fresh`] that was written in the warm-up has a number below this, counted from
+    /// Upper bound of the numbers of every [`Subject::Fresh`] that was written in the warm-up, counted from
     /// [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }
 
 impl Left {
-    /// Adds the objects and uploads that another thread or another run leaves.
+    /// Adds the objects and uploads of another thread or another run.
     pub fn merge(&mut self, other: Self) {
         let Self { uploads: OpenUploads { known, unknown }, fresh_below, fresh_of_warmup } = other;
         self.uploads.known.extend(known);
@@ -57,21 +57,21 @@ impl Left {
     }
 }
 
-/// The objects that one thread has written in addition to those of the dataset.
+/// Objects that one thread has written in addition to the objects of the dataset.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct WrittenObjects {
-    /// Objects that exist and that an operation may delete, oldest first.
+    /// Existing objects that an operation may delete, oldest first.
     pub deletable: VecDeque<u64>,
     left: Left,
 }
 
 impl WrittenObjects {
-    /// Returns the objects and uploads that this thread leaves at the server.
+    /// Returns the objects and uploads of this thread that remain at the server.
     pub fn left(&self) -> Left {
         self.left.clone()
     }
 
-    /// Notes that an object is about to be written.
+    /// Records that an object is about to be written.
     pub fn begin(&mut self, subject: Subject) {
         let Subject::Fresh(number) = subject else { return };
         match number.checked_sub(WARMUP_NUMBERS) {
@@ -80,7 +80,7 @@ impl WrittenObjects {
         }
     }
 
-    /// Notes that an object was written, so that a later operation of this thread may delete it.
+    /// Records that an object was written, so that a later operation of this thread may delete it.
     pub fn add(&mut self, subject: Subject) {
         if let Subject::Fresh(number) = subject
             && self.deletable.len() < DELETABLE_MAX
@@ -89,13 +89,13 @@ impl WrittenObjects {
         }
     }
 
-    /// Notes that the response with the ID of an upload may be lost.
+    /// Records that the response with the ID of an upload may be lost.
     #[cold]
     pub fn note_lost_upload(&mut self) {
         self.left.uploads.unknown += 1;
     }
 
-    /// Notes the upload that a failed operation leaves open, if it leaves one.
+    /// Records the upload that a failed operation leaves open, if there is one.
     #[cold]
     pub fn note_open_upload(&mut self, op: &Op<'_>, request: &RequestPlan, outcome: AttemptOutcome) {
         let uploads = &mut self.left.uploads;

@@ -1,4 +1,4 @@
-//! The closed model: each slot starts its next operation when its last one has ended.
+//! The closed model: each slot starts its next operation when its previous one has ended.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -9,15 +9,15 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks whether the profile needs parked slots again.
+/// Interval between checks of whether the profile needs parked slots again.
 const UNPARK_EVERY: Duration = Duration::from_millis(5);
 
-/// Interval between checks whether the next operation may start.
+/// Interval between checks of whether the next operation may start.
 const HOLD: Duration = Duration::from_millis(1);
 
-/// The slots that wait for their next operation.
+/// Slots that wait for their next operation.
 ///
-/// Invariant: each slot is in `waiting`, in `pauses` or in `parked`, has an operation, or has retired.
+/// Invariant: each slot is in `waiting`, in `pauses` or in `parked`, or it has an operation, or it has retired.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Closed<'p> {
     profile: &'p Profile,
@@ -26,14 +26,14 @@ pub(in crate::run_loop) struct Closed<'p> {
     pub think: Duration,
     pub tickets: Tickets,
     pub warmup_tickets: Tickets,
-    /// Slots that can start now, each with the time since which it can.
+    /// Slots that can start now, each with the time at which it became ready.
     pub waiting: VecDeque<(u32, Instant)>,
     /// Slots that pause, ordered by the end of their pause.
     pauses: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Slots that are not used now, because their number is above the current level of the profile.
+    /// Slots that are not used now, because their number exceeds the current level of the profile.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
-    /// No operation starts before this instant, because the next one has a number that may not start yet.
+    /// Instant before which no operation starts, because the number of the next operation may not start yet.
     pub held_until: Instant,
     /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
@@ -58,7 +58,7 @@ impl<'p> Closed<'p> {
             start,
             think,
             tickets: budget.map_or_else(|| Tickets::endless(share.thread, share.threads), Tickets::bounded),
-            // The warm-up uses other operation numbers than the window, and thus other objects.
+            // The warm-up uses other operation numbers than the window, and therefore other objects.
             warmup_tickets: Tickets::endless_from(WARMUP_NUMBERS, share.thread, share.threads),
             waiting: (0..slots).map(|slot| (slot, start)).collect(),
             pauses: BinaryHeap::new(),
@@ -77,7 +77,7 @@ impl<'p> Closed<'p> {
         self.profile.is_constant() || self.profile.level(now.nanos_since(self.start) as f64 / 1e9) > place
     }
 
-    /// Returns the next slot that may start, and the time since which it can.
+    /// Returns the next slot that may start, and the time at which it became ready.
     pub fn next(&mut self, now: Instant) -> Option<(u32, Instant)> {
         while let Some((slot, since)) = self.waiting.pop_front() {
             if self.wants(slot, now) {
@@ -89,14 +89,14 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Lets a slot wait that could start since `since`, because the next operation may not start yet.
+    /// Makes a slot wait because the next operation may not start yet. The slot could have started since `since`.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {
         self.waiting.push_front((slot, since));
         self.held_until = now + HOLD;
     }
 
-    /// Lets a slot pause until `at`.
+    /// Makes a slot pause until `at`.
     pub fn pause(&mut self, slot: u32, at: Instant) {
         self.pauses.push(Reverse((at, slot)));
     }

@@ -1,4 +1,4 @@
-//! Pacing: the choice of the slots that may start an operation, and of the time at which they do.
+//! Pacing: the choice of the slots that may start an operation, and of the time at which they start.
 
 mod closed_slots;
 mod open_arrivals;
@@ -11,10 +11,10 @@ use measure::Instant;
 use open_arrivals::Open;
 use std::sync::Arc;
 
-/// The first number of operations in the warm-up.
+/// First operation number of the warm-up.
 pub const WARMUP_NUMBERS: u64 = 1 << 62;
 
-/// The share of one thread in a run.
+/// Share of one thread in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Index of this thread.
@@ -24,7 +24,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Returns this thread's part of a count that is split evenly.
+    /// Returns this thread's part of an evenly divided count.
     #[must_use]
     pub fn of(self, total: u64) -> u64 {
         let threads = u64::from(self.threads);

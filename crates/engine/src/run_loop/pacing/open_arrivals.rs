@@ -1,4 +1,4 @@
-//! The open model: operations start when they are due according to the schedule, if slots are free.
+//! The open model: operations start at the times in the schedule, if slots are free.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -6,10 +6,10 @@ use crate::schedule::Arrivals;
 use measure::{Instant, Timeline};
 use std::time::Duration;
 
-/// The arrivals of one thread.
+/// Arrivals of one thread.
 ///
-/// Two cursors run over the same schedule. One counts the operations that are offered as time passes, the other those that are
-/// started, so that the accounting can compare both.
+/// There are two cursors over the same schedule. One counts the operations that are offered as time passes. The other
+/// counts the operations that are started. The accounting compares both counts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Open<'p> {
     arrivals: Arrivals<'p>,
@@ -17,21 +17,22 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Number of measured operations that this thread may still start, and of those that are still to be offered.
+    /// Remaining numbers of measured operations of this thread: to be started, and to be offered.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Set while there is no free slot for arrivals that are due: the length, in nanoseconds, of all client stalls before that.
+    /// Total length, in nanoseconds, of all client stalls before the free slots ran out. Set while arrivals are due and
+    /// no slot is free.
     pub starved: Option<u64>,
-    /// No timer is set for an arrival before this instant.
+    /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
-    /// `true` once the window is over and the arrivals that had not started are dropped.
+    /// `true` once the window has ended and the arrivals that had not started are dropped.
     rest_dropped: bool,
 }
 
-/// Arrivals that are closer together than this share one timer. A timer costs the kernel as much as a small request, and more
-/// on a virtual machine. Arrivals that are due also start when anything else wakes the thread.
+/// Maximum distance of arrivals that share one timer. A timer costs the kernel as much as a small request, and more on
+/// a virtual machine. Arrivals that are due also start when anything else wakes the thread.
 const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
 impl<'p> Open<'p> {
@@ -52,13 +53,13 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Notes that an arrival was started at `now`.
+    /// Records that an arrival was started at `now`.
     #[inline]
     pub fn started(&mut self, now: Instant) {
         self.rests_until = now + TIMER_GRAIN;
     }
 
-    /// Returns when the thread has to wake up for the next arrival.
+    /// Returns when the thread must wake up for the next arrival.
     pub fn next_wake(&self, timeline: &Timeline, now: Instant) -> Option<Instant> {
         self.next(timeline).map(|at| if at > now { at.max(self.rests_until) } else { at })
     }
@@ -71,13 +72,13 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Returns when the schedule is over. With a limited number of operations, that is when the next one would be due, because
-    /// the last operation takes its share of the time as well. A schedule without further arrivals is over at once, unless the
-    /// window has an end to wait for. Returns `None` if the schedule is not over.
+    /// Returns when the schedule ends; `None` if it has not ended. If the number of operations is limited, the schedule
+    /// includes the share of time of the last operation. It thus ends when the next operation would be due. A schedule
+    /// without further arrivals ends at once, unless the window has an end to wait for.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
-            // The schedule cannot be over during the warm-up.
+            // The schedule cannot end during the warm-up.
             (_, Some(next)) if next < timeline.window_start() => None,
             (Some((0, _)), Some(next)) => Some(next.min(timeline.window_end())),
             (Some((0, _)), None) => Some(Instant::ZERO),
@@ -86,8 +87,8 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// Takes the next arrival and returns its number. Over all threads, the numbers in the window start at 0 and have no gaps.
-    /// The warm-up uses other numbers, and thus other objects.
+    /// Removes the next arrival and returns its number. Over all threads, the numbers in the window start at 0 and have
+    /// no gaps. The warm-up uses other numbers, and therefore other objects.
     #[inline]
     pub fn take(&mut self, at: Instant, timeline: &Timeline) -> u64 {
         self.arrivals.advance();
@@ -103,7 +104,8 @@ impl<'p> Open<'p> {
         base + turn * u64::from(self.share.threads) + u64::from(self.share.thread)
     }
 
-    /// Calls `note` with the intended starts of all arrivals that are due by `now` and were not passed to it before.
+    /// Calls `note` with the intended starts of all arrivals that are due by `now`. Each arrival is passed to it only
+    /// once.
     #[inline]
     pub fn offer(&mut self, now: Instant, timeline: &Timeline, mut note: impl FnMut(Instant)) {
         while let Some(at) = self.offered.peek().filter(|at| *at <= now && *at < timeline.window_end()) {
@@ -120,9 +122,9 @@ impl<'p> Open<'p> {
         }
     }
 
-    /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended start
-    /// of each, and with whether a slot was free for it. If a slot was free, this client was too slow, otherwise the target.
-    /// `freed` is the number of slots that were free before the window ended.
+    /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended
+    /// start of each arrival, and with whether a slot was free for it. If a slot was free, this client was too slow.
+    /// Otherwise the target was too slow. `freed` is the number of slots that were free before the window ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

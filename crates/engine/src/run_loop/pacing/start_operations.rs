@@ -1,4 +1,4 @@
-//! The start of operations, as the load model allows them.
+//! The start of operations, within the limits of the load model.
 
 use super::Pacer;
 use crate::network::Network;
@@ -7,12 +7,12 @@ use crate::schedule::Draw;
 use measure::{Instant, Stage};
 use std::time::Duration;
 
-/// The most operations that are started before sockets are checked again.
+/// Maximum number of operations that start before sockets are checked again.
 const BURST: usize = 32;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Serves the attempts that wait for a connection, then starts a limited number of operations that are due. Returns the
-    /// current instant.
+    /// Finds connections for the attempts that wait for one, then starts a limited number of operations that are due.
+    /// Returns the current instant.
     #[inline]
     pub(in crate::run_loop) fn start_due(&mut self, net: &mut N, now: Instant) -> Instant {
         let pool = &self.pool;
@@ -37,8 +37,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the clock again, from the second operation of a burst on. Otherwise operations would be recorded as started too
-    /// early.
+    /// Reads the clock again, from the second operation of a burst on. Otherwise the recorded start of an operation
+    /// would be too early.
     #[inline]
     fn now_in_burst(&mut self, net: &mut N, started: usize, now: Instant) -> Instant {
         if started == 0 {
@@ -67,8 +67,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             let Some((slot, since)) = closed.next(now) else { return now };
-            // An operation belongs to the stage of its intended start. If the slot became free in the warm-up, that is the
-            // warm-up, even if the operation starts in the window.
+            // The intended start of an operation determines its stage. If the slot became free in the warm-up, the
+            // operation belongs to the warm-up, even if it starts in the window.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             let taken = &mut self.slots.get_mut(slot).taken;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {
@@ -123,7 +123,7 @@ impl<N: Network> RunLoop<'_, N> {
                 open.starved.get_or_insert_with(|| self.control.stalls().total());
                 return now;
             };
-            // A wait for a slot is caused by the target. All other delay is caused by this client.
+            // The target causes waits for a slot. All other delay is caused by this client.
             let starved = open.starved;
             let slot_wait = starved.map_or(0, |_| self.slots.get(slot).freed.nanos_since(at));
             let number = open.take(at, &timeline);
@@ -151,7 +151,7 @@ impl<N: Network> RunLoop<'_, N> {
         match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved.is_some() && open.free_slots.is_empty() => Instant::NEVER,
-            // Nothing is started any more, even if it is due.
+            // Nothing starts any more, even if it is due.
             Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
             Pacer::Open(open) => {
                 let timeline = self.recorder.timeline();
@@ -161,7 +161,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether no further operation will start, even if the window is not over.
+    /// Returns whether no further operation will start, even if the window has not ended.
     pub(in crate::run_loop) fn is_exhausted(&self, now: Instant) -> bool {
         match &self.pacer {
             Pacer::Closed(closed) => closed.exhausted,
@@ -169,7 +169,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts the arrivals that are due as offered.
+    /// Counts arrivals as offered when they are due.
     #[inline]
     pub(in crate::run_loop) fn offer(&mut self, now: Instant) {
         if let Pacer::Open(open) = &mut self.pacer {

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::upload::Frame;
 use crate::plan::{BodyPlan, Framing};
 
-/// The properties of a request body on which the head depends.
+/// Properties of a request body that determine fields of the head.
 pub(super) struct BodyFacts<'a> {
     pub plan: &'a BodyPlan,
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! The parts of each request that its template does not have: target, range, session, body and signature.
+//! The parts of each request that its template does not contain: target, range, session, body and signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -11,18 +11,18 @@ use measure::Instant;
 use std::io;
 use wire::sigv4::{Signer, Timestamp};
 
-/// The composer of one thread's requests. It holds the request that was composed last, until the request is encoded.
+/// Composer of one thread's requests. It keeps the last composed request until that request is encoded.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestWriter {
     signer: Option<Signer>,
-    /// The header fields of the sessions of this thread's slots. Slot n uses the n-th entry; after the last entry, the first
-    /// one is used again.
+    /// Header fields of the sessions of this thread's slots. Slot n uses the n-th entry. After the last entry, the
+    /// first one is used again.
     sessions: Box<[Fields]>,
     /// Wall time at the start of the run, from which the times of signatures are computed.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,
-    /// The fields of the request that its template does not have.
+    /// Fields of the request that its template does not contain.
     fields: Fields,
     /// A buffer for the key of an object.
     pub key: String,
@@ -45,13 +45,13 @@ impl RequestWriter {
         self.wall.unix_seconds() + now.nanos_since(Instant::ZERO) / 1_000_000_000
     }
 
-    /// Returns the path and query of the request that was composed last.
+    /// Returns the path and query of the last composed request.
     #[inline]
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Returns the fields of the request that was composed last, without those of its template.
+    /// Returns the fields of the last composed request that are not in its template.
     #[inline]
     pub fn fields(&self) -> &Fields {
         &self.fields
@@ -60,7 +60,7 @@ impl RequestWriter {
     /// Composes the next request of `op` and returns its body, if it has one.
     ///
     /// # Errors
-    /// When the body cannot be read to be hashed, or the request cannot be signed.
+    /// Fails if the body cannot be read to compute its hash, or if the request cannot be signed.
     #[inline]
     pub fn compose(
         &mut self,
@@ -117,7 +117,8 @@ impl RequestWriter {
         let mut source = plan.mix.requests()[op.request].body.as_ref().map(|body| op.body_source(plan, body, key));
         let body = source.as_ref().map(|source| {
             let bytes = source.size();
-            // A request without content must not have `Expect: 100-continue` (RFC 9110 §10.1.1). An empty body is no content.
+            // A request without content must not have `Expect: 100-continue` (RFC 9110 §10.1.1). An empty body is no
+            // content.
             let expect_continue = source.body.expect_continue && !op.expectation_failed && bytes > 0;
             let md5 = op.batch.as_ref().map(|batch| batch.md5.as_ref());
             BodyFacts { plan: source.body, bytes, expect_continue, md5 }
@@ -147,7 +148,7 @@ impl RequestWriter {
     }
 }
 
-/// Returns the field in a header line. The line has no line end.
+/// Returns the field in a header line without a line end.
 fn session_fields(line: &str) -> Fields {
     let mut fields = Fields::default();
     if let Some((name, value)) = line.split_once(": ") {

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-/// A list of header fields. It is stored as the text of HTTP/1, together with the positions of names and values. HTTP/1 copies
-/// the text, and HTTP/2 reads the fields one by one.
+/// List of header fields. It is stored as the text of HTTP/1, together with the positions of names and values. HTTP/1
+/// copies the text, and HTTP/2 reads the fields one by one.
 ///
-/// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee this for the
-/// fields that users give. The other fields are written by this program.
+/// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee this for
+/// the fields that users set. This program writes the other fields.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_loop) struct Fields {
     lines: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Requests. Each has one list of header fields and one body, in a form that is the same for both versions of HTTP.
+//! Requests. Each has one list of header fields and one body. Their form is the same for both versions of HTTP.
 
 mod body_fields;
 pub(in crate::run_loop) mod compose;

@@ -1,4 +1,4 @@
-//! S3 signatures: the fields that they cover, and the place where they are put.
+//! S3 signatures: the fields that they cover, and the place of the signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -9,7 +9,7 @@ use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
 
-/// Size of S3's chunks. They are as long as the pieces in which a body is sent.
+/// Size of S3's chunks. It equals the size of the pieces of a body.
 const CHUNK: NonZeroU64 = NonZeroU64::new(PIECE_BYTES as u64).expect("a piece has bytes");
 
 /// The parameters of a signature.
@@ -20,8 +20,8 @@ pub(super) struct Signing<'a> {
     pub now: Timestamp,
 }
 
-/// Signs a request: adds the fields of its body and of the signature to `fields`, or the signature to the query of
-/// `target`. Returns how the body is framed.
+/// Signs a request. Adds the fields of its body to `fields`. Adds the signature to `fields` or to the query of
+/// `target`. Returns the framing of the body.
 pub(super) fn sign(
     signing: Signing<'_>,
     covered: &SignedFields,
@@ -85,7 +85,7 @@ fn payload_of(
     Ok(match (payload, streaming, has_body) {
         (_, Some(streaming), _) => Payload::Chunks(streaming),
         (_, None, false) => Payload::EMPTY,
-        // Messages are small, so they are signed as a whole, even by clients that sign other bodies in chunks.
+        // Messages are small, so they are signed as a whole. Clients that sign other bodies in chunks do the same.
         (S3Payload::Signed | S3Payload::Chunks(_), None, true) => Payload::Sha256(digest()?),
         (S3Payload::Unsigned, None, true) => Payload::Unsigned,
     })

@@ -1,4 +1,4 @@
-//! The part that all requests of one kind to one origin have in common. It is encoded once, for each version of HTTP.
+//! The common part of all requests of one kind to one origin. It is encoded once, for each version of HTTP.
 
 use super::fields::Fields;
 use crate::plan::{Auth, Plan, RequestPlan, Route};
@@ -8,20 +8,20 @@ use wire::header::Header;
 use wire::message::Version;
 use wire::url::Origin;
 
-/// The fixed part of the requests of one kind to one origin.
+/// Fixed part of the requests of one kind to one origin.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestTemplate {
     pub http1: Http1Head,
-    /// The same for HTTP/2; `None` if HTTP/2 is not used. (It is also `None` if the fields cannot be sent with HTTP/2, which is
-    /// a defect.)
+    /// The same part for HTTP/2; `None` if HTTP/2 is not used. (It is also `None` if the fields cannot be sent with
+    /// HTTP/2, which is a defect.)
     pub http2: Option<Box<Http2Head>>,
-    /// The fixed fields that a signature covers; `None` for origins that get no signature.
+    /// Fixed fields that a signature covers; `None` for origins whose requests are not signed.
     pub signed: Option<Box<SignedFields>>,
-    /// `true` if requests have the header field of their slot's session.
+    /// `true` if requests contain the header field of their slot's session.
     pub sends_session: bool,
 }
 
-/// The fixed part of the data that a signature covers.
+/// Fixed part of the data that a signature covers.
 #[derive(Debug)]
 pub(in crate::run_loop) struct SignedFields {
     pub method: Box<str>,
@@ -30,8 +30,8 @@ pub(in crate::run_loop) struct SignedFields {
 }
 
 impl RequestTemplate {
-    /// Returns the template of `request` for `origin`. `trusted` states that the user named this origin. Only such origins get
-    /// credentials.
+    /// Returns the template of `request` for `origin`. `trusted` means that the user named this origin. Credentials are
+    /// sent only to such origins.
     pub fn new(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Self {
         let fields = fixed_fields(plan, request, origin, trusted);
         // A proxy expects the whole URL.
@@ -51,13 +51,13 @@ impl RequestTemplate {
     }
 }
 
-/// Returns the header fields that every request of this kind has. Those with credentials come last.
+/// Returns the header fields that every request of this kind contains. Fields with credentials come last.
 fn fixed_fields(plan: &Plan, request: &RequestPlan, origin: &Origin, trusted: bool) -> Fields {
     let (mut fields, mut credentials) = (Fields::default(), Fields::default());
     if let Route::Proxy { authorization: Some(value), .. } = &plan.connections.route {
         credentials.push("Proxy-Authorization", value.as_bytes());
     }
-    // A `Host` that the user set is meant for the hosts that the user named.
+    // A `Host` that the user set applies only to the hosts that the user named.
     let sent = |header: &&Header| trusted || !header.name.is("host");
     if !request.headers.iter().filter(sent).any(|header| header.name.is("host")) {
         fields.push("Host", origin.host_header().to_string().as_bytes());

@@ -1,7 +1,9 @@
-//! The body of a request while it is sent. It is generated or read piece by piece, framed, and counted as the kernel takes it.
+//! The body of a request while it is sent. It is generated or read piece by piece, framed, and counted as the kernel
+//! accepts it.
 //!
-//! A body is never held in memory as a whole. If the kernel does not take all of a piece, the rest of the piece is kept with
-//! its connection. A body with `Content-Length` does not even need that, because its bytes are generated again.
+//! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the rest of the piece is
+//! kept with its connection. For a body with `Content-Length`, even this is not needed, because its bytes are generated
+//! again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
 use measure::Instant;
@@ -12,11 +14,11 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 use wire::sigv4::ChunkEncoder;
 
-/// Data bytes in a piece. S3 requires chunks of at least 8 KiB, and larger pieces save system calls.
+/// Number of data bytes in a piece. S3 requires chunks of at least 8 KiB, and larger pieces save system calls.
 pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
-/// The most pieces that one connection sends before other connections get their turn.
+/// Maximum number of pieces that one connection sends in its turn.
 pub(in crate::run_loop) const PIECES_MAX: usize = 16;
-/// Time for which the client waits for `100 Continue`. After that it sends the body anyway, like curl by default.
+/// Maximum wait for `100 Continue`. After that, the client sends the body anyway. This is also the default of curl.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// The framing of a body.
@@ -24,19 +26,19 @@ pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 pub(in crate::run_loop) enum Frame {
     Length,
     Chunked,
-    /// S3's signed chunks; `None` once the last one is made.
+    /// S3's signed chunks; `None` once the last chunk is created.
     S3Chunks(Option<Box<ChunkEncoder>>),
 }
 
-/// The state of sending.
+/// State of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Waits for `100 Continue`.
+    /// The body waits for `100 Continue`.
     AwaitingContinue {
         until: Instant,
     },
     Sending,
-    /// The kernel has taken the whole body.
+    /// The kernel has accepted the whole body.
     Sent,
     /// The response arrived before the body was sent, so the rest is not sent.
     Stopped,
@@ -54,24 +56,24 @@ pub(in crate::run_loop) struct Upload {
     total: u64,
     /// Number of data bytes that were put into pieces so far.
     framed: u64,
-    /// Number of data bytes that the kernel or TLS has taken.
+    /// Number of data bytes that the kernel or TLS has accepted.
     taken: u64,
-    /// `true` once the last piece has been made.
+    /// `true` once the last piece has been created.
     ended: bool,
-    /// Number of waiting bytes before the data of the current piece: framing, or the head. The next field is the number of
-    /// waiting data bytes.
+    /// Number of waiting bytes before the data of the current piece. These bytes are framing, or the head.
     before: usize,
+    /// Number of waiting data bytes.
     data: usize,
 }
 
-/// The source of the bytes of one body.
+/// Source of the bytes of one body.
 pub(in crate::run_loop) struct BodySource<'a> {
     pub body: &'a BodyPlan,
     pub targets: &'a Targets,
     pub subject: Subject,
-    /// Memory for the key of an object.
+    /// Buffer for the key of an object.
     pub key: &'a mut String,
-    /// The message that the operation sends, for [`Source::Own`].
+    /// Message that the operation sends, for [`Source::Own`].
     pub own: &'a [u8],
     /// Offset and length of the part of the body that is sent; `None` for all of it.
     pub slice: Option<(u64, u64)>,
@@ -131,36 +133,36 @@ fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
 }
 
 impl Upload {
-    /// Returns a body of `total` bytes that is to be sent. If `continue_until` is given, the body waits until then for `100
-    /// Continue`.
+    /// Returns a body of `total` bytes that is to be sent. If `continue_until` is set, the body waits for `100
+    /// Continue` until that instant.
     pub fn new(total: u64, frame: Frame, continue_until: Option<Instant>) -> Self {
         let stage = continue_until.map_or(Stage::Sending, |until| Stage::AwaitingContinue { until });
         Self { frame, stage, file: None, total, framed: 0, taken: 0, ended: false, before: 0, data: 0 }
     }
 
-    /// Removes the framing in chunks, because HTTP/2 has its own framing.
+    /// Removes the chunk framing, because HTTP/2 has its own framing.
     pub fn remove_chunks(&mut self) {
         if matches!(self.frame, Frame::Chunked) {
             self.frame = Frame::Length;
         }
     }
 
-    /// Returns whether the last piece has been made.
+    /// Returns whether the last piece has been created.
     pub fn is_made(&self) -> bool {
         self.ended
     }
 
-    /// Returns the number of data bytes that were taken.
+    /// Returns the number of data bytes that were accepted.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Returns whether the kernel has taken the whole body.
+    /// Returns whether the kernel has accepted the whole body.
     pub fn is_sent(&self) -> bool {
         self.stage == Stage::Sent
     }
 
-    /// Returns whether bytes are still to be sent, now or after `100 Continue`.
+    /// Returns whether bytes must still be sent, now or after `100 Continue`.
     pub fn is_under_way(&self) -> bool {
         matches!(self.stage, Stage::AwaitingContinue { .. } | Stage::Sending)
     }
@@ -170,7 +172,7 @@ impl Upload {
         matches!(self.stage, Stage::AwaitingContinue { .. })
     }
 
-    /// Returns until when the body waits for `100 Continue`.
+    /// Returns the instant until which the body waits for `100 Continue`.
     pub fn continue_until(&self) -> Option<Instant> {
         match self.stage {
             Stage::AwaitingContinue { until } => Some(until),
@@ -204,7 +206,7 @@ impl Upload {
         self.stage == Stage::Broken
     }
 
-    /// Marks the body as sent if its last piece was made. Returns whether this call marked it.
+    /// Marks the body as sent if its last piece was created. Returns whether this call marked it.
     pub fn mark_sent(&mut self) -> bool {
         let newly_sent = self.stage == Stage::Sending && self.ended;
         if newly_sent {
@@ -213,12 +215,12 @@ impl Upload {
         newly_sent
     }
 
-    /// Notes that a head of `bytes` bytes is sent before the first piece.
+    /// Records that a head of `bytes` bytes is sent before the first piece.
     pub fn follow_head(&mut self, bytes: usize) {
         self.before = bytes;
     }
 
-    /// Appends the next piece to `out`. Returns `false` when there is none.
+    /// Appends the next piece to `out`. Returns `false` if there is none.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             return Ok(false);
@@ -273,7 +275,7 @@ impl Upload {
         }
     }
 
-    /// Notes that `bytes` of the waiting bytes were taken. Returns how many of them are data.
+    /// Records that `bytes` of the waiting bytes were accepted. Returns how many of them are data.
     pub fn take(&mut self, bytes: usize) -> usize {
         let before = bytes.min(self.before);
         self.before -= before;
@@ -283,8 +285,8 @@ impl Upload {
         data
     }
 
-    /// Returns whether the `left` bytes of a piece need not be kept, because they can be generated again. If so, the next piece
-    /// begins with them.
+    /// Returns whether the `left` remaining bytes of a piece need not be kept, because they can be generated again. If
+    /// so, the next piece begins with them.
     pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
             return false;
@@ -296,7 +298,7 @@ impl Upload {
     }
 }
 
-/// Returns the SHA-256 of a body, whose pieces `next` appends.
+/// Returns the SHA-256 of a body. `next` appends its pieces.
 pub(in crate::run_loop) fn digest(mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>) -> io::Result<[u8; 32]> {
     let (mut hash, mut piece) = (Sha256::new(), Vec::new());
     while next(&mut piece)? {
@@ -318,7 +320,7 @@ mod tests {
         BodySource { body, targets, subject: Subject::Target(0), key, own: &[], slice: None }
     }
 
-    /// Sends a body to a simulated kernel, which takes as many bytes of each piece as `takes` states.
+    /// Sends a body to a simulated kernel. `takes` contains the numbers of bytes that the kernel accepts at each call.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());

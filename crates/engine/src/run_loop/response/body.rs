@@ -1,14 +1,14 @@
-//! Consumers of a response body, which get it piece by piece as it arrives.
+//! Consumers of a response body. They receive it piece by piece as it arrives.
 
 use super::digest::BodyDigest;
 use crate::plan::{LIST_BYTES_MAX, MESSAGE_BYTES_MAX};
 use content::{Mismatch, Verifier};
 use wire::gateway;
 
-/// The most bytes that are kept of an error message.
+/// Maximum number of bytes that are kept of an error message.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
-/// The consumer of a response's body.
+/// Consumer of a response's body.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) enum BodySink<'p> {
     #[default]
@@ -27,7 +27,7 @@ pub(in crate::run_loop) enum BodySink<'p> {
     Gateway(Box<gateway::Check>),
 }
 
-/// A reason why a body is not read any further.
+/// Reason why a body is not read any further.
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) enum BodyFault {
     /// The body differs from the content of its object.
@@ -39,7 +39,7 @@ pub(in crate::run_loop) enum BodyFault {
 }
 
 impl BodySink<'_> {
-    /// Returns whether the bytes are needed, so that they cannot be discarded in the kernel.
+    /// Returns whether the consumer needs the bytes. If so, they cannot be discarded in the kernel.
     #[inline]
     pub fn reads(&self) -> bool {
         !matches!(self, Self::Discard)
@@ -53,17 +53,17 @@ impl BodySink<'_> {
         }
     }
 
-    /// Takes the next piece.
+    /// Processes the next piece.
     ///
     /// # Errors
-    /// When the body is wrong or too large.
+    /// Fails if the body is wrong or too large.
     #[inline]
     pub fn take(&mut self, piece: &[u8]) -> Result<(), BodyFault> {
         match self {
             Self::Discard => Ok(()),
             Self::Compare(verifier) => verifier.check(piece).map_err(BodyFault::Differs),
             Self::Error(message) => {
-                // Some servers send white space first, to keep the connection alive.
+                // Some servers send white space first, to keep the connection open.
                 let piece = if message.is_empty() { piece.trim_ascii_start() } else { piece };
                 let room = ERROR_BYTES_MAX - message.len();
                 message.extend_from_slice(&piece[..piece.len().min(room)]);

@@ -5,27 +5,27 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use wire::range::ByteRange;
 use wire::response::{Head, RangeField};
 
-/// The properties of a request by which its response is judged.
+/// Properties of a request that are needed to judge its response.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Expected {
     pub range: Option<ByteRange>,
     pub follow: Follow,
     /// Size of the object, if it is known and the whole object was requested.
     pub size: Option<u64>,
-    /// One bit for each required header field that the response has.
+    /// One bit for each required header field. It is set if the response has the field.
     pub headers_matched: u128,
 }
 
-/// The next step of an attempt, once the head of its response is known.
+/// Next step of an attempt, once the head of its response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum AfterHead {
-    /// Reads the body. The attempt succeeds unless something is wrong with the body.
+    /// The body is read. The attempt succeeds unless something is wrong with the body.
     Read,
-    /// Reads the body so that the connection can be kept, then fails with this outcome.
+    /// The body is read so that the connection can be kept. Then the attempt fails with this outcome.
     ReadAndFail(AttemptOutcome),
-    /// Closes the connection without reading the body.
+    /// The connection is closed without reading the body.
     Close(AttemptOutcome),
-    /// Reads the body, then follows the redirect.
+    /// The body is read. Then the redirect is followed.
     Redirect,
 }
 
@@ -83,7 +83,8 @@ pub(in crate::run_loop) fn judge_head(head: &Head, expected: &Expected, checks: 
     Read
 }
 
-/// Returns whether a response has the requested `Content-Range` and, if it declares a length, only the bytes of the range.
+/// Returns whether a response has the requested `Content-Range`. If the response declares a length, it must equal the
+/// length of the range.
 fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     let expected = expected_range(wanted, head);
     let has_its_length = head.declared_length.is_none_or(|length| length == expected.len());
@@ -91,7 +92,7 @@ fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     has_its_length && has_its_place
 }
 
-/// Returns the size of the whole object in `Content-Range`.
+/// Returns the size of the whole object, from `Content-Range`.
 fn object_size(head: &Head) -> Option<u64> {
     match head.content_range {
         RangeField::Valid(found) => found.complete,
@@ -99,13 +100,13 @@ fn object_size(head: &Head) -> Option<u64> {
     }
 }
 
-/// Returns the range that a server has to send for `wanted`. A range that reaches beyond the object ends where the object ends
-/// (RFC 9110 §14.1.2).
+/// Returns the range that a server must send for `wanted`. A range that extends beyond the object ends where the object
+/// ends (RFC 9110 §14.1.2).
 pub(in crate::run_loop) fn expected_range(wanted: ByteRange, head: &Head) -> ByteRange {
     object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
 
-/// Returns the size that a body must not exceed. Bytes beyond it are not read.
+/// Returns the maximum size of a body. Bytes beyond it are not read.
 pub(in crate::run_loop) fn size_max(expected: &Expected, checks: &Checks) -> Option<u64> {
     expected.range.map(ByteRange::len).or(checks.size).or(expected.size)
 }

@@ -11,7 +11,7 @@ const NO_HASH: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, 
 #[derive(Debug)]
 pub(in crate::run_loop) struct BodyDigest {
     hasher: checksum::Hasher,
-    /// The expected checksum; `None` if it will arrive in a trailer.
+    /// Expected checksum; `None` if it will arrive in a trailer.
     expected: Option<Checksum>,
     algorithm: Algorithm,
 }
@@ -20,7 +20,7 @@ impl BodyDigest {
     /// Begins to hash the body of a response.
     ///
     /// # Errors
-    /// When the response has no checksum with which its body could be compared.
+    /// Fails if the response has no checksum that can be compared with its body.
     pub fn begin(wanted: &ExpectedChecksum, values: &HeaderValues) -> Result<Self, AttemptOutcome> {
         let expected = match wanted {
             ExpectedChecksum::Given(checksum) => Some(*checksum),

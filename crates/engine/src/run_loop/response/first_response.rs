@@ -1,5 +1,5 @@
-//! The first response of a run. It shows properties of the server, and the lengths of later bodies are compared with its
-//! length, as in ab.
+//! The first response of a run. It shows properties of the server. Its length is compared with the lengths of later
+//! bodies, as in ab.
 
 use crate::control::Control;
 use crate::plan::{Pick, Plan, Then};
@@ -35,7 +35,7 @@ impl FirstResponse {
     }
 }
 
-/// The state of waiting for the first good response.
+/// State of waiting for the first good response.
 #[derive(Debug)]
 pub(in crate::run_loop) struct FirstResponseWatch<'p> {
     /// The `Server` header of the response that is being read.
@@ -50,25 +50,25 @@ impl<'p> FirstResponseWatch<'p> {
         Self { software: None, found: None, length: FirstLength::new(plan, control) }
     }
 
-    /// Returns the place for the value of `Server`, as long as there was no good response.
+    /// Returns the place for the value of `Server`, until there was a good response.
     #[inline]
     pub fn software_wanted(&mut self) -> Option<&mut Option<String>> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
     }
 
-    /// Returns whether the length of a complete body differs from that of the first complete response.
+    /// Returns whether a complete body has another length than the first complete response.
     #[inline]
     pub fn length_differs(&mut self, body_bytes: u64) -> bool {
         self.length.differs(body_bytes)
     }
 }
 
-/// The length with which bodies are compared.
+/// Length with which bodies are compared.
 #[derive(Debug)]
 enum FirstLength<'p> {
     /// Lengths are not compared, because requests differ or responses have no body.
     NotCompared,
-    /// This thread has had no response yet, but another thread may have.
+    /// This thread has had no response yet, but another thread may have had one.
     Awaited(&'p Control),
     /// The length of the run's first complete response, with any status.
     Known(u64),
@@ -79,8 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether the length of a complete body differs from that of the first complete response. It may be the first one
-    /// itself.
+    /// Returns whether a complete body has another length than the first complete response. The body itself may be the
+    /// first one.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The judgement of a complete head, and the decision about the body that follows it.
+//! The judgement of a complete head, and the choice of how to treat the body that follows it.
 
 use super::body::BodySink;
 use super::checks::{self, AfterHead};
@@ -18,9 +18,9 @@ use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::{Encoding, Head};
 
-/// A body from this size on is large.
+/// Minimum size of a large body.
 const LARGE_BODY: u64 = 64 * 1024;
-/// The most bytes of an error's or redirect's body that are read to keep the connection.
+/// Maximum number of body bytes of an error or redirect that are read to keep the connection.
 const UNWANTED_BODY_MAX: u64 = 1 << 20;
 
 const RESPONSE_BEFORE_BODY: AttemptOutcome =
@@ -30,7 +30,8 @@ const OBJECT_CHANGED: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ObjectChanged, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Judges the complete head of an exchange's response. If the body is not to be read, returns the outcome of the attempt.
+    /// Judges the complete head of an exchange's response. If the body must not be read, returns the outcome of the
+    /// attempt.
     pub(in crate::run_loop) fn judge_head(&mut self, id: ExchangeId, headers_matched: u128) -> Option<AttemptOutcome> {
         let exchange = self.pool.running(id)?;
         let op = self.slots.op_mut(exchange.slot)?;
@@ -50,8 +51,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(upload) = &mut exchange.upload
             && !upload.is_sent()
         {
-            // Nothing that is sent from now on can change the response, so sending stops. The outcome must not depend on
-            // whether sending failed before the response was read, because that is only a matter of timing.
+            // Further bytes cannot change the response, so sending stops. The outcome must not depend on whether
+            // sending failed before the response was read, because that is only a matter of timing.
             upload.stop();
             exchange.unsent.clear();
             if after == AfterHead::Read {
@@ -77,7 +78,7 @@ impl<N: Network> RunLoop<'_, N> {
                     op.body = BodySink::Error(Vec::new());
                 }
             }
-            // The server to report is the one that sends the final response.
+            // The report describes the server that sends the final response.
             AfterHead::Redirect => self.first_response.software = None,
             AfterHead::ReadAndFail(_) | AfterHead::Close(_) => {}
         }
@@ -90,7 +91,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether a body is longer than it should be.
+    /// Returns whether a body is longer than expected.
     #[inline]
     pub(in crate::run_loop) fn is_too_long(&mut self, id: ExchangeId) -> bool {
         let Some(exchange) = self.pool.running(id) else { return false };
@@ -103,7 +104,7 @@ impl<N: Network> RunLoop<'_, N> {
         most.is_some_and(|most| exchange.reader.body_bytes() > most)
     }
 
-    /// Ends an attempt whose body is longer than it should be.
+    /// Ends an attempt whose body is longer than expected.
     pub(in crate::run_loop) fn cut_too_long(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         let Some(exchange) = self.pool.running(id) else { return };
         let Some(op) = self.slots.op(exchange.slot) else { return };
@@ -121,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Flags properties of a head that are unusual but not errors.
+/// Sets flags for properties of a head that are unusual but not errors.
 #[inline]
 fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &mut Flags) {
     let peculiarities = [
@@ -136,8 +137,8 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
     }
 }
 
-/// Refines the result of [`checks::judge_head`] in two cases: an object that the run wrote is lost, or an object that is read
-/// in ranges has changed.
+/// Changes the result of [`checks::judge_head`] in two cases: an object that the run wrote is lost, or an object that
+/// is read in ranges has changed.
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
@@ -152,11 +153,11 @@ fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl F
     }
 }
 
-/// Returns the consumer of a good response's body. `encoded` states that its bytes are not those of the object, because the
-/// user asked for an encoding.
+/// Returns the consumer of a good response's body. `encoded` means that the user requested an encoding, so the bytes
+/// differ from the object's bytes.
 ///
 /// # Errors
-/// When there is nothing with which the body could be compared.
+/// Fails if the body cannot be compared with anything.
 #[inline]
 fn body_sink<'p>(
     plan: &'p Plan,

@@ -1,22 +1,22 @@
-//! The values of header fields on which the outcome of a response depends.
+//! Values of header fields that affect the outcome of a response.
 
 use crate::plan::{Auth, Plan, RequestPlan, ResponseBody};
 use wire::checksum::{self, Algorithm, Checksum};
 
-/// The most bytes that are kept of a field's value.
+/// Maximum number of bytes that are kept of a field's value.
 const VALUE_BYTES_MAX: usize = 256;
 
-/// The header values of the response that is being read.
+/// Header values of the response that is being read.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct HeaderValues {
-    /// `true` if this run needs other fields than `Retry-After`, too.
+    /// `true` if this run needs other fields in addition to `Retry-After`.
     all: bool,
     pub date: Vec<u8>,
     pub retry_after: Vec<u8>,
     pub etag: Vec<u8>,
-    /// The checksum of the body.
+    /// Checksum of the body.
     pub checksum: Option<Checksum>,
-    /// The algorithm of a checksum that is announced as a trailer.
+    /// Algorithm of a checksum that is announced as a trailer.
     pub announced: Option<Algorithm>,
 }
 
@@ -39,7 +39,7 @@ impl HeaderValues {
         }
     }
 
-    /// Notes a field if its value is needed.
+    /// Keeps the value of a field if it is needed.
     #[inline]
     pub fn add(&mut self, name: &[u8], value: &[u8]) {
         if self.all || name.len() == b"retry-after".len() {
@@ -79,7 +79,7 @@ fn announced_algorithm(value: &[u8]) -> Option<Algorithm> {
     value.split(|byte| *byte == b',').find_map(|name| Algorithm::of_field(name.trim_ascii()))
 }
 
-/// Returns whether the requests of a plan are those of S3.
+/// Returns whether the requests of a plan are S3 requests.
 pub(in crate::run_loop) fn speaks_s3(plan: &Plan) -> bool {
     matches!(plan.auth, Auth::S3 { .. } | Auth::S3Anonymous)
 }

@@ -1,32 +1,32 @@
-//! The header fields of a response that a run needs.
+//! Header fields of a response that a run needs.
 
 use super::header_values::HeaderValues;
 use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
 
-/// The most bytes that are kept of a `Server` header.
+/// Maximum number of bytes that are kept of a `Server` header.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
-/// The longest ETag that is kept. Longer ones are ignored.
+/// Longest ETag that is kept. Longer ones are ignored.
 const ETAG_BYTES_MAX: usize = 1024;
 
-/// The bit that is set when the ETag is the object's name.
+/// Bit that is set if the ETag is the object's name.
 const NAME_BIT: u128 = 1 << (u128::BITS - 1);
 const _: () =
     assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each required field needs a bit, and so does the name");
 
-/// A watch that notes the few header fields that a run needs.
+/// Watch on the header fields of a response. It keeps the few fields that a run needs.
 pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
     values: &'a mut HeaderValues,
-    /// Place for the value of `Server`, as long as it is needed.
+    /// Place for the value of `Server`, if it is still needed.
     software: Option<&'a mut Option<String>>,
     /// Place for the ETag, if it is needed.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
-    /// The object's name, if the ETag must be equal to it, and whether the ETag may be that of an encoded body.
+    /// Required ETag, which is the name of the object, and whether an ETag of an encoded body is also accepted.
     named: Option<(&'a str, bool)>,
-    /// One bit for each required field that the response has. The last bit is for the name.
+    /// One bit for each required field. It is set if the response has the field. The last bit is for the name.
     pub matched: u128,
     /// `true` if only the fields of [`HeaderValues`] are needed.
     values_only: bool,
@@ -50,7 +50,7 @@ impl<'a> HeaderWatch<'a> {
         Self { group_by, group_value, values, software, etag, wanted, named, matched: 0, values_only }
     }
 
-    /// Notes a field if it is needed.
+    /// Keeps a field if it is needed.
     #[inline]
     pub fn add(&mut self, name: &[u8], value: &[u8]) {
         self.values.add(name, value);

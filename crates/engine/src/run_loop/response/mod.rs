@@ -18,17 +18,17 @@ pub(in crate::run_loop) mod transport_failures;
 
 use measure::AttemptOutcome;
 
-/// The result of reading from a connection once.
+/// Result of one read from a connection.
 pub(in crate::run_loop) enum ReadStep {
     /// There may be more to read right now.
     More,
-    /// Everything that had arrived is read.
+    /// Everything that had arrived was read.
     Drained,
     /// The attempt has ended.
     Over,
 }
 
-/// The result of parsing pieces of a response.
+/// Result of parsing pieces of a response.
 #[derive(Default)]
 pub(in crate::run_loop) struct Parsed {
     /// Number of body bytes in the pieces.
@@ -36,7 +36,7 @@ pub(in crate::run_loop) struct Parsed {
     pub end: ParsedEnd,
 }
 
-/// The state of a response at the end of a piece.
+/// State of a response at the end of a piece.
 #[derive(Clone, Copy, Default)]
 pub(in crate::run_loop) enum ParsedEnd {
     #[default]

@@ -1,4 +1,4 @@
-//! Notes on the response that is being read, and on the failure that is about to be recorded.
+//! Information about the response that is being read, and about the failure that is about to be recorded.
 
 use super::body::BodyFault;
 use super::header_values::HeaderValues;
@@ -9,7 +9,7 @@ use crate::run_loop::operation::op::Op;
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 
-/// The most received bytes that an example keeps.
+/// Maximum number of received bytes that an example keeps.
 const DETAIL_BYTES_MAX: usize = 64;
 
 const CONTENT_DIFFERS: AttemptOutcome =
@@ -17,24 +17,24 @@ const CONTENT_DIFFERS: AttemptOutcome =
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
-/// Notes on the current response. One instance is enough for a thread, because a head is judged as soon as it is complete, and
-/// a failure is recorded as soon as it is known.
+/// Information about the current response. One instance is enough for a thread. A head is judged as soon as it is
+/// complete, and a failure is recorded as soon as it is known.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ResponseNotes {
-    /// Header values on which outcomes depend.
+    /// Header values that affect outcomes.
     pub values: HeaderValues,
     /// The value of the header by which results are broken down.
     pub group_value: Vec<u8>,
-    /// The first difference between the last body that was wrong and its object.
+    /// First difference between the last wrong body and its object.
     pub mismatch: Option<Mismatch>,
-    /// The explanation of a failure, for its example.
+    /// Explanation of a failure, for its example.
     pub message: String,
     /// Received bytes that show the failure, for an example that has no explanation.
     detail: Vec<u8>,
 }
 
 impl ResponseNotes {
-    /// Returns empty notes.
+    /// Returns an empty instance.
     pub fn new(plan: &Plan) -> Self {
         Self {
             values: HeaderValues::new(plan),
@@ -52,7 +52,7 @@ impl ResponseNotes {
         self.values.clear();
     }
 
-    /// Removes the notes on a failure after it was recorded.
+    /// Removes the information about a failure after it was recorded.
     #[inline]
     pub fn clear_failure(&mut self) {
         self.message.clear();
@@ -65,8 +65,8 @@ impl ResponseNotes {
         self.detail.extend_from_slice(&bytes[..bytes.len().min(DETAIL_BYTES_MAX)]);
     }
 
-    /// Returns a watch that notes the header fields of the response to `op`. `software` is the place for the value of `Server`,
-    /// as long as it is needed.
+    /// Returns a watch that keeps the header fields of the response to `op`. `software` is the place for the value of
+    /// `Server`, if it is still needed.
     #[inline]
     pub fn watch<'a>(
         &'a mut self,
@@ -94,7 +94,7 @@ impl ResponseNotes {
         }
     }
 
-    /// Returns the mismatch that led to `outcome`, if one did.
+    /// Returns the mismatch that led to `outcome`, if there was one.
     pub fn mismatch_of(&self, outcome: AttemptOutcome) -> Option<Mismatch> {
         self.mismatch.filter(|_| outcome.cause == Cause::ContentDiffers)
     }

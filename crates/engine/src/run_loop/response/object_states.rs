@@ -1,5 +1,4 @@
-//! The states of objects as responses have shown them. They are kept to notice when an object changes between two requests for
-//! ranges of it.
+//! States of objects, as shown by responses. They are kept to detect an object that changes between two range requests.
 
 use super::header_values::HeaderValues;
 use crate::plan::Subject;
@@ -7,10 +6,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wire::response::{Head, RangeField};
 
-/// The most objects whose state a thread remembers.
+/// Maximum number of objects whose state a thread remembers.
 const OBJECTS_MAX: usize = 100_000;
 
-/// The first known state of each object at each origin.
+/// First known state of each object at each origin.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct ObjectStates(HashMap<(Subject, usize), ObjectState>);
 
@@ -23,8 +22,7 @@ struct ObjectState {
 }
 
 impl ObjectStates {
-    /// Notes the state of the object that a response with a range shows. Returns whether it differs from the state in an
-    /// earlier response.
+    /// Keeps the first state of an object. Returns whether the state in this range response differs from the first one.
     pub fn differs(&mut self, subject: Subject, origin: usize, head: &Head, values: &HeaderValues) -> bool {
         let RangeField::Valid(range) = head.content_range else { return false };
         let etag = (!values.etag.is_empty()).then(|| {

@@ -136,8 +136,8 @@ impl Reader {
         }
     }
 
-    /// Returns whether a head has begun but is not complete. On a stream, the result is always `false`, because the session
-    /// returns only complete heads.
+    /// Returns whether a head has begun but is not complete. On a stream, the result is always `false`, because the
+    /// session returns only complete heads.
     #[inline]
     pub fn is_within_head(&self) -> bool {
         match self {
@@ -155,8 +155,8 @@ impl Reader {
         }
     }
 
-    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream this is 0, because frames have to be
-    /// parsed.
+    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream this is 0, because frames
+    /// have to be parsed.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         match self {
@@ -183,10 +183,10 @@ impl Reader {
         }
     }
 
-    /// Notes that the peer has closed its side.
+    /// Records that the peer has closed its side.
     ///
     /// # Errors
-    /// When the response is incomplete.
+    /// Fails if the response is incomplete.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match self {
             Self::Http1(reader) => reader.end_of_stream(),

@@ -1,6 +1,6 @@
-//! Refusals by servers: the values in the heads and the error messages in the bodies of such responses.
+//! Refusals by servers: values from the heads, and error messages from the bodies of such responses.
 //!
-//! Outcomes depend on a closed set of codes and values, never on text. Text is only shown.
+//! Outcomes depend on a closed set of codes and values, never on text. Text is only shown to users.
 
 use super::body::BodySink;
 use super::header_values::HeaderValues;
@@ -10,17 +10,17 @@ use std::time::Duration;
 use wire::date::http_seconds;
 use wire::s3::{ErrorBody, ErrorCode};
 
-/// The most characters of a server's message that an example shows.
+/// Maximum number of characters of a server's message that an example shows.
 const SHOWN_CHARACTERS_MAX: usize = 200;
-/// The longest `Retry-After` that is noted, in seconds: a day.
+/// Maximum `Retry-After` that is kept, in seconds: a day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
-/// The values from the head of a refusal.
+/// Values from the head of a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::run_loop) struct Refusal {
-    /// Seconds by which the server's clock is ahead of this host's clock.
+    /// Number of seconds by which the server's clock is ahead of this host's clock.
     ahead: Option<i64>,
-    /// Seconds to wait, from `Retry-After`.
+    /// Number of seconds to wait, from `Retry-After`.
     retry_after: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the pause that the server asks for.
+    /// Returns the pause that the server requests.
     pub fn pause(self) -> Option<Duration> {
         self.retry_after.map(Duration::from_secs)
     }

@@ -1,5 +1,5 @@
-//! The outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are computed
-//! by pure functions from closed sets of errors.
+//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are
+//! computed by pure functions from closed sets of errors.
 
 use crate::http2_session::Failure;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -7,7 +7,7 @@ use wire::gateway::Fault;
 use wire::message::Truncated;
 use wire::response::Malformed;
 
-/// Returns the outcome of a response that cannot be parsed any further. `tls` states that its bytes are TLS.
+/// Returns the outcome of a response that cannot be parsed any further. `tls` means that its bytes are TLS.
 pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
         Malformed::NotHttp if tls => Cause::TlsResponse,
@@ -26,7 +26,7 @@ pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: boo
     AttemptOutcome::failed(AttemptClass::Protocol, cause, phase)
 }
 
-/// Returns the outcome for a body that is not what was requested from a gateway.
+/// Returns the outcome of a gateway's body that is not what was requested.
 pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
     use AttemptClass::{Incomplete, Integrity, Unexpected};
     let (class, cause) = match fault {
@@ -89,7 +89,7 @@ pub(in crate::run_loop) fn of_connect_error(error: &std::io::Error) -> AttemptOu
     use std::io::ErrorKind;
     let (class, cause) = match error.kind() {
         ErrorKind::ConnectionRefused => (AttemptClass::ConnectRefused, Cause::Refused),
-        // The file of the unix socket does not exist, so nothing listens there.
+        // The file of the Unix socket does not exist, so nothing listens there.
         ErrorKind::NotFound => (AttemptClass::ConnectRefused, Cause::Refused),
         ErrorKind::TimedOut => (AttemptClass::ConnectTimeout, Cause::ConnectTimedOut),
         ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => (AttemptClass::ClientResource, Cause::OutOfPorts),

@@ -2,17 +2,18 @@
 
 use crate::values::Distribution;
 
-/// Width of a coarse bin of service times, and of the finest bins, as a difference of logarithms. Times are recorded with
-/// a precision of 0.1 %.
+/// Width of the coarse bins of service times, as a difference of logarithms.
 const BIN_WIDTH: f64 = 0.14;
+/// Minimum width of fine bins. Times are recorded with a precision of 0.1 %.
 const FINEST_WIDTH: f64 = 0.002;
 /// Assumed probability that a service time is an outlier, unrelated to the recorded ones.
 const UNLIKE: f64 = 0.02;
-/// Operations that took less than this fraction of the median are quick: they cannot have waited behind all others.
+/// Maximum duration of a quick operation, as a part of the median. Quick operations cannot have waited behind all
+/// others.
 const QUICK_PART: f64 = 0.1;
 
-/// Probability density of service times: the mean of a coarse and a fine histogram on a logarithmic axis. The coarse
-/// histogram smooths the gaps between few values. The fine one separates times that hardly differ.
+/// Probability density of service times. It is the mean of a coarse and a fine histogram on a logarithmic axis. The
+/// coarse histogram fills the gaps between few values. The fine one separates times that hardly differ.
 pub(super) struct Density {
     coarse: Bins,
     fine: Bins,
@@ -20,8 +21,9 @@ pub(super) struct Density {
     pub mean: f64,
     /// 98th percentile of the service times, in nanoseconds.
     pub longest: f64,
-    /// Number of quick operations ([`QUICK_PART`]), and number of all operations.
+    /// Number of quick operations ([`QUICK_PART`]).
     pub quick: f64,
+    /// Number of all operations.
     pub count: f64,
 }
 
@@ -42,7 +44,7 @@ impl Density {
         log_density(0.5 * (self.coarse.density(nanos) + self.fine.density(nanos)), nanos)
     }
 
-    /// Returns [`Self::density`] for a time that is only known roughly, from the coarse histogram alone.
+    /// Returns [`Self::density`] for a time that is known only roughly, from the coarse histogram alone.
     pub fn coarse_density(&self, nanos: f64) -> f64 {
         let nanos = nanos.max(1.0);
         log_density(self.coarse.density(nanos), nanos)
@@ -54,17 +56,17 @@ pub(super) fn unlike(nanos: f64) -> f64 {
     log_density(0.0, nanos.max(1.0))
 }
 
-/// Converts a density over the logarithm of the time to the logarithm of a density over the time itself. Takes the
-/// probability of outliers into account.
+/// Converts a density on the logarithmic axis to the logarithm of a density over the time itself. Includes the
+/// probability of outliers.
 fn log_density(seen: f64, nanos: f64) -> f64 {
     (seen * (1.0 - UNLIKE) + UNLIKE / UNLIKE_OVER).ln() - nanos.ln()
 }
 
-/// Outliers are assumed to be spread evenly over a range of this width, as a difference of logarithms.
+/// Width of the range over which outliers are assumed to be spread evenly, as a difference of logarithms.
 const UNLIKE_OVER: f64 = 7.0;
 
-/// Returns the width of the fine bins by Scott's rule (1979), with the standard deviation estimated from the quartiles of
-/// the logarithms. The width is at least the resolution of recorded times and at most the coarse width.
+/// Returns the width of the fine bins by Scott's rule (1979). The standard deviation is estimated from the quartiles of
+/// the logarithms. The width is at least the resolution of recorded times and at most the width of coarse bins.
 fn fine_width(times: &Distribution) -> Option<f64> {
     let quartile = |part: f64| Some((times.quantile(part)?.max(1) as f64).ln());
     let deviation = (quartile(0.75)? - quartile(0.25)?) / 1.349;
@@ -93,7 +95,7 @@ impl Bins {
         Some(Self { width, first, shares })
     }
 
-    /// Returns the density over the logarithm of the time.
+    /// Returns the density on the logarithmic axis.
     fn density(&self, nanos: f64) -> f64 {
         let place = usize::try_from(((nanos.ln() / self.width).floor() as i64).saturating_sub(self.first)).ok();
         place.and_then(|place| self.shares.get(place)).map_or(0.0, |share| share / self.width)

@@ -6,26 +6,30 @@ use crate::evidence::{EdgeOp, Edges, Evidence, OperationClass};
 use crate::time::Instant;
 use crate::values::Distribution;
 
-/// Maximum change of the log-odds by a single operation, because it may have been slow for an unrelated reason.
+/// Maximum change of the log-odds by a single operation. The limit is needed because an operation may be slow for an
+/// unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// All of the first operations may have been delayed by the same time, because the target paused or warmed up. Several
-/// such delays are tried. From one to the next, the remaining time of the fastest first operation shrinks by this factor.
-/// [`DELAYS`] is the number of delays that are tried.
+/// Factor between two common delays that are tried. If the target paused or warmed up, all first operations may have
+/// been delayed by the same time. From one tried delay to the next, the remaining time of the fastest first operation
+/// shrinks by this factor.
 const LEFT: f64 = 0.8;
+/// Number of common delays that are tried.
 const DELAYS: i32 = 18;
 /// Logarithm of the odds against such a common delay.
 const DELAYED: f64 = 3.0;
-/// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time. If
-/// there are more, they met a cold start or a pause of the target, and say nothing about queues.
+/// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time.
+/// If there are more, a cold start or a pause of the target slowed them. They then do not show whether operations
+/// queued.
 const COLD_SHARE: f64 = 0.2;
+/// Minimum duration of an operation at an edge that points to a cold start, as a multiple of the longest usual time.
 const COLD_FACTOR: f64 = 1.5;
-/// A time counts as usual if its log-density exceeds that of an outlier by at least this much.
+/// Minimum difference between the log-densities of a usual time and of an outlier.
 const USUAL: f64 = 1.0;
 /// Share of quick operations above which there cannot be a single queue.
 const QUICK_SHARE: f64 = 0.04;
-/// Operations sent within this fraction of the mean service time count as sent at the same time.
+/// Maximum difference between two times of sending that count as the same time, as a fraction of the mean service time.
 const AT_ONCE: f64 = 0.1;
-/// Operations that end within this fraction of the mean service time count as ending at the same time.
+/// Maximum difference between two ends that count as the same time, as a fraction of the mean service time.
 const TOGETHER: f64 = 0.005;
 
 /// Densities of service times, one for each class of the operations at the edges.
@@ -48,8 +52,8 @@ impl Densities {
         self.0.iter().find(|(known, _)| *known == class).map(|(_, density)| density)
     }
 
-    /// Returns the log-odds of one queue, judged by the first operations. The number of operations that the target serves
-    /// at a time is unknown, so the likelihoods for several numbers are averaged.
+    /// Returns the log-odds of one queue, judged by the first operations. The number of operations that the target
+    /// serves at a time is unknown, so the likelihood is averaged over several numbers.
     pub fn opening(&self, ops: &[EdgeOp], load: &Load) -> f64 {
         let mut ops: Vec<(&EdgeOp, &Density)> = ops.iter().filter_map(|op| Some((op, self.get(op.class)?))).collect();
         in_order_of_service(&mut ops);
@@ -68,8 +72,8 @@ impl Densities {
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
     }
 
-    /// Returns whether the first operations took about as long as the others, as far as the usual times are known. If so,
-    /// a pause among the first operations does not matter.
+    /// Returns whether the first operations took about as long as the others, as far as the usual times are known. If
+    /// so, they can be used even if the target paused among them.
     pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
         let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
         let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
@@ -87,7 +91,7 @@ impl Densities {
         }
         ops.sort_by_key(|(op, _)| op.end);
         let all = ops.len() as f64;
-        // `shared` is how long the same work would have taken with all operations still in flight.
+        // `shared` is the time that the same work would have taken with all operations still in flight.
         let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
         while let Some((first, density)) = left.first() {
             shared += nanos(before, first.end) * all / left.len() as f64;
@@ -99,15 +103,15 @@ impl Densities {
                 let term = density.density(age + shared) + speedup - density.density(age + nanos(closed_at, op.end));
                 term.clamp(-TERM_MAX, TERM_MAX)
             };
-            // Operations that end at the same time were probably served as one batch or burst, so together they count as
-            // one.
+            // Operations that end at the same time were probably served as one batch or burst, so they count as one.
             odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
             left = &left[together..];
         }
         odds
     }
 
-    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for others.
+    /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for
+    /// others.
     pub fn quick(&self) -> f64 {
         let (quick, all) =
             self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));
@@ -115,9 +119,9 @@ impl Densities {
     }
 }
 
-/// Returns the logarithm of the likelihood of the first operations. `spared` maps the position of an operation in the
-/// queue to the part of the usual wait that it is spared, in nanoseconds. All operations may also have been delayed by
-/// the same time.
+/// Returns the logarithm of the likelihood of the first operations. `spared` receives the position of an operation in
+/// the queue. It returns the time, in nanoseconds, by which the operation's wait is shorter than usual. All operations
+/// may also have been delayed by the same time.
 fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64 {
     let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
     let delayed_by = |delay: f64| -> f64 {
@@ -141,8 +145,8 @@ fn met_something_else(ops: &[(&EdgeOp, &Density)]) -> bool {
     long as f64 > COLD_SHARE * ops.len() as f64
 }
 
-/// Sorts the first operations in the order in which a queue would serve them, which is the order in which they were sent.
-/// If operations were sent at the same time, the order of their arrival is unknown, so they are sorted by their end.
+/// Sorts the first operations in the order of sending, because a queue would serve them in this order. The order of
+/// operations sent at the same time is unknown, so these are sorted by their end.
 fn in_order_of_service(ops: &mut [(&EdgeOp, &Density)]) {
     ops.sort_by_key(|(op, _)| (op.sent, op.end));
     let mut rest = ops;

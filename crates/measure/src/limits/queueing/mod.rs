@@ -7,10 +7,10 @@
 //!   take as long as all others.
 //! * *one queue*: the target serves k operations at a time, and the others wait. The first operations find the target
 //!   idle and wait less: the wait of the n-th operation is shorter by min(c − k, c − n) / X.
-//! * *shared service*: the target serves all operations in flight at once, so each is served more slowly. The last
+//! * *shared service*: the target serves all operations in flight at once, so each one takes longer. The last
 //!   operations get faster as fewer are left.
 //!
-//! The usual distribution of service times is taken from the run itself, separately for each [`OperationClass`].
+//! The usual distribution of service times is computed from the run itself, separately for each [`OperationClass`].
 
 mod density;
 mod likelihood;
@@ -26,28 +26,29 @@ use likelihood::{Densities, closing_paused};
 
 /// Log-odds above which an explanation counts as certain: 20 to 1.
 const CERTAIN: f64 = 3.0;
-/// Log-odds below which an explanation is ruled out: 1 to 8 for one queue, and 1 to 4 for shared service, which is less
-/// common.
+/// Log-odds below which one queue is ruled out: 1 to 8.
 const NO_QUEUE: f64 = -2.1;
+/// Log-odds below which shared service is ruled out: 1 to 4. The limit is higher than for one queue, because shared
+/// service is less common.
 const NO_SHARING: f64 = -1.4;
-/// Prior log-odds of shared service, in general and for requests that spend most of their time on transfers. The latter
-/// share a link about as often as not.
+/// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
+/// The same for requests that spend most of their time on transfers. These share a link about as often as not.
 const SHARING_TRANSFERS: f64 = 0.0;
 /// Spread of service times below which transfers do not count as sharing a link.
 const EVEN_SPREAD: f64 = 0.02;
-/// Overtaking is only evaluated if service times have at least this spread, and if at least this many operations were
-/// marked.
+/// Minimum spread of service times for which overtaking is evaluated.
 const SPREAD_MIN: f64 = 0.05;
+/// Minimum number of marked operations for which overtaking is evaluated.
 const MARKED_MIN: u64 = 20;
-/// Ratio of observed to expected overtaking below which it indicates a queue. Much overtaking does not rule out a queue,
-/// because operations that many workers take from one long queue overtake each other as well.
+/// Ratio of observed to expected overtaking below which there is probably a queue. A higher ratio does not rule out a
+/// queue: if many workers serve one long queue, its operations overtake each other too.
 const QUEUE_ORDER: f64 = 0.6;
 
 /// Conclusion about a closed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
-    /// Operations waited for each other, so with more slots each would wait longer.
+    /// Operations waited for each other. With more slots, each operation would wait longer.
     Queued,
     /// Operations did not wait for each other.
     Independent,
@@ -64,13 +65,13 @@ pub struct Load {
     pub per_second: f64,
     /// `true` if the transfer of bodies took most of the time.
     pub transfers: bool,
-    /// Number of operations that the marked ones are expected to overtake if all are independent.
+    /// Number of operations that the marked operations are expected to overtake if all operations are independent.
     pub overtaking: f64,
-    /// `true` if only few operations were in flight during a pause. This is false if operations usually end in bursts.
+    /// `true` if only few operations were in flight during a pause. If it is false, operations usually end in bursts.
     pub pauses_are_rare: bool,
 }
 
-/// Log-odds of the two ways in which operations may wait for each other, each compared with independence.
+/// Log-odds of the two explanations in which operations wait for each other, each compared with independence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Odds {
     /// Log-odds of one queue.
@@ -92,7 +93,8 @@ impl Odds {
         }
     }
 
-    /// Computes the odds from the evidence of a run. `service_times` returns the service times of a class of operations.
+    /// Computes the odds from the evidence of a run. `service_times` returns the service times of a class of
+    /// operations.
     pub fn of(
         evidence: &Evidence,
         load: &Load,
@@ -126,7 +128,7 @@ fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
     if expected < SPREAD_MIN {
         return 0.0;
     }
-    // The operations that a marked one overtakes depend on each other, so the sample size is the number of marked
+    // Overtaken operations of one marked operation are not independent, so the sample size is the number of marked
     // operations.
     let error = (expected * (1.0 - expected) / observed.marked as f64).sqrt();
     let ratio = overtaken / ahead / expected;
@@ -143,7 +145,8 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     let load = Load {
         in_flight: summary.mean_in_flight().unwrap_or_default(),
         per_second: summary.completed_rate().unwrap_or_default(),
-        // Transfers over a shared link never take such equal times as transfers over connections with a fixed speed each.
+        // Over a shared link, transfers never take such equal times. Over connections with a fixed speed each, they
+        // can.
         transfers: moved > MOST * total(&all.service)
             && overtaking::spread(&all.service).is_none_or(|spread| spread > EVEN_SPREAD),
         overtaking: summary.overtaking_expected,
@@ -152,8 +155,9 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     Odds::of(&summary.evidence, &load, |class| service_times(summary, class, load.pauses_are_rare))
 }
 
-/// Returns the service times of similar operations: those of the same size class if the run has several, else those of
-/// the same kind, without the operations during pauses of the target if these are rare.
+/// Returns the service times of similar operations. These are operations of the same size class if the run has several
+/// classes, and otherwise operations of the same kind. Operations during pauses of the target are left out if pauses
+/// are rare.
 fn service_times(summary: &Summary, class: OperationClass, pauses_are_rare: bool) -> Option<Distribution> {
     let stats = &summary.stats;
     let sizes = stats.groups.iter().filter(|group| group.dimension == Dimension::Size && group.stats.ok > 0);
@@ -183,12 +187,12 @@ mod tests {
 
     const CLASS: OperationClass = OperationClass { kind: OpKind::Get, size: 1 };
 
-    /// Simulates a closed run against a target that either shares its speed among all operations in flight or serves each
-    /// at full speed.
+    /// Simulates a closed run against a target that either shares its speed among all operations in flight or serves
+    /// each one at full speed.
     fn closed(slots: usize, shared: bool, work: impl Fn(&mut Random) -> f64, seed: u64) -> (Evidence, Distribution) {
         let mut random = Random::new(seed);
         let (mut evidence, mut times) = (Evidence::default(), Distribution::default());
-        // The remaining work and the start of each operation in flight.
+        // The remaining work of each operation in flight, and its start.
         let mut ops: Vec<(f64, f64)> = (0..slots).map(|_| (work(&mut random), 0.0)).collect();
         let (mut now, mut ended) = (0.0, 0);
         let at = |seconds: f64| Instant::from_nanos((seconds * 1e9) as u64);

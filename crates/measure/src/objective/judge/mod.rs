@@ -1,9 +1,9 @@
 //! Judges objectives by counting the operations on either side of the bound.
 //!
-//! A bound on operations limits the share of them that may exceed it. For example, "p99 <= 10 ms" means that at most 1 %
-//! of the operations take longer. Operations are counted twice: all of them, and only those that the client did not
-//! disturb. An objective is met if all operations together meet it, and missed if the undisturbed ones miss it. Otherwise
-//! the run cannot decide (docs/measurement.md).
+//! A bound on operations limits the share of them that may exceed it. For example, "p99 <= 10 ms" means that at most 1
+//! % of the operations take longer. One count includes all operations, and the other one excludes operations that the
+//! client disturbed. An objective is met if all operations together meet it, and missed if the undisturbed ones miss
+//! it. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
@@ -20,7 +20,7 @@ pub struct ObjectiveResult {
     pub objective: Objective,
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
-    /// Measured value, in the unit of the bound; `None` if no operation has the metric, or if the quantile of a time
+    /// Measured value, in the unit of the bound. `None` if no operation has the metric, or if the quantile of a time
     /// falls among operations that failed or never ended.
     pub value: Option<f64>,
     /// Number of operations to which the objective applies.
@@ -32,11 +32,11 @@ pub struct ObjectiveResult {
 /// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
 /// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Smaller differences between counts and tolerated numbers are rounding errors. Counts are whole numbers, but tolerated
-/// numbers are computed from shares.
+/// Maximum difference between a count and a tolerated number that is a rounding error. Counts are whole numbers, but
+/// tolerated numbers are computed from shares.
 const ROUNDING: f64 = 1e-9;
 
-/// Counts of operations around a bound.
+/// Counts of operations on either side of a bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Around {
     /// Number of operations to which the objective applies.
@@ -53,7 +53,7 @@ impl Around {
         self.beyond as f64 / self.all.max(1) as f64
     }
 
-    /// Returns the counts without those of `others`.
+    /// Returns the counts without the operations in `others`.
     fn without(self, others: Self) -> Self {
         Self {
             all: self.all.saturating_sub(others.all),
@@ -68,7 +68,7 @@ struct Bounded {
     /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
     /// `true` if exactly the tolerated share is already too much. This applies to quantiles counted from the slowest
-    /// operation, because they include the last one that exceeds the bound.
+    /// operation, because they include the last operation that exceeds the bound.
     strict: bool,
     /// Minimum number of operations needed to meet the objective.
     needed: u64,
@@ -86,8 +86,8 @@ impl Bounded {
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
-    /// Returns whether the objective is missed. With too few operations for the quantile, it is missed only if so many
-    /// operations beyond the bound are very unlikely to be chance.
+    /// Returns whether the objective is missed. If there are too few operations for the quantile, chance must be ruled
+    /// out: so many operations beyond the bound must be very unlikely.
     fn is_missed(&self, around: Around) -> bool {
         let certain =
             || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
@@ -111,8 +111,8 @@ impl Objective {
         ObjectiveResult { objective: *self, outcome, value: self.value(summary), operations: around.all, needed }
     }
 
-    /// Returns the number of operations needed to meet the objective: as many as its quantile needs, or one if it has no
-    /// quantile.
+    /// Returns the number of operations needed to meet the objective. This is the number that its quantile needs, or
+    /// one if it has no quantile.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match self.metric {
@@ -182,7 +182,7 @@ impl Objective {
         };
         let lost = missed.saturating_add(refused.min(own.failed));
         let lost = Around { all: lost, beyond: lost, undecided: 0 };
-        // If the client hardly ran, its operations in flight show nothing about the target.
+        // If the client hardly ran, operations in flight show nothing about the target.
         let is_seen = !summary.client_stood_still();
         match self.metric {
             Metric::Success => {
@@ -195,8 +195,8 @@ impl Objective {
                 let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
-                // The target is responsible for times that no stall can explain, even if the other disturbed operations
-                // would have been fast without the stalls.
+                // The target is responsible for times that no stall can explain. The other disturbed operations might
+                // have been fast without the stalls.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let inside = own.beyond_inside(timed, self.bound);
@@ -207,8 +207,8 @@ impl Objective {
         }
     }
 
-    /// Returns the number of due operations that the client did not start; 0 for an objective on one kind, because such
-    /// operations have no kind.
+    /// Returns the number of due operations that the client did not start. It is 0 for an objective on one kind,
+    /// because operations that never started have no kind.
     fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
         if self.kind.is_none() { missed_by_client(summary, model) } else { 0 }
     }
@@ -220,9 +220,9 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 }
 
 impl Timed {
-    /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, except
-    /// that a failed one whose first byte arrived has its TTFB. An unfinished operation exceeds a bound if it has waited
-    /// longer than that.
+    /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, with
+    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared. An unfinished operation
+    /// exceeds a bound if it has waited for longer than the bound.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
@@ -242,12 +242,12 @@ impl Timed {
         around
     }
 
-    /// Counts the unfinished operations that do not have this time, on either side of the bound.
+    /// Counts the unfinished operations without a value of this time, on either side of the bound.
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
         // Only the wait since the intended start is known. It is also used for service time and TTFB, although these
-        // start later. Operations that waited less than the bound are undecided.
+        // begin later. Operations that waited for less than the bound are undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }
@@ -261,7 +261,7 @@ impl Timed {
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 
-    /// Returns how many of the affected operations would exceed the bound even without the time that stalls can have
+    /// Returns how many of the affected operations would exceed the bound even without the time that stalls may have
     /// added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
         own.timed(self).1.beyond(bound + own.affected.added_max as f64).0

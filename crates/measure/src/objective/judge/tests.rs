@@ -50,7 +50,7 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
             let objective: Objective = text.parse().unwrap();
             let (beyond, all) = objective.beyond(&summary.stats);
             let tolerated = objective.tolerated().unwrap() * all as f64;
-            // The rank of the slowest 10 % is rounded up, so an operation exactly at the tolerated share already counts.
+            // The rank of the slowest 10 % is rounded up. An operation exactly at the tolerated share therefore counts.
             let missed = match objective.metric {
                 Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
                 _ => beyond as f64 > tolerated + ROUNDING,
@@ -193,8 +193,8 @@ fn ttfb_counts_every_operation_whose_first_byte_came() {
     assert_eq!(judged("ttfb p90 <= 5ms", &summary(kind, 0)), ObjectiveOutcome::Missed);
 }
 
-/// Returns a summary of successful operations, given the response times in milliseconds of those without a client stall
-/// and of those affected by one.
+/// Returns a summary of successful operations. Both lists contain response times in milliseconds. `calm` is for
+/// operations without a client stall, and `affected` for operations that a stall affected.
 fn stalled(calm: &[u64], affected: &[u64]) -> Summary {
     let mut kind = successes(calm.iter().chain(affected).copied());
     kind.affected.ok = affected.len() as u64;
@@ -224,7 +224,7 @@ fn the_client_limits_a_judgment_only_if_it_makes_a_difference() {
 fn responses_that_waited_unread_do_not_count_against_the_target() {
     let mut kind = successes([20; 1000]);
     assert_eq!(judged("p99 <= 10ms", &summary(kind.clone(), 0)), ObjectiveOutcome::Missed);
-    // Half of the responses waited unread for 15 ms of their 20 ms, the other half did not wait.
+    // Half of the responses took 20 ms, and waited unread for 15 ms of this time. The other half did not wait.
     (0..1000).for_each(|number| kind.timestamped.record((20_000_000, 20_000_000), 0, 15_000_000 * (number % 2), 1));
     let run = summary(kind.clone(), 0);
     assert_eq!(judged("p40 <= 10ms", &run), ObjectiveOutcome::ClientLimited);

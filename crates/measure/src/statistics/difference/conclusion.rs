@@ -25,9 +25,9 @@ pub enum Improves {
 }
 
 impl Difference {
-    /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction. Differences of up to `margin` (in the unit
-    /// of the difference, at least 0) do not matter. The conclusion is *equivalent* only if the interval excludes larger
-    /// differences. It is *worse* or *better* only if the test excludes chance.
+    /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction. Differences of up to `margin` (in the
+    /// unit of the difference, at least 0) do not matter. The conclusion is *equivalent* only if the interval excludes
+    /// larger differences. It is *worse* or *better* only if the test rules out chance.
     pub(super) fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
@@ -42,19 +42,19 @@ impl Difference {
     }
 }
 
-/// One of several metrics that are compared together.
+/// One of several metrics that are compared in one comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// Difference; `None` if it cannot be computed.
     pub difference: Option<Difference>,
-    /// Largest difference that does not matter, in the unit of the difference.
+    /// Maximum difference that does not matter, in the unit of the difference.
     pub margin: f64,
     /// Direction in which the metric improves.
     pub improves: Improves,
 }
 
-/// Returns the conclusion for each of several metrics. The p-values are those after [`holm`]'s correction over all
-/// metrics that were tested. All comparisons use this rule.
+/// Returns the conclusion for each of several metrics, with its p-value. The p-values are corrected by [`holm`] over
+/// all metrics that were tested. All comparisons use this rule.
 #[must_use]
 pub fn conclude_all(compared: &[Compared]) -> Vec<(Option<f64>, Conclusion)> {
     let tested: Vec<f64> = compared.iter().filter_map(|one| one.difference?.p).collect();
@@ -79,15 +79,15 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success dropped by more than the margin, while chance cannot be excluded as the reason.
+    /// Returns whether success dropped by more than the margin, and chance cannot be ruled out as the reason.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost
     }
 }
 
-/// Returns the conclusion over all metrics: worse if any is worse, better if any is better and none is worse, equivalent
-/// if all are equivalent. It is never better if success may have dropped.
+/// Returns the conclusion over all metrics. It is worse if any metric is worse, better if any is better and none is
+/// worse, and equivalent if all are equivalent. It is never better if success may have dropped.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

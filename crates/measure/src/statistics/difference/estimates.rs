@@ -4,13 +4,14 @@ use super::super::{CONFIDENCE, Estimate, normal};
 use super::Difference;
 
 impl Difference {
-    /// Returns the relative difference between two single runs whose metrics are known with confidence intervals. It says
-    /// nothing about further runs. `None` if an interval contains 0 or infinity, unless it consists of this value alone.
+    /// Returns the relative difference between two single runs whose metrics are known with confidence intervals. It
+    /// does not apply to further runs. `None` if an interval contains 0 or infinity, unless the interval is only this
+    /// value.
     ///
-    /// The interval of the difference is computed from variances that are recovered from the two intervals (G. Y. Zou and
-    /// A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine
-    /// 27 (2008), 1693–1702). The p-value is derived from the interval of the difference (D. G. Altman and J. M. Bland,
-    /// "How to obtain the P value from a confidence interval", BMJ 343 (2011), d2304).
+    /// The interval of the difference is computed from variances that are recovered from the two intervals (G. Y. Zou
+    /// and A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in
+    /// Medicine 27 (2008), 1693–1702). The p-value is derived from the interval of the difference (D. G. Altman and J.
+    /// M. Bland, "How to obtain the P value from a confidence interval", BMJ 343 (2011), d2304).
     #[must_use]
     pub fn of_estimates(base: Estimate, new: Estimate) -> Option<Self> {
         let (one, other) = (Bound::of(base)?, Bound::of(new)?);
@@ -36,18 +37,18 @@ impl Difference {
     }
 }
 
-/// p-value of a comparison of two bootstrap or batch-means intervals if one of them is exactly 0 or infinite. Such
-/// intervals cannot prove a smaller one.
+/// p-value of a comparison in which one of the two bootstrap or batch-means intervals is exactly 0 or infinite. Such
+/// intervals cannot prove a smaller p-value.
 const P_SEPARATE: f64 = 0.001;
 
 /// Range in which an estimate lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Bound {
-    /// Certainly 0: nothing succeeded.
+    /// Certainly 0, because no operation succeeded.
     Zero,
     /// The interval of the estimate is above 0 and finite.
     Within,
-    /// Certainly infinite: everything failed.
+    /// Certainly infinite, because all operations failed.
     Infinite,
 }
 

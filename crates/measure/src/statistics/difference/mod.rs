@@ -1,11 +1,12 @@
 //! The difference between two sets of runs in a metric, and the conclusion from it.
 //!
-//! All comparisons use this module: of sets of runs, of pairs of runs, and of the seconds of single runs. See
-//! [`conclude_all`], and [`conclude_together`] for the conclusion over all metrics.
+//! All comparisons use this module, whether they are between sets of runs, pairs of runs, or the seconds of single
+//! runs. [`conclude_all`] draws the conclusion for each metric, and [`conclude_together`] the conclusion over all
+//! metrics.
 //!
-//! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is 10 % slower
-//! is 10 % slower at any level. If so many operations of a run failed that one of its times has no value, this time
-//! counts as infinite: the run is slower than any other, and its change is +∞.
+//! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is 10 %
+//! slower is 10 % slower at any level. If so many operations of a run failed that one of its times has no value, this
+//! time counts as infinite. The run is then slower than any other, and its change is +∞.
 
 mod conclusion;
 mod estimates;
@@ -26,7 +27,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Converts values to the scale on which differences are taken; `None` if this is not possible for a value.
+    /// Converts values to the scale on which differences are computed; `None` if a value cannot be converted.
     fn of(self, values: &[f64]) -> Option<Vec<f64>> {
         let sound = |value: &f64| !value.is_nan() && (self == Self::Absolute || *value >= 0.0);
         values.iter().all(sound).then(|| match self {
@@ -43,22 +44,22 @@ impl Scale {
     }
 }
 
-/// A difference, relative or absolute as given by its [`Scale`].
+/// A difference, relative or absolute according to its [`Scale`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Amount by which the new value exceeds the base; infinite if most of the new runs have no value because of
     /// failures.
     pub change: f64,
-    /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are too
-    /// few runs or windows.
+    /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are
+    /// too few runs or windows.
     pub interval: Option<(f64, f64)>,
-    /// p-value: the probability of a difference at least as large if base and new do not differ; `None` if all values are
-    /// equal, so that nothing was tested.
+    /// p-value: the probability of a difference at least as large if base and new do not differ. `None` if all values
+    /// are equal, because nothing was tested.
     pub p: Option<f64>,
 }
 
 impl Difference {
-    /// Returns the difference between sets of runs. Each run counts as one value. Uses the Hodges-Lehmann estimate and
+    /// Returns the difference between sets of runs. Each run is one observation. Uses the Hodges-Lehmann estimate and
     /// the Mann-Whitney test. `None` if a set is empty or too large, or if a value is not defined on the scale.
     #[must_use]
     pub fn of_runs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
@@ -72,10 +73,10 @@ impl Difference {
         difference.checked()
     }
 
-    /// Returns the difference between pairs of runs that were made one after the other. The n-th run of one side is
-    /// paired with the n-th of the other. Uses the Hodges-Lehmann estimate of the differences of pairs and Wilcoxon's
-    /// signed-rank test. A change that affects both runs of a pair equally does not count. `None` as in
-    /// [`Self::of_runs`], or if the sides have different lengths.
+    /// Returns the difference between pairs of runs that were made one after the other. The n-th runs of both sides are
+    /// a pair. Uses the Hodges-Lehmann estimate of the differences of pairs and Wilcoxon's signed-rank test. A change
+    /// that affects both runs of a pair equally does not count. `None` as in [`Self::of_runs`], or if the sides have
+    /// different lengths.
     #[must_use]
     pub fn of_pairs(base: &[f64], new: &[f64], scale: Scale) -> Option<Self> {
         let differences = pairwise(base, new, scale)?;

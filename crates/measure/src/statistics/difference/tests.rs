@@ -4,8 +4,8 @@ use super::super::{ALPHA, Estimate, normal, runs_needed};
 use super::*;
 use crate::values::random::Random;
 
-/// Returns rate, p50 and p99 of `runs` runs. The three metrics vary together from run to run by 1 %, and each varies a
-/// little on its own.
+/// Returns rate, p50 and p99 of `runs` runs. The three metrics vary together from run to run by 1 %. In addition, each
+/// varies a little independently.
 fn runs(random: &mut Random, runs: usize, slower: f64) -> [Vec<f64>; 3] {
     let mut metrics = [const { Vec::new() }; 3];
     for _ in 0..runs {
@@ -98,7 +98,7 @@ fn no_conclusion_is_better_while_success_may_have_dropped() {
 #[test]
 fn intervals_of_two_runs_recover_both_variances() {
     let around = |value: f64, half: f64| Estimate { value, low: value / half, high: value * half };
-    // Logarithms with errors of ± 0.03 and ± 0.04 have a difference with an error of ± 0.05.
+    // The logarithms have errors of ± 0.03 and ± 0.04, so their difference has an error of ± 0.05.
     let (base, new) = (around(100.0, 0.03_f64.exp()), around(110.0, 0.04_f64.exp()));
     let found = Difference::of_estimates(base, new).unwrap();
     let (low, high) = found.interval.unwrap();

@@ -1,8 +1,8 @@
 //! The normal distribution: its quantile function and its upper tail.
 //!
 //! Quantiles are computed with the function PPND16 of M. J. Wichura, "Algorithm AS 241: The Percentage Points of the
-//! Normal Distribution", Applied Statistics 37 (1988), 477–484. Its relative error is about 10⁻¹⁶. The logarithm is that
-//! of `libm`, which is written in Rust, so the sizes of generated objects do not depend on the machine's C library.
+//! Normal Distribution", Applied Statistics 37 (1988), 477–484. Its relative error is about 10⁻¹⁶. The logarithm is
+//! from `libm`, which is written in Rust, so the sizes of generated objects do not depend on the machine's C library.
 
 #![allow(clippy::excessive_precision, reason = "coefficients as published")]
 
@@ -13,7 +13,7 @@ const CENTER: f64 = 0.180625;
 const SPLIT_TAIL: f64 = 5.0;
 const NEAR: f64 = 1.6;
 
-/// Coefficients of the numerator and the denominator of a rational function, highest power first.
+/// Rational function, as the coefficients of its numerator and denominator, highest power first.
 struct Ratio([f64; 8], [f64; 8]);
 
 const CENTRAL: Ratio = Ratio(

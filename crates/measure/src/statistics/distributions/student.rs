@@ -2,13 +2,13 @@
 
 use super::normal;
 
-/// Degrees of freedom from which the normal quantile is used instead. It differs by less than 0.2 %.
+/// Degrees of freedom from which the normal quantile is used instead. The two differ by less than 0.2 %.
 const NORMAL_FROM: u64 = 1000;
-/// Number of bisections, which is more than the number of bits of a double.
+/// Number of bisections, which exceeds the number of bits of a double.
 const BISECTIONS: u32 = 80;
 
-/// Returns the value below which a t variable with `freedom` degrees of freedom (at least 1) lies with probability `p`,
-/// for ½ ≤ `p` < 1. Found by bisection of the exact probability.
+/// Returns the value below which a t variable lies with probability `p`, for ½ ≤ `p` < 1. The variable has `freedom`
+/// degrees of freedom, at least 1. The value is found by bisection of the exact probability.
 pub fn quantile(p: f64, freedom: u64) -> f64 {
     if freedom >= NORMAL_FROM {
         return normal::quantile(p);

@@ -53,11 +53,11 @@ impl<'de> Deserialize<'de> for Distribution {
 /// Length of the V2 header in bytes. It contains: cookie, length of the payload, offset, digits, lowest value, highest
 /// value, ratio.
 pub(super) const HEADER_BYTES: usize = 40;
-/// Maximum number of values in one saved distribution. No client records so many in a second, and the sum over all kinds
-/// and intervals of a run still fits into 64 bits, which the histogram's own sums need.
+/// Maximum number of values in one saved distribution. No client records so many in a second. Even the sum over all
+/// kinds and intervals of a run fits into 64 bits, as the histogram requires for its own sums.
 const COUNT_MAX: u64 = 1 << 36;
 
-/// Rejects encodings that this module never writes, and that would make the decoder panic or use gigabytes of memory.
+/// Rejects encodings that this module never writes. They could make the decoder panic or use gigabytes of memory.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
     // The decoder allocates the payload length that the header announces before it checks whether the payload exists.
@@ -65,7 +65,7 @@ fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     if header[4..8] != length.to_be_bytes() {
         return Err("the histogram's length differs from its header");
     }
-    // With more digits or a finer resolution, the counters would take gigabytes.
+    // With more digits or a finer resolution, the counters would need gigabytes.
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
         return Err("the histogram has other digits or another resolution than three significant digits and 64");
     }

@@ -1,7 +1,7 @@
 //! Distributions of measured values: an HdrHistogram with exact moments.
 //!
-//! Threads, intervals and saved runs exchange histograms, because histograms can be added and percentiles cannot. Values
-//! are recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size of a
+//! Threads, intervals and saved runs exchange histograms. Histograms can be added, but percentiles cannot. Values are
+//! recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size of a
 //! distribution depends on the range of its values, not on their number.
 
 mod encoding;
@@ -13,14 +13,14 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference between values that is kept: 64 ns for times, 64 B/s for speeds. Values therefore have three
+/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values therefore have three
 /// significant digits from 64,000 on, for example from 64 µs.
 pub const RESOLUTION: u64 = 64;
 
 /// Recorded values, with quantiles to three significant digits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// Created when the first value is recorded.
+    /// Histogram, created when the first value is recorded.
     histogram: Option<Box<Histogram<u64>>>,
     moments: Moments,
 }
@@ -30,7 +30,7 @@ pub struct Distribution {
 pub enum Quantile {
     /// The quantile is this value.
     Value(u64),
-    /// The rank falls among unfinished operations, so the value is larger than the time that they had waited.
+    /// The rank falls among unfinished operations. The value is larger than the time that these operations had waited.
     Unfinished,
     /// The rank falls among failed or dropped operations, which count as +∞.
     Failed,
@@ -76,7 +76,7 @@ impl Distribution {
         histogram.record_n(value, count).expect(GROWS);
     }
 
-    /// Records zero `count` times, for operations that did not wait for a connection.
+    /// Records `count` zeros, for operations that did not wait for a connection.
     pub fn record_zeros(&mut self, count: u64) {
         self.record_many(0, count);
     }
@@ -91,10 +91,10 @@ impl Distribution {
         }
     }
 
-    /// Returns the values that are not in `part`, which must be a subset of these. Counts are subtracted bucket by
-    /// bucket, and never become negative.
+    /// Returns the values that are not in `part`, which must be a subset of these values. Counts are subtracted bucket
+    /// by bucket, and never become negative.
     ///
-    /// Sum and sum of squares are exact if `part` is a true subset. Minimum and maximum are only exact to the bucket,
+    /// Sum and sum of squares are exact if `part` is a true subset. Minimum and maximum are exact only to the bucket,
     /// because a histogram does not show which values of a bucket belong to the part.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
@@ -115,8 +115,8 @@ impl Distribution {
         left
     }
 
-    /// Adds `count` values of a bucket that ends at `highest`. They come from a distribution with the moments `from`.
-    /// Buckets must be added in ascending order.
+    /// Adds `count` values of a bucket that ends at `highest`. `from` contains the moments of the distribution that
+    /// they come from. Buckets must be added in ascending order.
     fn keep(&mut self, highest: u64, count: u64, from: &Moments) {
         if count == 0 {
             return;
@@ -166,11 +166,11 @@ impl Distribution {
         }
     }
 
-    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and `failed`
-    /// operations, which count as +∞.
+    /// Returns quantile `q` of these values together with `unfinished` operations, which exceed every value, and
+    /// `failed` operations, which count as +∞.
     #[must_use]
     pub fn quantile_of_all(&self, q: f64, unfinished: u64, failed: u64) -> Quantile {
-        // Sums of saved counts must not overflow, whatever a damaged record contains.
+        // Sums of saved counts must not overflow, even if a record is damaged.
         let ended = self.moments.count.saturating_add(unfinished);
         let all = ended.saturating_add(failed);
         if all == 0 {
@@ -196,8 +196,8 @@ impl Distribution {
         value.clamp(self.moments.min, self.moments.max)
     }
 
-    /// Returns how many values are above a bound, and how many are below it. As in quantiles, values are represented by
-    /// their buckets.
+    /// Returns how many values are above a bound, and how many are below it. As in quantiles, a bucket represents its
+    /// values.
     #[must_use]
     pub fn beyond(&self, bound: f64) -> (u64, u64) {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;

@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
-    /// format of Prometheus. NAME,counter,bytes=… says what the value is.
+    /// format of Prometheus. NAME,counter,bytes=… sets kind and unit.
     #[arg(long, value_name = "NAME=PLACE", value_parser = ColumnFlag::parse)]
     pub column: Vec<ColumnFlag>,
     /// Collect the CPU, memory, disks and network cards of this host.
@@ -69,10 +69,10 @@ pub struct Args {
 }
 
 const AFTER: &str = "Sets: siad, renterd, booster-http, lotus-miner, minio, alluxio, nginx, node. A source that fails leaves its \
-    values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C, and continues its files when it \
+    values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C, and appends to its files when it \
     is started again. To collect during a run, use --collect of get, put and mix.";
 
-/// A column that the user named.
+/// A column from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnFlag {
     /// The column.
@@ -126,7 +126,7 @@ impl ColumnFlag {
     }
 }
 
-/// Returns the names of a closed set.
+/// Returns the names of all values of an enum.
 fn names_of<E: Enumerated>() -> String {
     E::ALL.iter().map(|member| member.name()).collect::<Vec<_>>().join(", ")
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use store::{CollectedBegin, CollectedWriter};
 
-/// The shortest time between two polls.
+/// Minimum time between two polls.
 const EVERY_MIN: Duration = Duration::from_millis(100);
 
 /// Runs the command.
@@ -68,7 +68,7 @@ fn is_interrupted() -> bool {
     sys::signals::interrupts().count > 0
 }
 
-/// Returns everything that the flags name.
+/// Returns all sources that the flags name.
 fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
     let access = Access { flags: http_flags(args), ssh_config: args.ssh_config.clone() };
     let mut sources = endpoints(args, &access)?;
@@ -82,7 +82,7 @@ fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns the flags for HTTP as those of `get`.
+/// Returns the HTTP flags in the form of `get`.
 fn http_flags(args: &Args) -> Vec<String> {
     let headers = args.headers.iter().map(|header| format!("--header={header}"));
     let user = args.user.iter().map(|user| format!("--user={user}"));
@@ -130,7 +130,7 @@ fn unknown_set(name: &str) -> Failure {
     Failure::usage(format!("`{}` is not a set: use one of {}", crate::redact::url_text(name), set_names()))
 }
 
-/// Returns the format of the columns, which all must be of one kind.
+/// Returns the format of the columns. All columns must have the same format.
 fn format(columns: &[ColumnFlag]) -> Result<Format, Failure> {
     let mut json: Vec<Picked<JsonPath>> = Vec::new();
     let mut metrics: Vec<Picked<Vec<Selector>>> = Vec::new();
@@ -150,7 +150,7 @@ fn format(columns: &[ColumnFlag]) -> Result<Format, Failure> {
     }
 }
 
-/// Everything to which polls are written.
+/// All outputs of polls.
 struct Outputs {
     csv: Option<CsvWriter>,
     series: Option<CollectedWriter>,

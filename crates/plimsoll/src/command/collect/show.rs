@@ -1,4 +1,4 @@
-//! The lines that `collect` prints: the values of each poll, and failures when they begin and end.
+//! The lines that `collect` prints: the values of each poll, and each failure when it begins and when it ends.
 
 use crate::console;
 use crate::failure::Failure;
@@ -8,12 +8,12 @@ use report::escape::bounded;
 use std::fmt::Write;
 use store::Utc;
 
-/// The most characters of a line with values.
+/// Maximum length of a line with values, in characters.
 const LINE_MAX: usize = 160;
-/// The most characters of a line about a failure.
+/// Maximum length of a line about a failure, in characters.
 const FAILURE_MAX: usize = 400;
 
-/// What was printed so far.
+/// The state of the output.
 pub struct Shown {
     columns: Vec<String>,
     sources: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Returns the state before the first poll. If `quiet`, only failures are printed.
+    /// Creates the state before the first poll. If `quiet` is true, only failures are printed.
     pub fn new(poller: &Poller, quiet: bool) -> Self {
         let columns = poller.columns().iter().map(|column| column.name.clone()).collect();
         let sources = poller.sources();

@@ -1,5 +1,5 @@
-//! The ceiling of this client: the maximum load that it can make. It is measured against the embedded server, which
-//! uses little CPU time.
+//! The ceiling of this client: the maximum load that it can make. The embedded server is the target, because it uses
+//! little CPU time.
 
 use super::Finding;
 use crate::command::get;
@@ -10,7 +10,7 @@ use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;
 
-/// Keeps the intervals of a run in memory, without saving them.
+/// The intervals of a run. They are kept in memory only.
 #[derive(Default)]
 struct Keep(Vec<Interval>);
 
@@ -63,7 +63,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
 /// The result of a short load.
 struct Measured {
     summary: Summary,
-    /// CPU time of the only load thread, in seconds.
+    /// CPU time of the single load thread, in seconds.
     cpu_seconds: f64,
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// Smaller maximum sizes of a socket buffer get a warning. This size allows 3.4 Gbit/s per connection at a round-trip time
-/// of 40 ms.
+/// Required limit for the size of a socket buffer. A lower limit gets a warning. This size allows 3.4 Gbit/s per
+/// connection at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
 const STEAL_MAX: f64 = 0.02;
@@ -111,7 +111,7 @@ fn buffer(subject: &'static str, name: &str) -> Finding {
         most >= BUFFER_WANTED,
         subject,
         format!("up to {}: {gigabits:.2} Gbit/s per connection at a round-trip time of 40 ms", ByteSize(most).human()),
-        format!("sysctl -w net.ipv4.{name}='4096 131072 {}' (only long paths need it)", 4 * BUFFER_WANTED),
+        format!("sysctl -w net.ipv4.{name}='4096 131072 {}' (needed only over long distances)", 4 * BUFFER_WANTED),
     )
 }
 
@@ -122,7 +122,7 @@ fn congestion() -> Finding {
     }
 }
 
-/// Checks the clock, the CPU frequency, and the CPU time that others take.
+/// Checks the clock, the CPU frequency, and the CPU time taken by others.
 pub fn processor() -> Vec<Finding> {
     vec![clock_source(), frequency(), steal(), cores(), quota()]
 }
@@ -139,7 +139,7 @@ fn clock_source() -> Finding {
     )
 }
 
-/// Returns the average time that reading the clock takes.
+/// Returns the average time to read the clock.
 fn reading_cost() -> Duration {
     const READINGS: u32 = 100_000;
     let start = Instant::now();
@@ -181,7 +181,7 @@ fn ticks() -> Option<(u64, u64)> {
     Some((*values.get(7)?, values.iter().take(8).sum()))
 }
 
-/// Checks the share of CPU time that the hypervisor gives to other machines, during half a second of work.
+/// Measures the share of CPU time that the hypervisor gives to other machines, during half a second of work.
 fn steal() -> Finding {
     let before = ticks();
     let until = Instant::now() + Duration::from_millis(500);
@@ -220,12 +220,12 @@ fn quota() -> Finding {
             cores >= sys::limits::available_cores() as f64,
             "CPU quota",
             format!("{cores:.2} cores, set by the control group (cpu.max or cpu.cfs_quota_us)"),
-            "remove the container's CPU limit, or lower the load: a client at its quota is late",
+            "remove the container's CPU limit, or lower the load: a client at its quota starts operations late",
         ),
     }
 }
 
-/// Measures how late timers fire.
+/// Measures the delay of timers.
 pub fn timers() -> Vec<Finding> {
     const TIMERS: u64 = 1000;
     let _ = sys::clock::set_timer_slack(Duration::from_nanos(1));

@@ -23,7 +23,7 @@ pub struct Args {
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// As it should be.
+    /// No action is needed.
     Fine,
     /// May distort results.
     Warning,
@@ -38,7 +38,7 @@ pub enum Grade {
 pub struct Finding {
     /// Subject of the check.
     pub subject: &'static str,
-    /// Its grade.
+    /// Severity of the finding.
     pub grade: Grade,
     /// Result of the check, in words.
     pub found: String,
@@ -62,7 +62,7 @@ impl Finding {
         Self { subject, grade: Grade::Warning, found: found.into(), fix: Some(fix.into()) }
     }
 
-    /// Returns a finding that says that something could not be checked.
+    /// Returns a finding for a check that could not be made.
     pub fn unknown(subject: &'static str, why: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Unknown, found: why.into(), fix: None }
     }
@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a finding that says where keys for S3 were found. It does not contain the keys.
+/// Returns a finding with the source of the keys for S3, without the keys.
 fn keys(args: &credentials::Args) -> Finding {
     const SUBJECT: &str = "S3 credentials";
     match Credentials::find(args, &Surroundings::new(&credentials::process_variable)) {

@@ -26,7 +26,7 @@ pub struct Args {
     /// Number of threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub threads: Option<NonZeroU64>,
-    /// Also compare existing files with the content that they should have.
+    /// Also compare existing files with the expected content.
     #[arg(long)]
     pub check: bool,
     /// Name and size files as another tool does: dummy-file-generator (PREFIX00000000.testfile, the last file is not

@@ -1,7 +1,7 @@
 //! Writing and checking one file of a dataset.
 //!
-//! A file is written as `.NAME.partial` and renamed when it is complete. So a file with the right name and size is
-//! complete, even if an earlier run was interrupted or killed.
+//! A file has the name `.NAME.partial` until it is complete. A file with the right name and size is therefore complete,
+//! even if an earlier run was interrupted or killed.
 
 use content::{Mismatch, ObjectContent};
 use measure::units::ByteSize;
@@ -9,15 +9,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Minimum size of a file for preallocation. Preallocation detects a full disk before the first byte is written.
+/// Minimum size of files for which disk space is preallocated. Preallocation detects a full disk before the first byte
+/// is written.
 const PREALLOCATED_FROM: u64 = 1 << 20;
 
-/// Difference of a file from the expected one.
+/// A problem with a file of the dataset.
 #[derive(Debug)]
 pub enum FileProblem {
-    /// A file of another size, or something that is not a file, has its name.
+    /// Another file or a directory has the name of the file.
     Occupied { path: PathBuf, by: Occupant, size: ByteSize },
-    /// It has the expected size but other content.
+    /// The file has the expected size but other content.
     Differs { path: PathBuf, mismatch: Mismatch },
     /// An I/O operation failed.
     Refused { doing: &'static str, path: PathBuf, error: io::Error },
@@ -32,7 +33,7 @@ pub enum Occupant {
     Other,
 }
 
-/// Follows the progress of a file, and may stop the work on it.
+/// An observer of the work on a file, which may stop the work.
 pub trait Watch {
     /// Reports that this many more bytes are done. Returns `false` if the work must stop.
     fn passed(&self, bytes: u64) -> bool;
@@ -112,7 +113,7 @@ fn take_room(file: &File, size: ByteSize) -> io::Result<()> {
     }
     match sys::file::preallocate(file, size.0) {
         Err(error) if is_full(&error) || error.kind() == io::ErrorKind::FileTooLarge => Err(error),
-        // Some file systems cannot preallocate. In that case writing will show whether the file fits.
+        // Some file systems cannot preallocate. Writing will then show whether the file fits.
         _ => Ok(()),
     }
 }
@@ -134,7 +135,7 @@ impl Unfinished {
         Self { path: path.with_file_name(format!(".{name}.partial")), finished: false }
     }
 
-    /// Creates the file and its directory. Replaces the file that a killed run may have left.
+    /// Creates the file and its directory. Replaces a file that a killed run left.
     fn create(&self) -> io::Result<File> {
         let create = || OpenOptions::new().write(true).create_new(true).open(&self.path);
         match create() {
@@ -160,7 +161,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // If the file cannot be removed, the next run replaces it.
+            // If this fails, the next run replaces the file.
             let _ = fs::remove_file(&self.path);
         }
     }

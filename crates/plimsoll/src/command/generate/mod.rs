@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use sys::signals::Signal;
 use workers::{Done, Workers};
 
-/// Writes the missing files, and prints how many they were and how fast they were written.
+/// Writes the missing files. Prints their number and the speed.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dataset = args.dataset()?;
     let threads = args.threads()?;
@@ -53,7 +53,7 @@ fn lock(directory: &Path) -> Result<File, Failure> {
             "another `plimsoll generate` is writing to {}: wait until it ends, or name another directory",
             directory.display()
         ))),
-        // Not every file system supports locks, so go on without one.
+        // Some file systems do not support locks, so go on without one.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
     }
 }

@@ -19,10 +19,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 const LOOK: Duration = Duration::from_millis(50);
 /// Interval at which the live line is rewritten.
 const SHOW: Duration = Duration::from_millis(500);
-/// Maximum number of objects whose different sizes are added up to estimate the time left.
+/// Maximum number of objects whose sizes are added up to estimate the time left. It applies if sizes differ.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// If the estimated time left is longer than this, in seconds, it is not shown. This happens only before the first
-/// bytes are written.
+/// Maximum estimate of the time left to show, in seconds. Estimates are longer only before the first bytes are written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
 /// The work of all threads, and their progress.
@@ -115,8 +114,8 @@ impl<'a> Workers<'a> {
                     interrupted = Some(signal);
                     self.stopped.store(true, Ordering::Relaxed);
                     if seen.count > 1 {
-                        // A thread may hang on a disk that does not respond, so do not wait for it. Its file has only
-                        // its temporary name.
+                        // Do not wait for the threads: one may hang on a disk that does not respond. The files in
+                        // progress still have temporary names.
                         progress.live.clear();
                         console::report_and_exit(super::interrupted(
                             signal,
@@ -137,7 +136,7 @@ impl<'a> Workers<'a> {
             bytes: ByteSize(self.written.bytes.load(Ordering::Relaxed)),
             present: self.present.files.load(Ordering::Relaxed),
             elapsed: start.elapsed(),
-            // An interrupt after the last file makes no difference.
+            // After the last file, an interrupt makes no difference.
             interrupted: interrupted.filter(|_| self.files() < self.dataset.count()),
         }
     }
@@ -146,7 +145,7 @@ impl<'a> Workers<'a> {
         self.written.files.load(Ordering::Relaxed) + self.present.files.load(Ordering::Relaxed)
     }
 
-    /// Writes or checks one object after the other, until none is left or a thread has a problem.
+    /// Writes or checks objects one by one, until none is left or a thread has a problem.
     fn work(&self, problem: &Sender<FileProblem>) {
         let content = self.content.clone();
         let mut buffer = Vec::new();
@@ -204,7 +203,7 @@ struct Progress<'a> {
     workers: &'a Workers<'a>,
     start: Instant,
     shown: Instant,
-    /// Total bytes of the dataset, unless it would take long to calculate them.
+    /// Total bytes of the dataset. `None` if the calculation would take long.
     total: Option<f64>,
     live: LiveLine,
 }
@@ -229,7 +228,7 @@ impl<'a> Progress<'a> {
     fn line(&self, elapsed: Duration) -> String {
         let passed = |tally: &Tally| tally.bytes.load(Ordering::Relaxed) as f64;
         let (written, present) = (passed(&self.workers.written), passed(&self.workers.present));
-        // Without --check, existing files take no time, so they must not count for the speed.
+        // Without --check, existing files take no time, so leave them out of the speed.
         let worked = if self.workers.check { written + present } else { written };
         let rate = worked / elapsed.as_secs_f64().max(1e-9);
         let left =

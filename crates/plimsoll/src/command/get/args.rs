@@ -20,7 +20,7 @@ pub enum Order {
     Once,
 }
 
-/// Calls to a system, as a value of --do.
+/// Calls to a system, as values of --do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Do {
     /// Read a file.
@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long)]
     pub verify: bool,
     /// Checksum to verify in each whole body: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for a
-    /// single object; etag if the ETag is an MD5; checksum for the one that the response contains (x-amz-checksum-*,
+    /// single object; etag if the ETag is an MD5; checksum to use the one in the response (x-amz-checksum-*,
     /// Content-MD5, Digest; also in a trailer).
     #[arg(
         long,
@@ -102,7 +102,7 @@ pub struct Args {
     /// Request the range at this offset every time, instead of a random one.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
-    /// Size of the objects with --range. It saves the HEAD requests that would find it out.
+    /// Size of the objects, for --range. Without it, HEAD requests find the sizes.
     #[arg(long, value_name = "SIZE", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub object_size: Option<ByteSize>,
 }

@@ -1,4 +1,4 @@
-//! The plan of `get`, made from its flags. It reports every mistake in them.
+//! The plan of `get`, made from its flags. Every mistake in the flags is reported here.
 
 use super::args::{Args, Do, Order};
 use super::urls;
@@ -24,7 +24,7 @@ use wire::{ByteRange, Header};
 
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// The objects, and the credentials with which they are requested.
+/// The objects to request, and the credentials for the requests.
 struct RequestedObjects {
     targets: Targets,
     credentials: Option<String>,
@@ -71,8 +71,8 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: None, query })
 }
 
-/// Returns the objects of a system: a dataset, or objects by name. The names are the arguments without a scheme, and
-/// those in a list.
+/// Returns the objects of a system: a dataset, or named objects. The names are the arguments that are not URLs, and the
+/// lines of a list.
 fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
     let servers: Vec<String> = servers.into_iter().cloned().collect();
@@ -93,7 +93,7 @@ fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: Some(form), query })
 }
 
-/// Returns how response bodies are checked.
+/// Returns the check of response bodies.
 fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<ResponseBody, Failure> {
     if let Some(wanted) = &args.expect {
         if matches!(wanted, ExpectedChecksum::Given(_)) && targets.count() != 1 {

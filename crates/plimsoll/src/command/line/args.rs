@@ -58,7 +58,7 @@ pub enum OtherLoad {
     Mix(Box<MixArgs>),
 }
 
-/// The flags of `put`. `put --from PATH` is named `--files PATH` here, because `--from` is the first level.
+/// The flags of `put`. Here, `--from PATH` of `put` has the name `--files PATH`, because `--from` is the first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -126,8 +126,7 @@ pub struct SearchArgs {
     /// Pause between two levels.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     pub rest: Duration,
-    /// Maximum wait after a failed level for the target to become as fast as before; longer if its backlog takes
-    /// longer.
+    /// Maximum wait after a failed level until the target is as fast as before. A long backlog extends it.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     pub recovery: Duration,
 }
@@ -140,7 +139,7 @@ pub enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until its backlog is known to be steady or to grow. A \
+const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until it is certain whether its backlog grows. A \
     level must meet every --objective, and counts as failed after it fails twice in a row. `plimsoll report DIR` \
     shows a search again. --help-all prints every flag.";
 
@@ -179,7 +178,7 @@ impl On {
         let steps = NonZeroU64::new(self.unit().steps()).unwrap_or(NonZeroU64::MIN);
         let or = |given: Option<NonZeroU64>, default| given.or(NonZeroU64::new(default)).unwrap_or(NonZeroU64::MIN);
         let or = |given, default| or(given, default).saturating_mul(steps);
-        // The search goes down to level 1 at most. --from cannot be lower either.
+        // Level 1 is the lowest level of a search, so --from cannot be lower.
         Bounds {
             least: steps,
             from: or(args.from, from),
@@ -199,7 +198,7 @@ impl Args {
         }
     }
 
-    /// Returns the flags that all kinds of load share, and those of the search.
+    /// Returns the flags that all kinds of load share, and the flags of the search.
     pub fn common(&self) -> (&load::Args, &SearchArgs) {
         match &self.other {
             None => (&self.get.common, &self.search),

@@ -1,5 +1,5 @@
-//! `plimsoll line`: finds the load line of a target, which is the highest load at which it meets all objectives. Every
-//! level is a run of `get`, `put` or `mix` in its own directory.
+//! `plimsoll line`: finds the load line of a target, the highest load at which it meets all objectives. Every level is
+//! a run of `get`, `put` or `mix` in its own directory.
 
 mod args;
 mod search;
@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(load_line::exit_code(&line).into())
 }
 
-/// Runs a search and saves all its levels below `base`. What a mix writes is recorded for `cleanup`.
+/// Runs a search and saves all its levels below `base`. For `cleanup`, it records the objects that a mix writes.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
@@ -51,7 +51,7 @@ pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     stored.record_mix(|| search::search(args, base))
 }
 
-/// Refuses flags for what the search itself varies, and flags that contradict each other.
+/// Refuses flags that the search sets itself, and flags that contradict each other.
 pub fn check(args: &Args) -> Result<(), Failure> {
     let (common, search) = args.common();
     let load = &common.load;
@@ -74,7 +74,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     match &args.other {
         None => get::plan::of(&args.get).map(|_| ()),
         Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
-        // A mix cannot be checked without requesting the record of its dataset.
+        // Checking a mix would require a request for the record of its dataset.
         Some(OtherLoad::Mix(_)) => Ok(()),
     }
 }

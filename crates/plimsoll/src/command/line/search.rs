@@ -1,4 +1,4 @@
-//! Runs one level after the other until the search has found the load line.
+//! Runs levels one by one until the search has found the load line.
 
 use super::args::{Args, LEVEL_TIME, Load, On, SearchArgs};
 use super::target_recovery::{Recovered, Recovery};
@@ -25,7 +25,7 @@ use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLI
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Typical duration of a level that fails, as a share of the duration of a level that passes.
+/// Typical duration of a failed level, as a share of the duration of a passed level.
 const FAILING: f64 = 0.3;
 
 /// Runs a search and saves all its levels below `base`.
@@ -64,7 +64,7 @@ impl Levels {
     fn announce(&self, bounds: &Bounds) {
         let (few, many) = bounds.levels_expected();
         let least = self.duration(bounds.from.get()).min.as_secs_f64();
-        // At a high rate, a level soon has enough samples, so only the first levels take longer.
+        // At a high rate, a level quickly has enough samples, so only the first levels take longer.
         let level_time = self.level_time.as_secs_f64();
         let time = |(passing, failing): (f64, f64)| {
             let seconds = passing * level_time + failing * level_time * FAILING + 2.0 * (least - level_time);
@@ -73,7 +73,7 @@ impl Levels {
         let longer = match self.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
-                "; near the line a level takes up to {}, until its backlog is known to be steady or to grow",
+                "; near the line a level takes up to {}, until it is certain whether its backlog grows",
                 format_span(self.args.level_max.max(self.level_time))
             ),
         };
@@ -97,7 +97,7 @@ impl Levels {
                 return Ok(Found::Interrupted { passed: search.passed(), signal: progress::interrupting_signal() });
             };
             search.record(&outcome);
-            // If no lower level has passed yet, lower levels are still worth trying.
+            // If no lower level has passed yet, continue with lower levels.
             if let Some(passed) = self.passed_below(level).filter(|_| self.is_beyond_client(level)) {
                 return Ok(Found::Line { passed, failed: level });
             }
@@ -113,7 +113,7 @@ impl Levels {
         }
     }
 
-    /// Returns the highest level below `level` that passed when it was last run.
+    /// Returns the highest level below `level` that passed in its last run.
     fn passed_below(&self, level: u64) -> Option<u64> {
         let last = |(step, run): &&(u64, Level)| {
             let again = self.levels.iter().rev().find(|(other, _)| other == step);
@@ -147,7 +147,7 @@ impl Levels {
         level::level_duration(&self.options.objectives, rate, self.level_time, self.args.level_max)
     }
 
-    /// Returns the load that a level offers, or `None` in the closed model.
+    /// Returns the offered load of a level, or `None` in the closed model.
     fn offered(&mut self, level: u64, plan: &Plan) -> Option<OfferedLoad> {
         let regular = !self.load.common().load.poisson;
         let in_flight_max = plan.load.in_flight_max();
@@ -155,8 +155,7 @@ impl Levels {
         (self.args.on == On::Rate).then_some(OfferedLoad { rate, regular, in_flight_max })
     }
 
-    /// Runs a level. Returns `None` if the user interrupts. A level that confirms an earlier result always takes its
-    /// full time.
+    /// Runs a level. Returns `None` if the user interrupts. A level that confirms an earlier result never stops early.
     fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
         let load = self.args.on.load(level);
         let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);
@@ -216,7 +215,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
     let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {
         Reason::CountersDisagree(_) => Some(Unusable::CountersDisagree(text)),
-        // The objectives already take this into account.
+        // The outcomes of the objectives already show this reason.
         Reason::ClientDecides(_) => None,
         _ => Some(Unusable::Client(text)),
     });

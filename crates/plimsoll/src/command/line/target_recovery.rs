@@ -1,9 +1,8 @@
 //! Recovery of a target after a level that overloaded it.
 //!
-//! An overloaded target may still be busy with its backlog, and the next level would then measure the backlog instead
-//! of the target. So a few operations, one after the other, measure how fast the target is without load. The search
-//! continues once they are about as fast as before the first level. The maximum wait is announced. It follows from the
-//! backlog and from the target's rate.
+//! An overloaded target may still be busy with its backlog. The next level would then measure the backlog instead of
+//! the target. The search therefore measures a few operations, one after the other, until they are about as fast as
+//! before the first level. It announces the maximum wait, which it calculates from the backlog and the target's rate.
 
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -21,22 +20,22 @@ use store::SavedRun;
 const OPS: NonZeroU64 = NonZeroU64::new(5).unwrap();
 /// Maximum duration of a measurement.
 const TIME: Duration = Duration::from_secs(5);
-/// The target has recovered if the median service time is at most `SLOWER_MAX` times the longest one before the search,
-/// plus `SLACK`.
+/// The target has recovered if the median service time is at most `SLOWER_MAX` times the longest service time before
+/// the search, plus `SLACK`.
 const SLOWER_MAX: f64 = 2.0;
 const SLACK: Duration = Duration::from_millis(20);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Factor by which working off a backlog may take longer than calculated.
+/// Safety factor for the calculated duration of a backlog.
 const BACKLOG_SLOWER: f64 = 3.0;
-/// Minimum expected duration of a backlog for an announcement.
+/// Minimum expected duration of a backlog to announce.
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a backlog.
 const BACKLOG_MAX: Duration = Duration::from_secs(600);
 /// Directory of the last measurement.
 const DIRECTORY: &str = "recovery";
 
-/// The speed of a target before the search, and the means to measure it again.
+/// The speed of a target before the search, and the plan to measure it again.
 pub struct Recovery {
     plan: Plan,
     options: RunOptions,
@@ -89,7 +88,7 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations still in flight at the end of the measurement are no failures: they may just take longer.
+            // Operations that are still in flight at the end are not failures: they may just take longer.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
@@ -109,13 +108,12 @@ impl Recovery {
 
     fn ask(&self) -> Result<SavedRun, Failure> {
         saved::remove_earlier(&self.directory)?;
-        // The target may have crashed under the load, and may be starting again.
+        // The target may have crashed under the load, and may be restarting.
         execute::run_level(&self.plan, &self.options).map(|(run, _)| run)
     }
 }
 
-/// Returns how long the target needs for the unfinished operations of a level, at the rate that it had during the
-/// level.
+/// Returns the time that the target needs for the unfinished operations of a level, at its rate during the level.
 fn backlog_time(level: &SavedRun) -> Duration {
     let left = level.summary().stats.measured.unfinished as f64;
     let rate = level.summary().completed_rate().filter(|rate| *rate > 0.0);

@@ -12,7 +12,7 @@ pub const OWNERS: &str = "owners.txt";
 /// File that lists the objects without an owner.
 pub const FAILURES: &str = "failures.txt";
 
-/// The list of an owner.
+/// The list of URLs of an owner.
 pub struct List {
     /// Host and port of the owner.
     pub owner: String,
@@ -37,7 +37,7 @@ pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, F
     }
     let mut lists = Vec::new();
     for (number, (owner, objects)) in owners.by_owner().into_iter().enumerate() {
-        // Servers choose their names, so only the number keeps file names unique.
+        // The host name comes from a server, so only the number keeps file names unique.
         let path = directory.join(format!("{number:02}-{}.urls", store::directory_name::host_and_port(&owner)));
         write(&path, objects.iter().filter_map(|index| owners.url(*index)))?;
         lists.push(List { owner, objects: objects.len(), path });
@@ -61,7 +61,7 @@ fn write(path: &Path, lines: impl Iterator<Item = impl Display>) -> Result<(), F
     write().map_err(|error| refused(path, &error))
 }
 
-/// Percent-encodes control characters, `|` and `%`, so that a name stays on one line and cannot contain the separator.
+/// Percent-encodes control characters, `|` and `%`. The name then stays on one line and cannot contain the separator.
 fn escaped(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for c in name.chars() {

@@ -12,9 +12,9 @@ use report::escape::{bounded, escape};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Maximum number of failures to print. The file of failures lists all of them.
+/// Maximum number of failures to print. All of them are in the file of failures.
 const NAMED_MAX: usize = 5;
-/// Maximum number of owners to print. There is a file for each owner, whatever their number.
+/// Maximum number of owners to print. Every owner has a file, whether it is printed or not.
 const LISTED_MAX: usize = 64;
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;
@@ -32,14 +32,14 @@ pub struct Args {
     /// Directory for owners.txt and the lists of URLs.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Flags that say how to reach the cluster.
+    /// Access to the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
 }
 
 const AFTER: &str = "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner. DIR \
     gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and \
-    failures.txt if an owner was not found (exit code 1; 4 if none was).";
+    failures.txt if an owner was not found (exit code 1, or 4 if none was found).";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
 
-/// Maximum number of objects in a list. With their URLs, that many take about 1.5 GB of memory.
+/// Maximum number of objects in a list. With their URLs, this many take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Flags that say how to reach a cluster. They have the same meaning as for `get`.
+/// Flags for access to a cluster. They have the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
     /// Number of operations in flight.
@@ -57,7 +57,7 @@ pub struct ClusterFlags {
 }
 
 impl ClusterFlags {
-    /// Returns a command line of `get` that reaches `url` in the same way.
+    /// Returns a command line of `get` that accesses `url` with these flags.
     pub fn words(&self, url: &str) -> Vec<String> {
         let mut words = vec!["get".to_owned(), format!("-c{}", self.concurrency)];
         let mut flag = |name: &str, values: &[String]| {
@@ -79,7 +79,7 @@ impl ClusterFlags {
         words
     }
 
-    /// Returns the plan of `get` for `url`, whose load is not set yet.
+    /// Returns the plan of `get` for `url`. Its load is not set yet.
     pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
         args.common.tls.cacert.clone_from(&self.cacert);
@@ -147,7 +147,7 @@ fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
 }
 
 impl ObjectOwners {
-    /// Returns the names as they were given.
+    /// Returns the names as the user wrote them.
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }

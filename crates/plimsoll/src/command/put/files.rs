@@ -1,7 +1,7 @@
 //! The files to upload: one file, or all files below a directory.
 //!
-//! Like `aws s3 cp --recursive`, `put` follows symbolic links. It skips, counts and reports what cannot be uploaded:
-//! broken links, links to a directory that contains them, and anything that is neither a file nor a directory.
+//! Like `aws s3 cp --recursive`, `put` follows symbolic links. It skips broken links, links to a directory that
+//! contains them, and anything that is neither a file nor a directory. It counts and reports skipped entries.
 
 use crate::console;
 use crate::failure::Failure;
@@ -14,15 +14,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::Url;
 
-/// Maximum number of files of a run. It also limits the files and directories that are visited, since links may lead to
-/// the same ones many times.
+/// Maximum number of files of a run. The number of visited files and directories has the same limit, because links may
+/// lead to the same ones many times.
 const FILES_MAX: usize = 10_000_000;
-/// Linux's error number for "too many levels of symbolic links", which has no stable `ErrorKind`.
+/// Linux's error number for "too many levels of symbolic links". There is no stable `ErrorKind` for it.
 const ELOOP: i32 = 40;
 /// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 256;
 
-/// Returns the files at `path` and below. The key of a file is its relative path.
+/// Returns the file at `path`, or all files below it. The key of a file is its relative path.
 pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source), Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
@@ -59,7 +59,7 @@ pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source)
 /// The files below a path.
 #[derive(Debug, Default)]
 struct FoundFiles {
-    /// Regular files with their sizes.
+    /// Paths and sizes of regular files.
     files: Vec<(PathBuf, u64)>,
     skipped: Skipped,
     /// Number of entries visited: files, directories and others.
@@ -69,7 +69,7 @@ struct FoundFiles {
 /// The entries that cannot be uploaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Skipped {
-    /// Links whose target does not exist, and links that lead only to each other.
+    /// Links with a missing target, and links that lead only to each other.
     broken: u64,
     /// Links to a directory that contains them.
     circles: u64,
@@ -96,11 +96,11 @@ impl Skipped {
     }
 }
 
-/// Device and inode number. They identify a directory, whatever path leads to it.
+/// Device and inode number. They identify a directory independently of the path.
 type Identity = (u64, u64);
 
 impl FoundFiles {
-    /// Adds the file at `path`, or all files below it. `above` has the identities of the directories that contain it.
+    /// Adds the file at `path`, or all files below it. `above` identifies the directories that contain it.
     fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
         let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
         let about = match fs::metadata(path) {
@@ -146,7 +146,7 @@ impl FoundFiles {
     }
 }
 
-/// Returns whether a path could not be followed because a link in it is broken.
+/// Returns whether an error means that a link in the path is broken.
 fn leads_nowhere(path: &Path, error: &std::io::Error) -> bool {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let is_circle = error.raw_os_error() == Some(ELOOP);
@@ -181,7 +181,7 @@ mod tests {
                 found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
             assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
-            // The walk finds the circle twice, below `sub` and below `to-sub`.
+            // The search finds the circle twice, below `sub` and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
             let description = found.skipped.description().unwrap();
             assert!(

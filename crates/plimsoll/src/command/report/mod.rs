@@ -25,7 +25,7 @@ pub struct Args {
     /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: OutputFormat,
-    /// For a study: subtract the second cell from the first, pair by pair, instead of the first target from the others.
+    /// For a study: subtract the second cell from the first, pair by pair [default: the first target from the others].
     /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
@@ -37,14 +37,15 @@ pub struct Args {
     pub annotations: bool,
 }
 
-/// Prints a report. Returns the exit code of the run. For several runs, it is the one that takes precedence.
+/// Prints a report. Returns the exit code of the run. If several runs have different codes, one of them takes
+/// precedence.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;
     ci::write_and_print(&args.directory, args.junit.as_deref(), args.annotations)?;
     Ok(exit)
 }
 
-/// Replaces the differences in a study with the requested ones.
+/// Replaces the differences in a study with the requested differences.
 fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure> {
     let mut found = Vec::new();
     for pair in requested.chunks_exact(2) {

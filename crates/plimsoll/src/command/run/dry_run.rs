@@ -20,7 +20,7 @@ struct Projected {
     bytes: Option<f64>,
 }
 
-/// Returns the duration of a trial, if the trial ends by time.
+/// Returns the duration of a trial, or `None` if the trial does not end by time.
 pub fn projected(trial: &TrialCommand) -> Option<Duration> {
     project(trial, None).time
 }
@@ -28,7 +28,7 @@ pub fn projected(trial: &TrialCommand) -> Option<Duration> {
 /// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
 fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
     match command(trial) {
-        // The plan of a mix depends on the dataset's record, which is on the target.
+        // The plan of a mix depends on the dataset's record, which only the target has.
         Ok(LoadCommand::Mix(args)) => {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);
@@ -52,8 +52,8 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     Projected { time: time.map(|time| time + plan.warmup), bytes }
 }
 
-/// Returns the body bytes of an operation, if they are known: the length of a fixed range, or the average size in a
-/// dataset.
+/// Returns the body bytes of an operation: the length of a fixed range, or the average size in a dataset. Returns
+/// `None` if the number is unknown.
 fn bytes_of_op(plan: &Plan) -> Option<f64> {
     let [request] = plan.mix.requests() else { return None };
     match request.range {

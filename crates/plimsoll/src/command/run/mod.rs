@@ -1,5 +1,5 @@
-//! `plimsoll run`: runs the study of a scenario file. Every trial is a run of `get`, `put` or `mix`, or a search for
-//! the load line, and has its own directory. A study that was stopped can be resumed.
+//! `plimsoll run`: runs the study of a scenario file. Every trial has its own directory. It is a run of `get`, `put` or
+//! `mix`, or a search for the load line. A study that was stopped can be resumed.
 
 mod dry_run;
 mod hooks;
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
-        // Print the reason for stopping last.
+        // Print last why the study stopped.
         (Err(failure), Err(unshown)) => {
             console::report(unshown);
             Err(failure)
@@ -143,7 +143,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         Failure::usage(format!("cannot read {}: {error}; name a scenario file", path.display()))
     };
     let mut text = String::new();
-    // Read one byte more than allowed, so that parsing notices a file that is too large.
+    // Read one byte more than the maximum, so that the parser can detect a file that is too large.
     let most = BYTES_MAX as u64 + 1;
     match path.to_str() {
         Some("-") => std::io::stdin().take(most).read_to_string(&mut text).map_err(failed)?,

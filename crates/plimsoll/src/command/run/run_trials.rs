@@ -1,4 +1,4 @@
-//! Runs the trials of a study one by one, and records in a log which of them are done.
+//! Runs the trials of a study one by one, and records each completed trial in a log.
 
 use super::dry_run::projected;
 use super::{Args, Planned, command, hooks};
@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 use store::{RECORDS_FILE, STUDY_FILE, StoreError, StoreErrorKind, StudyLog, StudyRecord};
 use study::scenario::Scenario;
 
-/// Creates a study, or resumes one. Returns its directory, its log, and the trials that are done.
+/// Creates a study, or resumes one. Returns its directory, its log, and the completed trials.
 pub fn begin(
     args: &Args,
     scenario: &Scenario,
     text: &str,
     trials: usize,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
-    // From here on, the text and the variables are only shown and compared, so remove their secrets.
+    // Below, the text and the variables are only shown and compared, so remove their secrets.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
@@ -60,14 +60,14 @@ pub fn begin(
     Ok((directory.clone(), log, done.collect()))
 }
 
-/// Runs the missing trials. Returns the interrupt if the user ended them early, and otherwise [`Exit::Good`]. The
-/// results of the trials do not matter here: their exit code is found when they are shown.
+/// Runs the missing trials. Returns the interrupt if the user stopped them, and otherwise [`Exit::Good`]. The results
+/// of the trials do not matter here: they determine the exit code when they are shown.
 pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
-            // The duration of a search is unknown until one has run.
+            // The duration of a search is unknown until one search has run.
             0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
             _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };
@@ -108,7 +108,7 @@ fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failur
     }
 }
 
-/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. What an earlier attempt left is
+/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. Leftovers of an earlier attempt are
 /// replaced.
 fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);

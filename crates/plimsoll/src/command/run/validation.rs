@@ -1,4 +1,4 @@
-//! Checks that a study passes before it starts. They report every mistake with its position.
+//! Checks of a study before it starts. They report every mistake with its position.
 
 use super::{Planned, command};
 use crate::command::load_command::LoadCommand;
@@ -8,9 +8,9 @@ use report::escape::escape;
 use study::matrix::{self, TrialCommand};
 use study::scenario::{self, Diagnostic, Position, Scenario};
 
-/// Refuses variables that the scenario does not use, since they would have no effect.
+/// Refuses variables that the scenario does not use, because they would have no effect.
 pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failure> {
-    // If the YAML is invalid, parsing the scenario will report it with its position.
+    // If the YAML is invalid, the parser of the scenario reports it with its position.
     let Ok(names) = scenario::variable_names(text) else { return Ok(()) };
     let Some((name, _)) = set.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
     let known = match names.as_slice() {
@@ -20,7 +20,7 @@ pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failu
     Err(Failure::usage(format!("--set {}: {file} has no such variable: {known}", escape(name))))
 }
 
-/// Returns the names that a report cannot show, and those that would lead to the same directory.
+/// Returns the mistakes in names. A report cannot show some names, and some pairs of names lead to the same directory.
 pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
@@ -80,7 +80,7 @@ pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let checked = command(&trial.command).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
-        // The command reports only its first mistake. Check the flags one by one, so that each reports its own.
+        // The command reports only its first mistake. Check the flags one by one, to report every mistake.
         let mut found = one_by_one(&trial.command);
         if found.is_empty() {
             found.push(of_command(&trial.command, failure.into_message()));
@@ -92,7 +92,7 @@ pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns the mistakes in single flags, regardless of other flags.
+/// Returns the mistakes in single flags, independently of other flags.
 fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
     let flags = command.arguments.iter().filter_map(|word| Some((word, word.strip_prefix("--")?)));
     let mut seen: Vec<&str> = Vec::new();
@@ -115,8 +115,8 @@ fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns a mistake in the combination of settings. Its position is that of the setting that the message names, or
-/// else of the first setting.
+/// Returns a mistake in the combination of settings. It is reported at the setting that the message names, or else at
+/// the first setting.
 fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
     let named = command.positions.iter().rev().find(|(name, _)| place(name));
@@ -128,7 +128,7 @@ fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     Diagnostic::new(at, message)
 }
 
-/// Returns the setting that a message is about, if the message starts with the setting's short flag.
+/// Returns the setting to which a message refers, if the message starts with the setting's short flag.
 fn short(message: &str) -> Option<&'static str> {
     match message.get(..2)? {
         "-c" => Some("concurrency"),

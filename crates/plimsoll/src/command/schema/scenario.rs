@@ -1,18 +1,18 @@
-//! The JSON Schema of a scenario, for editors. It contains the scenario's keys, and as settings the flags of the
-//! commands with their help texts.
+//! The JSON Schema of a scenario, for editors. It contains the scenario's keys. The settings are the flags of the
+//! commands, with their help texts.
 //!
-//! It is generated from the parser of the command line, so it is always up to date. Values are checked only by the
-//! program: in the schema, a setting is a text, a number, a boolean, or a list of these.
+//! The schema is generated from the parser of the command line, so it is always up to date. It describes a setting as a
+//! text, a number, a boolean, or a list of these. Only the program checks the values.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use study::scenario::Hooks;
 use study::scenario::Order;
 
-/// Commands whose flags are settings. If several commands have a flag, its help text is that of the first.
+/// Commands whose flags are settings. If several commands have the same flag, the first one provides its help text.
 const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
-/// Flags that are not settings, because the study decides where runs are saved, how often they are repeated and how
-/// they are shown.
+/// Flags that are not settings. The study itself decides where runs are saved, how often they are repeated and how they
+/// are shown.
 pub const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
 
 /// Returns the schema of a scenario.
@@ -42,7 +42,7 @@ pub fn schema(cli: &clap::Command) -> Value {
                 "additionalProperties": {"type": "object", "additionalProperties": false, "properties": of_target},
             },
             "settings": {"$ref": "#/$defs/settings", "description": "Settings of all trials."},
-            "collectors": {"$ref": "#/$defs/values", "description": "What is polled during each trial, like the setting collect."},
+            "collectors": {"$ref": "#/$defs/values", "description": "Collectors to poll during each trial, as in the setting collect."},
             "matrix": {"$ref": "#/$defs/matrix"},
             "parts": {
                 "type": "object",
@@ -84,7 +84,7 @@ pub fn schema(cli: &clap::Command) -> Value {
     })
 }
 
-/// Returns all settings: the long names of flags, and the settings that are no flags.
+/// Returns all settings: the long names of flags, and the settings that have no flag.
 fn settings(cli: &clap::Command) -> Map<String, Value> {
     let mut settings = BTreeMap::new();
     let mut add = |name: &str, about: String| {

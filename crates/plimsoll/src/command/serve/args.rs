@@ -1,4 +1,4 @@
-//! The flags of `serve`, and the server's configuration that they describe.
+//! The flags of `serve`, and the server's configuration.
 
 use super::{stand_in, tls_and_s3};
 use crate::failure::Failure;

@@ -47,7 +47,7 @@ pub struct SiaArgs {
     /// siad: report 1% less spending on storage in every second interval of this length.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub falling_storage: Option<Duration>,
-    /// renterd: shards that restore a slab, and all of its shards [default: 2:3].
+    /// renterd: minimum and total number of shards of a slab [default: 2:3].
     #[arg(long, value_name = "MIN:TOTAL", value_parser = shards, hide_short_help = true)]
     pub shards: Option<(NonZeroU64, NonZeroU64)>,
     /// renterd: let no objects share slabs.
@@ -84,7 +84,7 @@ fn restarts(text: &str) -> Result<Restarts, String> {
 }
 
 fn shards(text: &str) -> Result<(NonZeroU64, NonZeroU64), String> {
-    let invalid = || format!("`{text}` is no pair of numbers such as 10:30");
+    let invalid = || format!("`{text}` is not a pair of numbers such as 10:30");
     let (min, total) = text.split_once(':').ok_or_else(invalid)?;
     let (min, total): (NonZeroU64, NonZeroU64) =
         (min.parse().map_err(|_| invalid())?, total.parse().map_err(|_| invalid())?);
@@ -95,7 +95,7 @@ fn shards(text: &str) -> Result<(NonZeroU64, NonZeroU64), String> {
 }
 
 impl SiaArgs {
-    /// Returns the flags that were given: those of both systems, of siad alone, and of renterd alone.
+    /// Returns the flags that the user set, in three groups: flags of both systems, of siad only, and of renterd only.
     pub fn given(&self) -> [Vec<&'static str>; 3] {
         let names = |flags: &[(&'static str, bool)]| {
             flags.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect::<Vec<_>>()
@@ -151,7 +151,7 @@ impl SiaArgs {
         })
     }
 
-    /// Returns the renterd stand-in that the flags describe. `local` tells whether only this host can reach it.
+    /// Returns the renterd stand-in that the flags describe. `local` is `true` if only this host can reach it.
     pub fn renterd(&self, store_max: Option<ByteSize>, local: bool) -> Result<Renterd, Failure> {
         let usual = Renterd::default();
         let password = match &self.api_password {

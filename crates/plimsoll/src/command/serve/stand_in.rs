@@ -15,7 +15,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Default delay of each range above the limit that `--slow-above` sets.
+/// Default delay of each range above the limit of `--slow-above`.
 const SLOWDOWN: Duration = Duration::from_millis(10);
 /// Maximum number of servers in a cluster.
 const SERVERS_MAX: usize = 256;
@@ -29,7 +29,7 @@ pub struct StandInArgs {
     /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// How to serve an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
+    /// Response for an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
     /// Delay each redirect, as if the server checked the owner's health.
@@ -86,7 +86,7 @@ pub struct StandInArgs {
     pub urls: Option<PathBuf>,
 }
 
-/// How a cluster serves an object of another server.
+/// The response of a cluster's server to a request for another server's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
     Redirect,
@@ -129,7 +129,7 @@ impl StandInArgs {
                 StandIn::Filestash(Filestash { logins_per_second, sftp: self.sftp, ..usual })
             }
             Some(System::Siad) => StandIn::Siad(self.sia.siad(config.directory.as_deref())?),
-            // It has a service of its own.
+            // The renterd stand-in is a service of its own.
             Some(System::Renterd) => StandIn::None,
         };
         self.apply_faults(&mut config.faults);
@@ -147,7 +147,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns a message about further paths that a gateway serves.
+    /// Returns a message about the other paths of a gateway.
     pub fn remark(&self) -> Option<String> {
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
         gateway.then(|| {
@@ -170,7 +170,7 @@ impl StandInArgs {
         }
     }
 
-    /// Refuses flags of another system, and flags that contradict each other.
+    /// Refuses flags of another system than the selected one, and flags that contradict each other.
     fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--piece-size", self.piece_size.is_some(), System::BoosterHttp),
@@ -240,7 +240,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns the cluster that the flags describe. Its ports start at that of `base`.
+    /// Returns the cluster that the flags describe. Its first port is the port of `base`.
     pub fn cluster(&self, base: Option<&SocketAddr>) -> Result<Option<ClusterConfig>, Failure> {
         let Some(servers) = self.cluster.map(NonZeroUsize::get) else { return Ok(None) };
         if servers > SERVERS_MAX {

@@ -1,4 +1,4 @@
-//! The record of the objects that `mix` wrote next to a dataset. `cleanup` needs it where objects cannot be listed.
+//! The record of the objects that `mix` wrote next to a dataset. `cleanup` needs it if it cannot list objects.
 
 use super::LocationClient;
 use crate::console;
@@ -13,29 +13,29 @@ use std::ops::Range;
 /// Key of the object that contains the record.
 const KEY: &str = ".plimsoll-mixed.json";
 
-/// Higher numbers are ignored. Otherwise a damaged record could make `cleanup` delete for years.
+/// Maximum valid number of an object. Without this limit, a damaged record could make `cleanup` delete for years.
 const NUMBERS_MAX: u64 = 1 << 40;
 
 /// The objects that `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixRecord {
-    /// Objects with numbers below this are known to be written, except for those of a warm-up.
+    /// All objects with lower numbers are known to be written, except objects of a warm-up.
     below: u64,
-    /// The same for objects of a warm-up, whose numbers are counted from [`WARMUP_NUMBERS`].
+    /// The same for objects of a warm-up. Their numbers start at [`WARMUP_NUMBERS`].
     of_warmup: u64,
-    /// `true` if a run is in progress, or did not end. It may have written more objects.
+    /// `true` while a run is in progress, and after a run that did not end. Such a run may have written more objects.
     pub open: bool,
 }
 
 impl MixRecord {
-    /// Returns the record's JSON. While a run is open, `below` is null, which earlier versions understand. They do not
-    /// have `known`.
+    /// Returns the record as JSON. While a run is open, `below` is null. Earlier versions understand null, but not
+    /// `known`.
     fn to_json(self) -> Value {
         json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
 
     fn of_json(json: &Value) -> Self {
-        // Earlier versions could store a number of a warm-up as that of all objects. Ignore such numbers.
+        // Earlier versions could store the number of a warm-up object in `below`. Ignore such numbers.
         let number = |name: &str| json[name].as_u64().filter(|number| *number <= NUMBERS_MAX);
         let (below, of_warmup) = (number("below"), number("of_warmup"));
         Self {
@@ -58,10 +58,10 @@ impl MixRecord {
 }
 
 impl LocationClient<'_> {
-    /// Returns the record, if there is one.
+    /// Returns the record, or `None` if there is none.
     pub fn mix_record(&self) -> Result<Option<MixRecord>, Failure> {
         let Some(json) = self.read(KEY)? else { return Ok(None) };
-        // Even an unreadable record shows that something was written.
+        // Even an unreadable record shows that objects were written.
         Ok(Some(MixRecord::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
     }
 
@@ -74,7 +74,7 @@ impl LocationClient<'_> {
         self.write(KEY, serde_json::to_vec(&record.to_json()))
     }
 
-    /// Runs `loads` of `mix`, and records what they write next to the dataset.
+    /// Runs `loads` of `mix`, and records the objects that they write next to the dataset.
     ///
     /// # Errors
     /// Fails if `loads` fail, or if the record cannot be written before they start.
@@ -87,7 +87,7 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have changed the record in the meantime. Whether that run is still open is unknown.
+        // Another run may have changed the record since the start. It is unknown whether that run is still open.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
             // The loads were refused before they started, so nothing was written.

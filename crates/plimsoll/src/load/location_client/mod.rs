@@ -1,8 +1,8 @@
-//! Single requests to a dataset's location, outside of any run: for the record of the dataset, for listings, and for
-//! open uploads.
+//! Single requests to a dataset's location, outside of any run. They read and write the record of the dataset, and list
+//! objects and open uploads.
 //!
-//! The record is a small object next to those of the dataset. Later commands learn from it which dataset is there, and
-//! `cleanup` learns which objects it may delete.
+//! The record is a small object next to the objects of the dataset. It describes the dataset to later commands, and
+//! shows `cleanup` which objects it may delete.
 
 mod listing;
 mod mix_record;
@@ -30,13 +30,13 @@ const UPLOAD_PAGES_MAX: usize = 1000;
 pub struct LocationClient<'a> {
     location: &'a DatasetLocation,
     plan: Plan,
-    /// Patience with transient failures.
+    /// Handling of transient failures.
     patience: Patience,
-    /// `true` once a response has arrived, which shows that the address is right.
+    /// `true` once a response has arrived. The address is then known to be right.
     reached: Cell<bool>,
 }
 
-/// How transient failures are handled.
+/// Handling of transient failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Failures are final.
@@ -66,7 +66,7 @@ impl Reply {
     }
 }
 
-/// Returns S3's error code and message as the end of a sentence, or an empty text if the response has none.
+/// Returns S3's error code and message as the end of a sentence, or an empty text if there are none.
 pub fn s3_error(message: &[u8]) -> String {
     match ErrorBody::parse(message) {
         Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
@@ -97,7 +97,7 @@ impl<'a> LocationClient<'a> {
         &self.plan
     }
 
-    /// Returns the numbers of objects that runs wrote next to this dataset, at most 1000.
+    /// Returns the numbers of objects that runs of `mix` wrote next to this dataset, at most 1000.
     pub fn list_mix_objects(&self, dataset: &Dataset) -> Result<Vec<u64>, Failure> {
         let prefix = format!("{}{}", self.location.prefix, fresh_prefix(dataset.description().seed.0));
         let query = format!("list-type=2&max-keys=1000&prefix={}", wire::percent::parameter(&prefix));
@@ -112,7 +112,7 @@ impl<'a> LocationClient<'a> {
         Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
-    /// Returns the open multipart uploads below the prefix. Some servers cannot list them, so a caller may want to
+    /// Returns the open multipart uploads below the prefix. Some servers cannot list them, so callers may have to
     /// ignore a failure.
     pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
         let prefix = wire::percent::parameter(&self.location.prefix);
@@ -265,7 +265,7 @@ impl<'a> LocationClient<'a> {
     }
 }
 
-/// Returns whether a 404 means that the object is missing. It may also mean that the bucket is missing.
+/// Returns whether a 404 means that the object is missing. It can also mean that the bucket is missing.
 fn is_about_the_key(reply: &Reply) -> bool {
     ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
 }
@@ -274,7 +274,7 @@ fn get() -> RequestPlan {
     RequestPlan::new("GET", OpKind::Get)
 }
 
-/// Returns the dataset that the flags describe, or else the one that was prepared at the location.
+/// Returns the dataset that the flags describe, or else the dataset that was prepared at the location.
 pub fn dataset(
     args: &Args,
     location: &DatasetLocation,

@@ -1,4 +1,4 @@
-//! Debian's Chromium without a window. It opens a file as a reader would, and returns the state of the page.
+//! Debian's Chromium without a window. It opens a file like a reader's browser, and returns the state of the page.
 
 use super::{PATIENCE, Running, TestDir, peer};
 use std::io::{BufRead, BufReader};
@@ -10,17 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Names of the executable.
 const PROGRAMS: [&str; 3] = ["/usr/bin/chromium", "/usr/local/bin/chromium", "/usr/bin/chromium-browser"];
 
-/// Hosts that the browser contacts on its own, for updates, time and login. The proxy does not let it reach them
-/// either.
+/// Hosts that the browser contacts on its own, for updates, time and login. The proxy blocks them too.
 const ITS_OWN: [&str; 3] = ["google.com", "googleapis.com", "gvt1.com"];
 
 /// The state of a loaded page.
 pub struct Seen {
     /// The elements of the page after its scripts have run.
     pub dom: String,
-    /// Console messages: errors, warnings, and reports of what the content security policy refused.
+    /// Console messages: errors, warnings, and violations of the content security policy.
     pub console: Vec<String>,
-    /// First lines of all requests, except those that the browser makes on its own.
+    /// First lines of all requests, except the browser's own requests.
     pub requests: Vec<String>,
 }
 
@@ -28,7 +27,7 @@ pub struct Seen {
 pub fn open(file: &Path) -> Option<Seen> {
     let program = peer("chromium", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
     let place = TestDir::new();
-    // All requests go to this proxy, even those to unknown names and to loopback.
+    // All requests go to this proxy, even requests for unknown names and for loopback.
     let (proxy, requests) = listen();
     let mut command = Command::new(program);
     command

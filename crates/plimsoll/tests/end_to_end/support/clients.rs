@@ -1,11 +1,11 @@
-//! S3 clients in Python, each in several versions: that of the system, and the oldest and newest that `.ci/clients`
-//! lists. `.ci/clients/install` creates a virtual environment for each listed version.
+//! S3 clients in Python, each in several versions: the system's version, and the oldest and newest version in the lists
+//! of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each listed version.
 
 use super::peer;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of the lists of versions. There is one list for each environment.
+/// The directory of the version lists. There is one list for each environment.
 const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
 /// Names of Python. Debian's Python comes first, because it has Debian's boto3.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];

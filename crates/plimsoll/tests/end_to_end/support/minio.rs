@@ -41,8 +41,8 @@ impl Minio {
         let mut server = Self { child, _directory: directory, port };
         let up = wait_for("minio", || match server.child.try_wait().unwrap() {
             Some(_) => Some(false),
-            // The server says that it is ready before it accepts S3 requests. It is ready when it refuses requests
-            // without keys.
+            // The server reports that it is ready before it accepts S3 requests. It is really ready once it refuses
+            // requests without keys.
             None => server.get("/").filter(|answer| answer.contains(" 403 ")).map(|_| true),
         });
         up.then_some(server)
@@ -52,7 +52,7 @@ impl Minio {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the number of S3 requests for each operation, and how many of them had a status of 400 or more.
+    /// Returns the number of S3 requests for each operation, and the number of those with a status of 400 or more.
     pub fn answered(&self) -> BTreeMap<String, (u64, u64)> {
         let page = self.get("/minio/metrics/v3/api/requests").unwrap();
         let mut operations: BTreeMap<String, (u64, u64)> = BTreeMap::new();

@@ -1,5 +1,5 @@
 //! Helpers for the tests: the program as a process with a time limit, nginx as a real server with an exact access log,
-//! and the two cores, which tests share.
+//! and locks for the two cores, which all tests share.
 
 pub mod chromium;
 mod clients;
@@ -48,8 +48,8 @@ pub fn all_cores() -> RwLockWriteGuard<'static, ()> {
     CORES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a run, and repeats it as long as its result is UNUSABLE because other processes took the cores. Returns the
-/// first usable run, whatever its result. If there is none, it returns `None` and the test is skipped.
+/// Makes a run. While its result is UNUSABLE because other processes took the cores, repeats the run. Returns the first
+/// usable run, whatever its result. Returns `None` to skip the test if there is no usable run.
 pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) -> Option<(Ended, Report, T)> {
     for attempt in 1..=cores::TRIES {
         let made = run()?;

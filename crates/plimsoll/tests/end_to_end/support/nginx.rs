@@ -1,5 +1,5 @@
-//! Debian's nginx on a loopback port. The test binds the port beforehand and passes it on, so it need not be guessed
-//! and cannot be lost.
+//! Debian's nginx on a loopback port. The test binds the port first and passes it to nginx. So the port need not be
+//! guessed, and no other process can take it.
 
 use super::{GIB, KIB, MIB, PATIENCE, peer, signal, wait_for};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Paths of nginx, which is not in the PATH of ordinary users.
+/// Paths of nginx. The PATH of ordinary users does not contain it.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// What a test needs besides the plain files `/f/1k`, `/f/1m` and `/f/64m`.
+/// Settings of a server, in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
 #[derive(Clone, Copy, Default)]
 pub struct Setup {
     /// `true` to serve `/f/1g` too.
@@ -25,9 +25,9 @@ pub struct Setup {
     pub server: &'static str,
     /// `true` if the port uses TLS, with a certificate for 127.0.0.1 that [`Nginx::authority`] signed.
     pub tls: bool,
-    /// `true` if the port supports HTTP/2. With TLS it still supports HTTP/1.1 as well, without TLS it does not.
+    /// `true` if the port supports HTTP/2. With TLS it also supports HTTP/1.1; without TLS it does not.
     pub http2: bool,
-    /// `true` if times in the log must be exact to the millisecond. By default nginx reads the clock only once for each
+    /// `true` if times in the log must be exact to the millisecond. By default, nginx reads the clock only once per
     /// batch of events.
     pub exact_times: bool,
 }
@@ -88,15 +88,15 @@ impl Nginx {
         }
 
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
-        // nginx does not change a socket that it inherits. With a blocking one, it would block in `accept`.
+        // nginx does not change an inherited socket. If the socket were blocking, nginx would block in `accept`.
         listener.set_nonblocking(true).expect("can make the socket non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         let text = configuration(directory.path(), address, setup);
         let path = directory.path().join("nginx.conf");
         fs::write(&path, text).expect("can write nginx's configuration");
         let errors = File::create(directory.path().join("stderr")).expect("can write nginx's messages");
-        // When nginx is upgraded, the environment variable `NGINX` lists the descriptors that the new process inherits
-        // from the old one. Here the test acts as the old one.
+        // For upgrades, nginx lists the descriptors that the new process inherits in the environment variable `NGINX`.
+        // Here the test acts as the old process.
         let child = Command::new(program)
             .arg("-p")
             .arg(directory.path())
@@ -203,7 +203,7 @@ fn write_files(files: &Path, setup: Setup) {
     }
 }
 
-/// Writes a CA certificate, and the certificates of the server and of a client, which it signs.
+/// Writes a CA certificate, and the certificates of the server and of a client, signed by the CA.
 fn write_certificates(directory: &Path) {
     let key = || KeyPair::generate().expect("can create a key");
     let params = |names: &[&str]| {

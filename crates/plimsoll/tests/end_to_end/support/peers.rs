@@ -16,8 +16,8 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     found
 }
 
-/// Reports that this test is skipped, because this machine cannot run it now: other processes use its cores, or the
-/// machine does not allow what the test needs.
+/// Reports that this test is skipped, because this machine cannot run it now. Other processes may use its cores, or the
+/// machine may not allow something that the test needs.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     // Write directly to the file descriptor, because the test harness hides the output of tests that pass.

@@ -20,7 +20,7 @@ pub struct Running {
     stderr: Collected,
 }
 
-/// The output of a process, and how it ended.
+/// The output of a process, and its exit code.
 #[derive(Debug)]
 pub struct Ended {
     /// Its exit code, or `None` if a signal killed it.
@@ -29,7 +29,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// Output that a thread reads as it arrives.
+/// Output of a process, collected by a thread.
 struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! The JSON report, read as other programs would read it.
+//! The JSON report, parsed as by another program.
 
 use super::{Ended, Request};
 use serde_json::Value;
@@ -62,7 +62,7 @@ impl Report {
         row["nanos"].as_u64().unwrap_or_else(|| panic!("{row} has no value")) as f64 / 1e6
     }
 
-    /// Returns the number of rules of the accounting that are violated.
+    /// Returns the number of violated accounting rules.
     #[track_caller]
     pub fn violations(&self) -> usize {
         self.list("/accounting/violations").len()
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// Asserts that the attempts, and the bytes in both directions, equal those in the server's log.
+    /// Asserts that the attempts and the bytes in both directions equal the server's log.
     #[track_caller]
     pub fn expect_joins(&self, log: &[Request]) {
         let sum = |of: fn(&Request) -> u64| log.iter().map(of).sum::<u64>();

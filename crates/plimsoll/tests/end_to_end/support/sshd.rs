@@ -1,5 +1,5 @@
-//! Debian's sshd, which serves files over SFTP. The test itself listens, and passes each connection to its own sshd
-//! process (`-i`). So it need not guess a port, and no process remains.
+//! Debian's sshd, which serves files over SFTP. The test itself listens, and starts a separate sshd process (`-i`) for
+//! each connection. So the port need not be guessed, and no process remains.
 
 use super::{PATIENCE, peer};
 use std::fs;
@@ -37,8 +37,8 @@ impl Sshd {
         }
         let user = Command::new("id").arg("-un").output().expect("can run id").stdout;
         let user = String::from_utf8(user).expect("a name is text").trim().to_owned();
-        // As root, sshd needs this directory. Debian creates it when the service starts, but here it may never have
-        // started.
+        // As root, sshd needs this directory. Debian creates it when the service starts, but the service may never have
+        // started here.
         if user == "root" {
             fs::create_dir_all("/run/sshd").expect("can create a directory");
         }

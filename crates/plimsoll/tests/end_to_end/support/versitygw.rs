@@ -26,7 +26,7 @@ pub struct Versitygw {
     port: u16,
 }
 
-/// What the server logged about an operation: the number of requests by status, and the body bytes of requests.
+/// The log entries for an operation: the number of requests by status, and the body bytes of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     pub statuses: BTreeMap<u16, u64>,
@@ -89,7 +89,7 @@ impl Versitygw {
         operations
     }
 
-    /// Returns the keys that a bucket still has in the file system.
+    /// Returns the keys of a bucket that exist in the file system.
     pub fn keys(&self, bucket: &str) -> Vec<String> {
         fn below(directory: &Path, root: &Path, found: &mut Vec<String>) {
             for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -109,8 +109,8 @@ impl Versitygw {
     }
 }
 
-/// Returns whether this process listens on a loopback port. Trying to connect would not show this, because another
-/// process may have the port, and even the connecting socket may get it.
+/// Returns whether this process listens on a loopback port. A successful connection would not prove this: another
+/// process may have the port, or the connecting socket itself may get it.
 fn listens(process: u32, port: u16) -> bool {
     const LISTENING: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();

@@ -14,14 +14,14 @@ pub fn unit(metric: Metric) -> Unit {
     }
 }
 
-/// Returns whether an axis is logarithmic. It is for times, because those of a failing run may be a hundred times those
-/// of a good one.
+/// Returns whether an axis is logarithmic. It is logarithmic for times, because times in a failing run may be a hundred
+/// times longer than in a good run.
 pub fn is_log(unit: Unit) -> bool {
     unit == Unit::Time
 }
 
-/// Returns the bound that an objective sets in the chart of a metric. Returns `None` if the objective is about another
-/// metric, or about one kind of operation, since charts show all kinds together.
+/// Returns the bound that an objective sets in the chart of a metric. Returns `None` if the objective has another
+/// metric, or is limited to one kind of operation, because charts show all kinds together.
 pub fn bound(objective: &Objective, metric: Metric) -> Option<Bound> {
     let drawn = objective.metric() == metric && objective.kind().is_none();
     drawn.then(|| Bound { label: objective.to_string(), value: objective.bound() })

@@ -1,4 +1,4 @@
-//! The charts of collected values, under the same time axis as those of the load.
+//! The charts of collected values. They have the same time axis as the charts of the load.
 
 use super::time_series::short;
 use crate::collected::{self, Shown};
@@ -7,12 +7,12 @@ use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use measure::series::{Column, ColumnKind, ColumnSummary, ColumnUnit, PointValue, Series};
 use store::SavedRun;
 
-/// The colors of the lines of a chart. A chart has no more lines than these.
+/// The colors of the lines of a chart. A chart has at most this many lines.
 const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Role::Line4, Role::Line5];
-/// The most charts of collected values.
+/// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
 
-/// What a chart shows: columns of the same kind and unit.
+/// The kind and unit of the columns in each chart, and its title.
 const GROUPS: [(ColumnKind, ColumnUnit, &str); 11] = [
     (ColumnKind::Gauge, ColumnUnit::Share, "shares"),
     (ColumnKind::Gauge, ColumnUnit::Bytes, "bytes"),
@@ -46,8 +46,8 @@ pub fn of(run: &SavedRun, times: &Times) -> Vec<Chart> {
     charts
 }
 
-/// Returns whether a column has values other than zero. A host has many counters that never move, such as those of unused
-/// network cards.
+/// Returns whether a column has values other than zero. A host has many counters that never change, for example those
+/// of unused network cards.
 fn is_drawn(summary: &ColumnSummary) -> bool {
     summary.count > 0 && (summary.min != 0.0 || summary.max != 0.0)
 }
@@ -77,7 +77,7 @@ fn axis(kind: ColumnKind, unit: ColumnUnit) -> Unit {
 }
 
 fn line(series: &Series, times: &Times, index: usize, column: &Column, role: Role) -> Line {
-    // The axis of times is in nanoseconds, while rates of seconds stay in seconds.
+    // The axis of times is in nanoseconds, but rates of seconds stay in seconds.
     let factor = match (column.kind, collected::shown(column.unit)) {
         (ColumnKind::Gauge, Shown::Nanoseconds(factor)) => factor,
         (ColumnKind::Counter, Shown::Nanoseconds(factor)) => factor / 1e9,

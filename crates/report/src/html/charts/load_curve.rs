@@ -1,14 +1,14 @@
-//! Charts of metrics by level, for one search for the load line or for several that are compared.
+//! Charts of metrics by level. They show one search for the load line, or compare several searches.
 
 use super::axis;
 use crate::html::script_data::{Across, Bound, Bracket, Chart, Mark, Marks, Plot, Shape, Unit};
 use crate::load_line::{Level, LineUnit, LoadLine, SearchOutcome};
 use measure::objective::{Metric, Timed};
 
-/// The axis is logarithmic if the highest level is at least this many times the lowest one.
+/// The axis is logarithmic if the highest level is at least this many times the lowest level.
 const WIDE: f64 = 10.0;
 
-/// A search that is shown in a chart.
+/// A search in a chart.
 #[derive(Clone, Copy)]
 pub struct Curve<'a> {
     /// Name of the search, or empty if there is only one.
@@ -36,7 +36,7 @@ const P99: LevelMetric = LevelMetric {
     of: |level| level.metrics.response_p99_nanos.map(|nanos| nanos as f64),
 };
 
-/// Metrics whose charts look the same for one search and for several.
+/// Metrics with the same chart for one search and for several.
 const METRICS: [LevelMetric; 3] = [
     LevelMetric {
         id: "rate",
@@ -84,7 +84,7 @@ fn any(metric: &LevelMetric, curves: &[Curve]) -> bool {
     curves.iter().flat_map(|curve| &curve.line.levels).any(|level| (metric.of)(level).is_some_and(|value| value > 0.0))
 }
 
-/// Returns the chart of p50, p99, and other percentiles on which there are objectives.
+/// Returns the chart of p50, p99, and other percentiles with objectives.
 fn response(curve: &Curve) -> Chart {
     let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
     let mut lines = vec![
@@ -93,7 +93,7 @@ fn response(curve: &Curve) -> Chart {
     ];
     let (mut bounds, mut about) = (Vec::new(), P99.about.to_owned());
     for objective in objectives(curve.line) {
-        // The chart shows all kinds of operations together, so bounds on one kind are only in the table.
+        // The chart shows all kinds of operations together, so only the table shows bounds on one kind.
         let (Metric::Time(timed, q), None) = (objective.metric(), objective.kind()) else { continue };
         bounds.push(Bound { label: objective.to_string(), value: objective.bound() });
         if timed == Timed::Response && (q == 0.5 || q == 0.99) {
@@ -157,8 +157,8 @@ fn objectives(line: &LoadLine) -> impl Iterator<Item = measure::Objective> {
     line.levels.first().into_iter().flat_map(|level| &level.metrics.objectives).map(|measured| measured.objective)
 }
 
-/// Returns the marks of all levels, from the lowest to the highest. Marks of the same level keep the order in which
-/// they were made.
+/// Returns the marks of all levels, from the lowest to the highest level. Marks of the same level stay in the order of
+/// the runs.
 fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Option<f64>) -> Marks {
     let mut levels: Vec<&Level> = line.levels.iter().collect();
     levels.sort_by(|one, other| one.level.total_cmp(&other.level));
@@ -171,7 +171,7 @@ fn marks(line: &LoadLine, label: &str, order: usize, of: impl Fn(&Level) -> Opti
     Marks { label: label.to_owned(), order, points: levels.iter().map(mark).collect() }
 }
 
-/// Returns the line of offered rates, for comparison with the achieved ones.
+/// Returns the line of offered rates, for comparison with achieved rates.
 fn offered(curves: &[Curve]) -> Marks {
     let mut levels: Vec<f64> = curves.iter().flat_map(|curve| &curve.line.levels).map(|level| level.level).collect();
     levels.sort_by(f64::total_cmp);

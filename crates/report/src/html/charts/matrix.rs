@@ -1,4 +1,4 @@
-//! The matrix of a study as small charts: one chart for each combination of settings, and in it one line for each
+//! The matrix of a study as small charts. There is one chart for each combination of settings, with one line for each
 //! target. The setting with the most values is on the horizontal axis.
 
 use super::axis;
@@ -8,7 +8,7 @@ use crate::study::{MedianRange, Row, SavedStudy, StudyCell, Trial, rows, target_
 use measure::objective::{Metric, Timed};
 use std::collections::HashMap;
 
-/// Maximum number of charts for one part of the scenario and one metric. The tables show the remaining combinations.
+/// Maximum number of charts for one part of the scenario and one metric. Other combinations are only in the tables.
 const CHARTS_MAX: usize = 48;
 
 /// A metric that each cell has.
@@ -63,14 +63,14 @@ struct Table<'s> {
     by_key: HashMap<(&'s str, &'s str), usize>,
 }
 
-/// A chart without its data yet: the title, and the cells from left to right.
+/// A chart before it gets its data: the title, and the cells from left to right.
 struct Frame<'s> {
     title: String,
     across: Across,
     cells: Vec<&'s str>,
 }
 
-/// Returns one group of charts for each part of the scenario that was measured.
+/// Returns one group of charts for each measured part of the scenario.
 pub fn groups(study: &SavedStudy) -> Vec<Group> {
     let order = study.order();
     let rows = rows(&study.study.trials, &order);
@@ -85,7 +85,7 @@ pub fn groups(study: &SavedStudy) -> Vec<Group> {
     }
     let mut groups: Vec<Group> = Vec::new();
     for part in parts {
-        // Cells that search for the load line have their own charts.
+        // Cells that search for the load line have separate charts.
         let measured = |cell: &&StudyCell| cell.part == part && table.has(&cell.label);
         let cells: Vec<&StudyCell> = study.cells.iter().filter(measured).collect();
         groups.push(group(&table, groups.len(), part, &frames(&cells)));
@@ -109,7 +109,8 @@ impl<'s> Table<'s> {
         self.targets.iter().any(|target| self.row(cell, target).is_some())
     }
 
-    /// Returns the cells that were measured but are not in the scenario, because the scenario can no longer be read.
+    /// Returns the measured cells that are not in the scenario. There are such cells only if the scenario can no longer
+    /// be read.
     fn unknown(&self, known: &[StudyCell]) -> Vec<&'s str> {
         let mut cells: Vec<&str> = Vec::new();
         for row in &self.rows {
@@ -121,8 +122,8 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Returns the charts of a part. The setting with the most values is on the horizontal axis; if several have equally
-/// many, the last of them is.
+/// Returns the charts of a part. The setting with the most values is on the horizontal axis. If several settings have
+/// the same number of values, the last of them is chosen.
 fn frames<'s>(cells: &[&'s StudyCell]) -> Vec<Frame<'s>> {
     let axes = cells.first().map_or(0, |cell| cell.values.len());
     let values = |axis: usize| {
@@ -226,7 +227,7 @@ fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<MedianRange>)
     table.targets.iter().enumerate().filter_map(line).collect()
 }
 
-/// Returns the bounds on a metric that the objectives of all trials in a chart share.
+/// Returns the bounds on a metric that all trials in a chart have in common.
 fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     let trials: Vec<&Trial> = frame.cells.iter().flat_map(|cell| of_cell(table, cell)).collect();
     let first = trials.first().map(|trial| trial.metrics.objectives.as_slice()).unwrap_or_default();
@@ -237,12 +238,12 @@ fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     objectives.filter_map(|objective| axis::bound(&objective, metric.metric)).collect()
 }
 
-/// Returns the charts that show each target's throughput divided by that of the first target, or `None` if there is
+/// Returns charts of each target's throughput divided by the throughput of the first target. Returns `None` if there is
 /// only one target.
 fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("vs. {first}");
-    // If nothing succeeded on the first target, the ratio is infinite. The chart leaves it out; the tables show it.
+    // If nothing succeeded on the first target, the ratio is infinite. Only the tables show such a ratio.
     let ratio = |row: &Row| row.ratio_to(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {

@@ -4,11 +4,11 @@ use crate::html::script_data::{Chart, Line, Plot, Role};
 use crate::percentile::{self, Percentile};
 use store::SavedRun;
 
-/// Points of the curve for each additional nine: from p90 to p99, from p99 to p99.9, and so on.
+/// Number of points per additional nine: from p90 to p99, from p99 to p99.9, and so on.
 const STEPS_PER_NINE: u32 = 50;
 /// Number of nines at the end of the axis: 4 means p99.99.
 const NINES: u32 = 4;
-/// Common percentiles that lie between two points, and are added to them.
+/// Common percentiles between two points. They are added to the points.
 const OFF_THE_STEPS: [f64; 3] = [0.5, 0.75, 0.95];
 
 /// Returns the chart; `None` if nothing succeeded.
@@ -23,8 +23,8 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
             Percentile::Value(nanos) => Some(Some(nanos as f64)),
             _ => None,
         };
-        // The line ends at the first percentile that has too few samples, or lies among failed or unfinished
-        // operations.
+        // The line ends at the first percentile that has too few samples, or that falls on a failed or unfinished
+        // operation.
         let values: Vec<Option<f64>> = quantiles().iter().map_while(value).collect();
         Line { label: label.into(), role, values, low: Vec::new(), high: Vec::new() }
     };
@@ -50,7 +50,7 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
 /// Returns the quantiles, evenly spaced on the axis log10(1 / (1 − q)).
 fn quantiles() -> Vec<f64> {
     let at = |step: u32| 1.0 - 10_f64.powf(-f64::from(step) / f64::from(STEPS_PER_NINE));
-    // Round to six digits, as many as the axis shows. This also makes p99 exactly 0.99.
+    // Round to six digits, the precision of the axis. This also makes p99 exactly 0.99.
     let steps = (0..=NINES * STEPS_PER_NINE).map(|step| (at(step) * 1e6).round() / 1e6);
     let mut quantiles: Vec<f64> = steps.chain(OFF_THE_STEPS).collect();
     quantiles.sort_by(f64::total_cmp);

@@ -1,12 +1,12 @@
 //! The charts of a run over time, with no more columns than a screen can show.
 //!
-//! A day has 86,400 intervals, but a screen only about a thousand columns. So neighboring intervals are merged into one
-//! column. It keeps the lowest and the highest value of its intervals, so that one bad second in a day remains visible.
-//! Its rate is computed over the whole column. Percentiles of several intervals cannot be averaged, so a column shows
-//! their range.
+//! A day has 86,400 intervals, but a screen has only about a thousand columns. Neighboring intervals are therefore
+//! merged into one column. It keeps the lowest and the highest value of its intervals, so one bad second in a day
+//! remains visible. The rate of a column is computed over its whole length. Percentiles of several intervals cannot be
+//! averaged, so a column shows their range.
 //!
-//! The old intervals of a long run are longer than a second. Then columns have equal lengths in time, and none is shorter
-//! than the longest interval.
+//! Old intervals of a long run are longer than a second. In such a run, all columns have the same length in time, and
+//! are at least as long as the longest interval.
 
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::{count, seconds};
@@ -16,8 +16,8 @@ use store::{Point, SavedRun};
 
 /// Maximum number of columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Shorter intervals mean little: one operation in the last millisecond of a drain is not a rate of 1,000/s. They are
-/// left out, unless the run has no longer ones.
+/// Minimum length of an interval in seconds. A shorter one has no meaningful rate: one operation in the last
+/// millisecond of a drain is not 1,000/s. Shorter intervals are omitted, unless the run has no others.
 const SECONDS_MIN: f64 = 0.1;
 
 /// Returns the columns and the charts that use them. There are no charts if the run has no interval.
@@ -70,7 +70,7 @@ fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
     let mut starts: Vec<f64> = Vec::with_capacity(columns.len());
     for column in columns {
         let start = column.first().map_or(0.0, |point| point.start.as_secs_f64());
-        // In damaged records, times may decrease. The starts of columns must not.
+        // In damaged records, times may decrease. The starts of columns must not decrease.
         starts.push(short(starts.last().copied().unwrap_or(0.0).max(start)));
     }
     let last = starts.last().copied().unwrap_or(0.0);
@@ -110,7 +110,7 @@ impl ChartBuilder<'_> {
         }
     }
 
-    /// Returns a line that shows a count per second, over the intervals for which `counts` is true.
+    /// Returns a line of a count per second, over the intervals for which `counts` is true.
     fn rate(&self, label: &str, role: Role, counts: fn(&Point) -> bool, of: fn(&Point) -> u64) -> Line {
         let shown = |point: &&Point| counts(point) && self.is_shown(point);
         self.line(label, role, |column| rate_of(column.iter().filter(shown), of))
@@ -120,7 +120,7 @@ impl ChartBuilder<'_> {
         seconds_of(point) >= self.shortest
     }
 
-    /// Returns a line that shows the highest value of each column, with a band down to the lowest.
+    /// Returns a line of the highest value in each column, with a band down to the lowest value.
     fn highest(&self, label: &str, role: Role, of: impl Fn(&Point) -> Option<f64>) -> Line {
         self.line(label, role, |column| {
             let range = bounds(column.iter().filter(|point| self.is_shown(point)).filter_map(&of))?;
@@ -219,13 +219,13 @@ fn seconds_of(point: &Point) -> f64 {
     point.end.nanos_since(point.start) as f64 / 1e9
 }
 
-/// Returns the rate over several intervals, and the lowest and highest rate of a single one.
+/// Returns the rate over several intervals, and the lowest and highest rate of a single interval.
 fn rate_of<'a>(points: impl Iterator<Item = &'a Point>, of: fn(&Point) -> u64) -> Option<Range> {
     let mut rates = Vec::new();
     let (mut sum, mut length) = (0.0, 0.0);
     for point in points {
         let seconds = seconds_of(point);
-        // An interval without length has no rate.
+        // An interval of length zero has no rate.
         if seconds > 0.0 {
             rates.push(of(point) as f64 / seconds);
         }
@@ -243,7 +243,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<Range> {
     })
 }
 
-/// Rounds to six significant digits. That is more than a screen shows, and halves the size of the file.
+/// Rounds to six significant digits. A screen shows fewer, and rounding halves the size of the file.
 pub(super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn columns_of_a_long_run_have_equal_lengths_in_time() {
-        // Ten days in minutes, and then an hour in seconds. The rate does not change.
+        // Ten days in intervals of a minute, and then an hour in intervals of a second. The rate does not change.
         let minutes = 14_400;
         let mut points: Vec<Point> = (0..minutes)
             .map(|index| Point {

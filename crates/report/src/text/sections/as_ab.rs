@@ -1,4 +1,4 @@
-//! The section with the metrics of ab, by ab's names and formulas, for comparison with ab's own output.
+//! The section with ab's metrics, under ab's names and with its formulas, for comparison with ab's own output.
 
 use crate::number::{count, decimal, plural};
 use crate::other_tools::{self, formulas};
@@ -56,8 +56,8 @@ fn connections(page: &mut Page, run: &SavedRun) {
     let stats = &run.summary().stats;
     let connections = &stats.connections;
     let kept = count(stats.measured.flags.get(Flag::KeptAlive));
-    // Attempts are counted in the window, but connections in the whole run: the window also uses those that the warm-up
-    // opened.
+    // Attempts are counted in the window, but connections in the whole run, because the window also uses connections
+    // from the warm-up.
     let whole_run = if run.begin.warmup_ms > 0 { " in the whole run" } else { "" };
     page.item(
         "keep-alive",

@@ -7,7 +7,7 @@ use crate::text::blocks::Table;
 use crate::text::page::Page;
 use store::SavedRun;
 
-/// The most columns that are listed. The HTML report draws more.
+/// Maximum number of columns to list. The HTML report draws more.
 const ROWS_MAX: usize = 40;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

@@ -1,4 +1,4 @@
-//! The sections about what remains on the target: damaged objects that the run found, and open multipart uploads.
+//! The sections about leftovers on the target: damaged objects that the run found, and open multipart uploads.
 
 use crate::escape::escape;
 use crate::number::{count, plural};

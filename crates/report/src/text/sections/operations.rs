@@ -18,8 +18,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let (ok, failed) = (summary.window_ok, summary.window_failed);
     with_rate("offered", tally.scheduled, tally.scheduled, "by the load model");
     with_rate("started", tally.started, tally.started, "");
-    // The count includes operations that ended in the drain. The rate does not: it counts those that ended in the
-    // window.
+    // The count includes operations that ended in the drain. The rate counts only those that ended in the window.
     with_rate("completed", tally.completed(), ok.saturating_add(failed), "rate: those that ended inside the window");
     with_rate("  ok", tally.ok, ok, "");
     with_rate("  failed", tally.failed, failed, "");
@@ -46,7 +45,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     }
     if let Some(mean) = summary.mean_in_flight() {
         let peak = summary.in_flight_peak;
-        // Runs of earlier versions recorded the number only at the end of each second, so the peak may be missing.
+        // Earlier versions recorded the number only at the end of each second, so the peak may be missing.
         let most = if peak as f64 >= mean { format!(", {} at most", count(peak)) } else { String::new() };
         page.item("in flight", &format!("{mean:.1} on average{most}"));
     }

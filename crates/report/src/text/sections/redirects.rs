@@ -10,7 +10,7 @@ use measure::stats::HostConnections;
 use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use store::SavedRun;
 
-/// Maximum number of rows of the table, and of hosts whose connections are shown.
+/// Maximum number of rows of the table, and of hosts with their connections.
 const ROWS_MAX: usize = 20;
 /// Maximum width, in characters, of the numbers next to a label.
 const NUMBERS_WIDTH: usize = 58;
@@ -46,7 +46,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     page.item("opened by host", &opened(&stats.connections.hosts));
 }
 
-/// Writes the time and the bytes that were spent on responses that were only redirects.
+/// Writes the time and the bytes spent on redirect responses.
 fn cost(page: &mut Page, chains: &RedirectChains) {
     let of = |nanos: u64| chains.share(u128::from(nanos)).map_or_else(|| "–".into(), share);
     let both = of(chains.redirect_nanos.saturating_add(chains.reach_nanos));
@@ -87,7 +87,7 @@ fn mean(nanos: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| nanos as f64 / of as f64)
 }
 
-/// Returns the mean time from the intended start to the sending of a chain's first request.
+/// Returns the mean time from the intended start until the first request of a chain is sent.
 fn before_all(chains: &RedirectChains) -> Option<f64> {
     Some(chains.response.moments().mean()? - chains.service.moments().mean()?)
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use store::Utc;
 use store::{Levels, SavedRun, Tls};
 
-/// Maximum number of targets that are listed.
+/// Maximum number of targets to list.
 const TARGETS_SHOWN: usize = 3;
-/// Maximum number of stages of the load that are listed.
+/// Maximum number of stages of the load to list.
 const STAGES_SHOWN: usize = 20;
-/// Maximum length of the command line and of a target, in characters. The user typed them, so they may be long.
+/// Maximum length of the command line and of a target, in characters. They may be long, because the user typed them.
 const TYPED_MAX: usize = 2000;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

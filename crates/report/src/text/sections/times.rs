@@ -16,7 +16,7 @@ struct Column {
     samples: u64,
     /// `true` if any percentile is a range.
     ranges: bool,
-    /// One entry for each quantile in the table: the number of samples needed, if there are too few.
+    /// For each quantile in the table: the number of samples needed, if there are too few.
     needed: Vec<Option<u64>>,
 }
 
@@ -62,7 +62,7 @@ fn of(title: [&'static str; 2], values: &Distribution) -> Column {
     column(title, head(values), values.count(), |q| percentile::of(values, q))
 }
 
-/// Returns the column of a time of the target. Its percentiles may be ranges, because client stalls may have lengthened
+/// Returns the column of a time of the target. Its percentiles may be ranges, because client stalls may have increased
 /// the times.
 fn of_timed(title: [&'static str; 2], all: &KindStats, timed: Timed) -> Column {
     let (values, _) = all.timed(timed);
@@ -124,7 +124,7 @@ fn write_columns(page: &mut Page, columns: &[Column]) {
     }
 }
 
-/// Returns the columns as a table. A last column shows how many samples each percentile needs, if any has too few.
+/// Returns the columns as a table. If any percentile has too few samples, a last column shows the number needed.
 fn table(columns: &[Column]) -> Table {
     let mut table = Table::with_text_from(columns.len() + 1);
     for line in 0..2 {

@@ -11,11 +11,11 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// If more than this is left of a request body, the kernel is made to drop it without copying it to this process.
+/// Minimum size of the rest of a request body that the kernel discards without copying it to this process.
 const DISCARD_MIN: u64 = 8 * 1024;
-/// The most bytes that one call makes the kernel drop.
+/// Maximum number of bytes that the kernel discards in one call.
 const DISCARD_MAX: u64 = 1 << 30;
-/// The most reads from one connection before the other connections get their turn.
+/// Maximum number of consecutive reads from one connection. After that, the other connections get their turn.
 const READS_MAX: usize = 16;
 
 impl Connection {
@@ -45,7 +45,7 @@ impl Connection {
                 context.buffer = buffer;
                 next
             };
-            // A read that returns less than was asked for has emptied the socket.
+            // A read that returns fewer bytes than requested has emptied the socket.
             if bytes < wanted || next != Next::Read {
                 return next;
             }
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Continues with the input that was buffered during the last response.
+    /// Processes the input that was buffered during the last response.
     pub(super) fn read_pending(&mut self, context: &mut ThreadContext) -> Next {
         let pending = mem::take(&mut self.pending);
         let next = self.parse(&pending, context);
@@ -130,13 +130,13 @@ impl Connection {
         }
     }
 
-    /// Notes when an incomplete head began, because its time is limited.
+    /// Records when an incomplete head began, because its time is limited.
     fn note_head_time(&mut self, now: Duration) {
         let in_head = self.reader.phase() == Reading::Head && self.reader.head_bytes() > 0;
         self.head_began = if in_head { Some(self.head_began.unwrap_or(now)) } else { None };
     }
 
-    /// Counts a request whose head was read, and sends `100 Continue` if the request asks for it.
+    /// Counts a request whose head was read, and sends `100 Continue` if the request expects it.
     fn begin_request(&mut self, context: &mut ThreadContext) -> io::Result<()> {
         self.head_began = None;
         self.interim = 0;
@@ -151,7 +151,7 @@ impl Connection {
             let taken = self.socket.send(CONTINUE)?;
             self.interim = taken as u64;
             if taken < CONTINUE.len() {
-                // The send buffer has no room for these few bytes only if the client does not read its responses.
+                // The send buffer is too full for these few bytes only if the client does not read its responses.
                 return Err(ErrorKind::WouldBlock.into());
             }
         }

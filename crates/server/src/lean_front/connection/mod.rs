@@ -1,8 +1,8 @@
 //! The state machine of one connection, which alternates between requests and responses. The thread calls it when the
-//! socket is ready, or when an instant that it waits for is reached. It returns the event to wait for next.
+//! socket is ready, or at the time that it waits for. It returns the next event to wait for.
 //!
 //! * [`input`]: reads bytes from the client until a request is complete;
-//! * [`output`]: responds, from the decision about the response to its entry in the ledger.
+//! * [`output`]: responds to requests, from the decision about the response to its entry in the ledger.
 
 mod input;
 mod output;
@@ -22,7 +22,7 @@ use crate::request::fields::RequestFields;
 use crate::response::Response;
 use crate::shared::Shared;
 
-/// The most bytes of further requests that are buffered while a response is being sent. The rest stays in the kernel.
+/// Maximum number of bytes of further requests to buffer while a response is being sent. The rest stays in the kernel.
 const PENDING_MAX: usize = 64 * 1024;
 
 /// The event that a connection waits for.
@@ -32,14 +32,14 @@ pub(super) enum Next {
     Read,
     /// Space in the socket's send buffer.
     Write,
-    /// An instant. Until then, bytes from the client are read, unless the buffer is full or the client has ended its
-    /// stream.
+    /// A point in time. Until then, bytes from the client are read, unless the buffer is full or the client has ended
+    /// its stream.
     Later(Duration),
     /// Readiness of [`Connection::upstream`]. Until then, bytes from the client are read as with `Later`.
     Upstream(Interest),
     /// The same event as before.
     Same,
-    /// Nothing: the connection is to be closed.
+    /// Nothing, because the connection is to be closed.
     Close,
 }
 
@@ -68,18 +68,18 @@ pub(super) struct Connection {
     pub(super) socket: Socket,
     reader: RequestReader,
     state: ConnectionState,
-    /// Bytes received after the request in service.
+    /// Bytes received after the current request.
     pending: Vec<u8>,
     /// `true` if the client has finished sending.
     ended: bool,
     requests: u64,
     in_service: Option<InService>,
     fields: RequestFields,
-    /// Bytes of `100 Continue` sent for the present request.
+    /// Number of bytes of `100 Continue` sent for the current request.
     interim: u64,
-    /// Instant at which the first byte of the present head arrived.
+    /// Time at which the first byte of the current head arrived.
     head_began: Option<Duration>,
-    /// Instant at which a byte was last received or sent.
+    /// Time at which a byte was last received or sent.
     active: Duration,
 }
 
@@ -105,7 +105,7 @@ impl Connection {
         !self.ended && self.pending.len() < PENDING_MAX
     }
 
-    /// Returns whether there is no request in service, and no part of one was received.
+    /// Returns whether there is no request, not even a partly received one.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, ConnectionState::Reading) && self.reader.head_bytes() == 0
     }
@@ -121,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Returns the connection to another server whose readiness [`Next::Upstream`] waits for.
+    /// Returns the connection to another server that [`Next::Upstream`] waits for.
     pub(super) fn upstream(&self) -> Option<&Socket> {
         match &self.state {
             ConnectionState::Fetching(fetch) => Some(fetch.socket()),
@@ -141,8 +141,7 @@ impl Connection {
         }
     }
 
-    /// Continues after the socket became writable, the upstream socket became ready, or the instant to wait for was
-    /// reached.
+    /// Continues after the socket became writable, the upstream socket became ready, or the awaited time was reached.
     pub(super) fn proceed(&mut self, context: &mut ThreadContext) -> Next {
         let next = match mem::replace(&mut self.state, ConnectionState::Reading) {
             ConnectionState::Delayed(AfterDelay::Respond(response)) => self.start_response(response, context),

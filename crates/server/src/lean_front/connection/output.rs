@@ -55,7 +55,7 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The request is already counted, so the response about its broken body is counted as the response to it.
+            // The request is already counted. The response that rejects its body therefore counts as a response to it.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {
             context.counters.requests_malformed.add(1);
@@ -113,7 +113,7 @@ impl Connection {
         self.send(ResponseSender::new(response, staged, interim, context.shared.limits.rate, context.now), context)
     }
 
-    /// Sends as much as the kernel takes. Returns `None` if the response is sent and the next request may follow.
+    /// Sends as much as the kernel accepts. Returns `None` if the response is sent and the next request may follow.
     pub(super) fn send(&mut self, mut sender: ResponseSender, context: &mut ThreadContext) -> Option<Next> {
         let before = sender.sent;
         let progress = sender.drive(&self.socket, &context.shared.pattern, context.now);
@@ -132,7 +132,7 @@ impl Connection {
         Some(next)
     }
 
-    /// Finishes a response after its last byte was handed to the kernel, or after it broke off on purpose.
+    /// Finishes a response after its last byte was passed to the kernel, or after it broke off on purpose.
     fn finish(&mut self, sender: ResponseSender, completion: Completion, context: &mut ThreadContext) -> Option<Next> {
         self.count(&sender.response, sender.sent, completion, context);
         self.in_service = None;
@@ -158,7 +158,7 @@ impl Connection {
         Some(Next::Close)
     }
 
-    /// Counts the unfinished request and response of a connection that is given up.
+    /// Counts the unfinished request and response of an abandoned connection.
     pub(in crate::lean_front) fn abandon(&mut self, context: &ThreadContext) {
         match mem::replace(&mut self.state, ConnectionState::Lingering) {
             ConnectionState::Delayed(AfterDelay::Respond(response)) => self.count_unsent(&response, context),

@@ -1,4 +1,5 @@
-//! Content of objects, in memory or in files. Each piece counts toward the store's quota until its last reader is done.
+//! Content of objects, in memory or in files. Each piece counts toward the store's quota until its last reader has
+//! finished.
 
 pub(super) mod piece;
 pub(super) mod quota;
@@ -36,15 +37,15 @@ impl Content {
         self.bytes += bytes;
     }
 
-    /// Returns the paths of the files that hold this content.
+    /// Returns the paths of the files that contain this content.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
         self.pieces.iter().filter_map(Piece::path)
     }
 
-    /// Makes content from files that an earlier server wrote.
+    /// Creates content from files that an earlier server wrote.
     ///
     /// # Errors
-    /// A file cannot be read, or the quota is exceeded.
+    /// Fails if a file cannot be read, or if the quota is exceeded.
     pub(super) fn of_files(paths: Vec<PathBuf>, quota: &Arc<Quota>) -> Result<Self, WriteError> {
         let mut content = Self::default();
         for path in paths {
@@ -53,7 +54,8 @@ impl Content {
         Ok(content)
     }
 
-    /// Sets whether the files of this content are removed once nobody reads them. Memory is always freed at that point.
+    /// Sets whether the files of this content are removed after their last reader has finished. Memory is always freed
+    /// then.
     pub(super) fn set_removed_after_use(&self, removed: bool) {
         for piece in &self.pieces {
             if let Piece::File(file) = piece {

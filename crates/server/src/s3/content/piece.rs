@@ -40,30 +40,30 @@ impl Piece {
 pub(super) struct DataFile {
     path: PathBuf,
     reservation: Reservation,
-    /// `true` if the file is removed once nobody reads it.
+    /// `true` if the file is removed after its last reader has finished.
     removed_after_use: AtomicBool,
 }
 
 impl Drop for DataFile {
     fn drop(&mut self) {
         if *self.removed_after_use.get_mut() {
-            // The file may be gone already.
+            // The file may not exist any more.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
 impl DataFile {
-    /// Makes the value for a file that was just written. The file is removed after use unless the store decides to keep
-    /// it.
+    /// Creates the value for a file that was just written. The file is removed after use unless the store decides to
+    /// keep it.
     pub(super) fn written(path: PathBuf, reservation: Reservation) -> Self {
         Self { path, reservation, removed_after_use: AtomicBool::new(true) }
     }
 
-    /// Makes the value for a file that an earlier server wrote.
+    /// Creates the value for a file that an earlier server wrote.
     ///
     /// # Errors
-    /// The file cannot be read, or the quota is exceeded.
+    /// Fails if the file cannot be read, or if the quota is exceeded.
     pub(super) fn existing(path: PathBuf, quota: &Arc<Quota>) -> Result<Self, WriteError> {
         let bytes = open_plain(&path)?.metadata()?.len();
         let mut reservation = Reservation::empty(quota);

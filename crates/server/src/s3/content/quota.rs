@@ -1,4 +1,4 @@
-//! The quota of a store: how many bytes it may hold.
+//! The quota of a store: the maximum number of bytes in it.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl Quota {
         Arc::new(Self { used: AtomicU64::new(0), max })
     }
 
-    /// Returns the bytes in use.
+    /// Returns the number of bytes in use.
     pub(in crate::s3) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -39,7 +39,7 @@ impl Quota {
 }
 
 impl Reservation {
-    /// Makes a reservation of no bytes.
+    /// Creates a reservation of 0 bytes.
     pub(super) fn empty(quota: &Arc<Quota>) -> Self {
         Self { quota: Arc::clone(quota), bytes: 0 }
     }
@@ -55,7 +55,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Moves `bytes` of this reservation to a new one. They must not be more than this reservation has.
+    /// Moves `bytes` of this reservation to a new reservation. `bytes` must not exceed this reservation.
     pub(super) fn split(&mut self, bytes: u64) -> Self {
         debug_assert!(bytes <= self.bytes, "split off {bytes} of only {} reserved bytes", self.bytes);
         let bytes = bytes.min(self.bytes);

@@ -1,4 +1,4 @@
-//! Content while it is read.
+//! A reader of content.
 
 use std::fs::File;
 use std::io;
@@ -10,13 +10,13 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 
 use super::piece::Piece;
 
-/// The most bytes read from a file at once.
+/// Maximum number of bytes read from a file at once.
 const FILE_READ_MAX: u64 = 128 * 1024;
 
 /// A range of content, which can be used as a response body.
 #[derive(Debug)]
 pub(in crate::s3) struct ContentReader {
-    /// Pieces left to read, the next one last.
+    /// Pieces left to read. The next piece is at the end.
     pieces: Vec<Piece>,
     open: Option<File>,
     /// Offset in the next piece.
@@ -25,7 +25,7 @@ pub(in crate::s3) struct ContentReader {
 }
 
 impl ContentReader {
-    /// Makes a reader of `length` bytes of `pieces`, starting at offset `first`.
+    /// Creates a reader of `length` bytes of `pieces`, starting at offset `first`.
     pub(super) fn new(pieces: &[Piece], first: u64, length: u64) -> Self {
         let mut at = first;
         let skipped = pieces.iter().take_while(|piece| {
@@ -43,7 +43,7 @@ impl ContentReader {
     /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub(super) fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
         loop {
             let Some(piece) = self.pieces.last().filter(|_| self.left > 0) else { return Ok(None) };

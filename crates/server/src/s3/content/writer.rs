@@ -1,4 +1,4 @@
-//! Content while it is written.
+//! A writer of content.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::Content;
 use super::piece::{DataFile, Piece};
 use super::quota::{Quota, Reservation, WriteError};
 
-/// The most bytes in one piece in memory.
+/// Maximum number of bytes in one piece in memory.
 const MEMORY_PIECE_MAX: usize = 1 << 20;
 
 /// Content that is being written. If it is dropped before it is finished, it leaves nothing behind.
@@ -37,7 +37,7 @@ impl ContentWriter {
     /// Writes into a new file.
     ///
     /// # Errors
-    /// The file exists or cannot be created.
+    /// Fails if the file exists or cannot be created.
     pub(in crate::s3) fn file(path: PathBuf, quota: &Arc<Quota>) -> Result<Self, WriteError> {
         let file = OpenOptions::new().write(true).create_new(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
         Ok(Self { reservation: Reservation::empty(quota), done: Content::default(), into: Sink::File(file, path) })
@@ -46,7 +46,7 @@ impl ContentWriter {
     /// Appends bytes.
     ///
     /// # Errors
-    /// The quota is exceeded, or the file cannot be written.
+    /// Fails if the quota is exceeded, or if the file cannot be written.
     pub(in crate::s3) fn write(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
         self.reservation.grow(bytes.len() as u64)?;
         match &mut self.into {
@@ -67,7 +67,7 @@ impl ContentWriter {
     /// Appends a copy of `content`.
     ///
     /// # Errors
-    /// As [`Self::write`], or the content cannot be read.
+    /// Fails in the same cases as [`Self::write`], or if the content cannot be read.
     pub(in crate::s3) fn copy(&mut self, content: &Content) -> Result<(), WriteError> {
         let mut reader = content.read(0, content.bytes());
         while let Some(bytes) = reader.next_piece()? {
@@ -76,7 +76,7 @@ impl ContentWriter {
         Ok(())
     }
 
-    /// Returns the content. To be called after all of it was written.
+    /// Returns the content. Call this after all bytes were written.
     pub(in crate::s3) fn finish(mut self) -> Content {
         let mut content = mem::take(&mut self.done);
         match mem::replace(&mut self.into, Sink::Memory(Vec::new())) {
@@ -97,13 +97,13 @@ impl ContentWriter {
 impl Drop for ContentWriter {
     fn drop(&mut self) {
         if let Sink::File(_, path) = &self.into {
-            // The file may be gone already.
+            // The file may not exist any more.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Makes a piece in memory, and moves its bytes of the reservation to it.
+/// Creates a piece in memory, and moves the reservation of its bytes to it.
 fn memory_piece(reservation: &mut Reservation, mut bytes: Vec<u8>) -> Piece {
     bytes.shrink_to_fit();
     let own = reservation.split(bytes.len() as u64);

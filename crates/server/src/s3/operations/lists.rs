@@ -20,7 +20,7 @@ use crate::s3::store::objects::Object;
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'*');
 
-/// The encoding of names in a list. Clients ask for percent-encoding because names may contain characters that XML
+/// The encoding of names in a list. Clients request percent-encoding because names may contain characters that XML
 /// cannot represent.
 #[derive(Clone, Copy)]
 pub(super) struct NameEncoding {
@@ -41,7 +41,7 @@ fn encode(name: &str) -> String {
     utf8_percent_encode(name, PLAIN).to_string()
 }
 
-/// Returns the most entries that a request asks for.
+/// Returns the requested maximum number of entries.
 pub(super) fn page_size(requested: Option<i32>) -> S3Result<usize> {
     let size = requested.map_or(Ok(PAGE_MAX), usize::try_from);
     size.map_err(|error| s3_error!(error, InvalidArgument, "the number of entries is negative"))

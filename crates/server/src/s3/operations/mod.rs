@@ -1,4 +1,4 @@
-//! The S3 calls, built on the store. Each kind of call has a file; this one connects them to `s3s`.
+//! The S3 calls, which use the store. Each kind of call has its own file. This file connects them to `s3s`.
 
 mod lists;
 mod multipart;
@@ -49,7 +49,7 @@ impl S3 for Backend {
         request: S3Request<GetBucketLocationInput>,
     ) -> CallResult<GetBucketLocationOutput> {
         self.store.has_bucket(&request.input.bucket).map_err(s3_error_of)?;
-        // No region is named, which is how S3 states its default region.
+        // S3 reports its default region by omitting the region.
         respond(GetBucketLocationOutput::default())
     }
 

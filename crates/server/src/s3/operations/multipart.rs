@@ -78,7 +78,8 @@ pub(super) fn complete(
         content.append(&part.content);
         digest.update(&part.md5);
     }
-    // As on S3, the ETag of a multipart object is the digest of its parts' digests, followed by the number of parts.
+    // As on S3, the ETag of a multipart object is the digest of the digests of its parts, followed by the number of
+    // parts.
     let etag = format!("{}-{}", hex(&digest.finalize()), parts.len());
     let checksums = BTreeMap::new();
     let info = ObjectInfo { etag: etag.clone(), modified: SystemTime::now(), headers, metadata, checksums };

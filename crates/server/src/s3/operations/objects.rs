@@ -21,7 +21,7 @@ use crate::s3::store::Store;
 use crate::s3::store::error::StoreError;
 use crate::s3::store::objects::{Headers, Object, ObjectInfo};
 
-/// The most objects of one batch, as on S3.
+/// Maximum number of objects in one batch, as on S3.
 const BATCH_MAX: usize = 1000;
 
 pub(super) async fn put(backend: &Backend, request: S3Request<PutObjectInput>) -> S3Result<PutObjectOutput> {
@@ -91,7 +91,7 @@ pub(super) fn get(store: &Store, request: &S3Request<GetObjectInput>) -> S3Resul
         RangeOutcome::Range(range) => (range.first(), range.len(), ContentRange::of(range, Some(complete))),
         RangeOutcome::Unsatisfiable => return Err(s3_error!(InvalidRange)),
     };
-    // Checksums cover the whole object, so they are not sent with a range.
+    // Checksums cover the whole object, so a response with a range does not include them.
     let with_checksums = input.checksum_mode.as_ref().is_some_and(asks_for_checksums) && content_range.is_none();
     let head = head_of(&object, with_checksums)?;
     let body = StreamingBlob::from(Body::http_body(object.content.read(first, length)));
@@ -187,7 +187,7 @@ pub(super) fn delete_all(store: &Store, input: DeleteObjectsInput) -> S3Result<D
     })
 }
 
-/// Returns the entry for an object that could not be deleted, for the response to a batch.
+/// Returns the entry of a batch response for an object that could not be deleted.
 fn batch_error(key: String, error: StoreError) -> s3s::dto::Error {
     let error = s3_error_of(error);
     s3s::dto::Error {

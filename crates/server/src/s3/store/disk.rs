@@ -1,5 +1,5 @@
-//! The directory of a store. Content is kept in files. Each bucket and each object has a record, a JSON file. All file
-//! names are numbers that the store chooses: no text from a client becomes part of a path, so no key can lead out of
+//! The directory of a store. Content is kept in files. Each bucket and each object has a record, which is a JSON file.
+//! The store uses only numbers as file names. No text from a client becomes part of a path, so no key can lead out of
 //! the directory. Symbolic links are not followed.
 
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use crate::s3::content::quota::{Quota, WriteError};
 /// The file that marks a directory as a store.
 const MARK: &str = "plimsoll-store";
 const MARK_TEXT: &str = "Objects of `plimsoll serve --s3`, which creates and removes the files here.\n";
-/// The most bytes of a record. This is enough for a key, metadata and the numbers of 10,000 parts.
+/// Maximum size of a record in bytes. This is enough for a key, metadata and the numbers of 10,000 parts.
 const RECORD_MAX: u64 = 4 << 20;
 
 /// The directory of a store.
@@ -43,10 +43,10 @@ impl Record {
     }
 }
 
-/// The records that an earlier server left.
+/// The records of an earlier server.
 pub(super) struct LoadedStore {
     pub(super) records: Vec<(u64, Record, Content)>,
-    /// The lowest number above all numbers in use.
+    /// The lowest number that is above all used numbers.
     pub(super) next: u64,
 }
 
@@ -54,7 +54,7 @@ impl Disk {
     /// Opens the store in a directory. The directory must be empty, missing, or already a store.
     ///
     /// # Errors
-    /// The directory holds other files, or cannot be used.
+    /// Fails if the directory contains other files, or cannot be used.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         fs::create_dir_all(path).map_err(at)?;
@@ -91,7 +91,7 @@ impl Disk {
         fs::remove_file(self.path(number, "json"))
     }
 
-    /// Reads the records, and removes the files that no record names. Unfinished uploads leave such files behind.
+    /// Reads the records, and removes files that do not belong to a record. Unfinished uploads leave such files behind.
     pub(super) fn load(&self, quota: &Arc<Quota>) -> io::Result<LoadedStore> {
         let mut found = LoadedStore { records: Vec::new(), next: 1 };
         let (mut named, mut data) = (HashSet::new(), Vec::new());
@@ -140,7 +140,7 @@ impl Disk {
     }
 }
 
-/// Returns the number in the name of a file, if the file is of this kind (has this extension).
+/// Returns the number in a file name, if the file has this extension.
 fn number_of(path: &Path, kind: &str) -> Option<u64> {
     let name = path.file_name()?.to_str()?.strip_suffix(kind)?.strip_suffix('.')?;
     let digits = name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

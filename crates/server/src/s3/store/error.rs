@@ -11,11 +11,11 @@ pub(in crate::s3) enum StoreError {
     NoSuchUpload,
     TooManyUploads,
     BadPartNumber,
-    /// A named part was not uploaded, or its ETag differs.
+    /// A part in the list was not uploaded, or its ETag differs.
     BadPart,
     PartOrder,
     PartTooSmall,
-    /// The store is full, with this many bytes.
+    /// The store is full, with this number of bytes.
     Full(u64),
     Failed(std::io::Error),
 }

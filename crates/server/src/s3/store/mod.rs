@@ -1,7 +1,7 @@
 //! Buckets, objects and multipart uploads.
 //!
-//! Every store keeps its index in memory. A store in a directory keeps content in files, and writes a record of each
-//! bucket and object, so that a later server finds them again. Unfinished uploads are lost when the server ends.
+//! Every store keeps its index in memory. A store in a directory keeps content in files. It also writes a record of
+//! each bucket and object, so that a later server can load them. Unfinished uploads are lost when the server ends.
 
 mod disk;
 pub(super) mod error;
@@ -21,11 +21,11 @@ use disk::{Disk, Record};
 use error::StoreError;
 use objects::{Completed, Headers, Object, ObjectInfo, Upload, UploadedPart};
 
-/// The most buckets, as on S3.
+/// Maximum number of buckets, as on S3.
 const BUCKETS_MAX: usize = 1000;
-/// The most unfinished multipart uploads in one bucket.
+/// Maximum number of unfinished multipart uploads in one bucket.
 const UPLOADS_MAX: usize = 10_000;
-/// The most parts of an upload, as on S3.
+/// Maximum number of parts of an upload, as on S3.
 const PARTS_MAX: i32 = 10_000;
 #[derive(Debug)]
 struct Bucket {
@@ -41,7 +41,7 @@ pub(super) struct Store {
     buckets: Mutex<BTreeMap<String, Bucket>>,
     quota: Arc<Quota>,
     disk: Option<Disk>,
-    /// The next number, for names of files, records and uploads.
+    /// The next number for file names, records and uploads.
     next: AtomicU64,
 }
 
@@ -75,7 +75,7 @@ impl Store {
     }
 
     fn buckets(&self) -> MutexGuard<'_, BTreeMap<String, Bucket>> {
-        // A poisoned lock can be used: where a panic could occur, no change is half done.
+        // A poisoned lock is still usable, because no code panics in the middle of a change.
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl Store {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns the store's error for a failed write.
+    /// Converts an error of writing to an error of the store.
     pub(super) fn error_of(&self, error: WriteError) -> StoreError {
         match error {
             WriteError::Full => StoreError::Full(self.quota.used()),
@@ -141,7 +141,7 @@ impl Store {
         bucket.objects.get(key).cloned().ok_or(StoreError::NoSuchKey)
     }
 
-    /// Stores an object. An object with the same key is replaced.
+    /// Stores an object, replacing an object with the same key.
     pub(super) fn put(&self, bucket: &str, key: &str, info: ObjectInfo, content: Content) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
         let stored_in = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;
@@ -159,7 +159,7 @@ impl Store {
         self.discard(bucket.objects.remove(key).as_deref())
     }
 
-    /// Removes an object's record and, once nobody reads it, its content.
+    /// Removes an object's record, and its content after the last reader has finished.
     fn discard(&self, object: Option<&Object>) -> Result<(), StoreError> {
         let Some(object) = object else { return Ok(()) };
         object.content.set_removed_after_use(true);
@@ -171,7 +171,7 @@ impl Store {
         Ok(page(&buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.objects, request))
     }
 
-    /// Begins a multipart upload and returns its name.
+    /// Begins a multipart upload and returns its ID.
     pub(super) fn begin(
         &self,
         bucket: &str,
@@ -190,7 +190,7 @@ impl Store {
         Ok(name)
     }
 
-    /// Calls `look` with an upload and returns its result.
+    /// Calls `look` with an upload and returns the result of `look`.
     pub(super) fn with_upload<T>(
         &self,
         bucket: &str,
@@ -204,7 +204,7 @@ impl Store {
         upload.map(look).ok_or(StoreError::NoSuchUpload)
     }
 
-    /// Returns the uploads of a bucket, sorted by key: name, key, and the time at which the upload began.
+    /// Returns the ID, key and start time of each upload of a bucket, sorted by key.
     pub(super) fn uploads(&self, bucket: &str) -> Result<Vec<(String, String, SystemTime)>, StoreError> {
         let buckets = self.buckets();
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
@@ -214,7 +214,7 @@ impl Store {
         Ok(uploads)
     }
 
-    /// Stores a part. A part with the same number is replaced.
+    /// Stores a part, replacing a part with the same number.
     pub(super) fn put_part(
         &self,
         bucket: &str,
@@ -231,7 +231,7 @@ impl Store {
         })
     }
 
-    /// Completes an upload with the named parts (numbers and ETags). If these are not valid, the upload stays open.
+    /// Completes an upload with the listed parts (numbers and ETags). If the list is not valid, the upload stays open.
     pub(super) fn complete(
         &self,
         bucket: &str,
@@ -247,7 +247,7 @@ impl Store {
         Ok(Completed { parts, headers, metadata })
     }
 
-    /// Aborts an upload and drops its parts.
+    /// Aborts an upload and discards its parts.
     pub(super) fn abort(&self, bucket: &str, key: &str, upload: &str) -> Result<(), StoreError> {
         let mut buckets = self.buckets();
         let bucket = buckets.get_mut(bucket).ok_or(StoreError::NoSuchBucket)?;

@@ -1,4 +1,4 @@
-//! Objects, multipart uploads and parts, in the form in which a store keeps them.
+//! Objects, multipart uploads and parts, as kept in a store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::StoreError;
 use crate::s3::content::Content;
 
-/// The smallest size of each part except the last, as on S3.
+/// Minimum size of each part except the last, as on S3.
 pub(in crate::s3) const PART_BYTES_MIN: u64 = 5 << 20;
 
 /// Information about a stored object, apart from its content.
@@ -19,9 +19,10 @@ pub(in crate::s3) struct ObjectInfo {
     pub(in crate::s3) modified: SystemTime,
     /// Header fields from the client: content type, encoding and so on.
     pub(in crate::s3) headers: Headers,
-    /// `x-amz-meta-…`
+    /// Metadata from `x-amz-meta-…` header fields.
     pub(in crate::s3) metadata: BTreeMap<String, String>,
-    /// Checksums that were verified on receipt, in base64. The keys are algorithms as named in header fields (`crc32`).
+    /// Checksums that were verified on receipt, in base64. The keys are the names of algorithms in header fields
+    /// (`crc32`).
     pub(in crate::s3) checksums: BTreeMap<String, String>,
 }
 
@@ -40,7 +41,7 @@ pub(in crate::s3) struct Headers {
 pub(in crate::s3) struct Object {
     pub(in crate::s3) info: ObjectInfo,
     pub(in crate::s3) content: Content,
-    /// The number of its record.
+    /// The number of the object's record.
     pub(super) record: u64,
 }
 
@@ -72,10 +73,10 @@ pub(in crate::s3) struct Completed {
 }
 
 impl Upload {
-    /// Returns the named parts (numbers and ETags).
+    /// Returns the parts in a list of numbers and ETags.
     ///
     /// # Errors
-    /// The parts do not make an object: one is missing, too small or out of order, or there are none.
+    /// Fails if the parts cannot form an object: a part is missing, too small or out of order, or the list is empty.
     pub(super) fn choose(&self, named: &[(i32, Option<String>)]) -> Result<Vec<Arc<UploadedPart>>, StoreError> {
         let mut parts: Vec<Arc<UploadedPart>> = Vec::with_capacity(named.len());
         let mut before = 0;

@@ -11,7 +11,7 @@ use crate::config::stand_in::Booster;
 pub(super) const PIECE_CODEC: u64 = 0xf101;
 /// The hash of a piece's CID, `sha2-256-trunc254-padded`.
 const PIECE_HASH: u64 = 0x1012;
-/// The piece of FRC-0066's test fixture, whose CID does not have the codec of a piece commitment.
+/// The piece in FRC-0066's test fixture. Its CID does not have the codec of a piece commitment.
 pub(super) const FIXTURE: &str = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi";
 
 /// Returns the CIDs of the file that `/ipfs/` serves, and of the directory that contains it under the name `file`.
@@ -21,11 +21,11 @@ pub fn file_cids(booster: &Booster) -> (String, String) {
     (dag.cid(dag.file).to_string(), dag.directory.to_string())
 }
 
-/// Returns the CID of piece number `index`. There is a piece for every number.
+/// Returns the CID of piece number `index`. Every number has a piece.
 #[must_use]
 pub fn piece_cid(index: u64) -> String {
     let mut digest: [u8; 32] = Sha256::digest(format!("plimsoll piece {index}")).into();
-    // A piece commitment is an element of a 254-bit field, so the two upper bits are zero.
+    // A piece commitment is an element of a 254-bit field, so its two upper bits are zero.
     digest[31] &= 0x3f;
     Multihash::<64>::wrap(PIECE_HASH, &digest)
         .map_or_else(|_| String::new(), |hash| Cid::new_v1(PIECE_CODEC, hash).to_string())

@@ -1,8 +1,8 @@
-//! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. The
-//! DAG is the one that `ipfs add --cid-version=1` makes with chunks of 256 KiB.
+//! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. It
+//! equals the DAG that `ipfs add --cid-version=1` creates with chunks of 256 KiB.
 //!
-//! The file is not stored. The pattern repeats every 251 bytes, so there are at most 251 different whole leaves, even
-//! in a large file.
+//! The file is not stored. The pattern repeats every 251 bytes, so even a large file has at most 251 different whole
+//! leaves.
 
 use cid::Cid;
 use cid::multihash::Multihash;
@@ -12,9 +12,9 @@ use crate::content::pattern::pattern_byte;
 
 /// Bytes of each leaf except the last.
 pub(super) const LEAF_BYTES: u64 = 256 * 1024;
-/// The most links that `ipfs add` puts into one node.
+/// Maximum number of links that `ipfs add` puts into one node.
 const LINKS_MAX: usize = 174;
-/// The number of different leaves. It is the period of the pattern, because that has no common factor with the size of a
+/// The number of different leaves. It equals the period of the pattern, which has no common factor with the size of a
 /// leaf.
 const LEAVES_MAX: u64 = 251;
 /// The name of the file in its directory.
@@ -41,7 +41,7 @@ pub(super) struct InnerNode {
     pub(super) cid: Cid,
     pub(super) block: Vec<u8>,
     pub(super) children: Vec<Node>,
-    /// The leaves below the node, as a half-open range of their numbers.
+    /// The leaves below the node, as a half-open range of leaf numbers.
     leaves: (u64, u64),
     /// The total size in bytes of the node's block and of all blocks below it.
     total: u64,
@@ -60,7 +60,7 @@ pub(super) struct Dag {
 }
 
 fn cid_of(codec: u64, block: &[u8]) -> Cid {
-    // A digest of 32 bytes fits, so the default is never used.
+    // A 32-byte digest always fits, so the default is never used.
     let hash = Multihash::wrap(SHA2_256, &Sha256::digest(block)).unwrap_or_default();
     Cid::new_v1(codec, hash)
 }
@@ -83,7 +83,8 @@ fn push_number(number: u8, value: u64, out: &mut Vec<u8>) {
     write_varint(value, out);
 }
 
-/// Returns a dag-pb block: the links, then the data. Each link has a name and the total size of the blocks it leads to.
+/// Returns a dag-pb block, which consists of the links and then the data. Each link has a name, and the total size of
+/// the blocks below it.
 fn dag_pb(links: &[(Cid, &str, u64)], data: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     for (cid, name, total) in links {
@@ -116,7 +117,7 @@ impl Dag {
             level = level.chunks(LINKS_MAX).map(|children| dag.join(children.to_vec())).collect();
         }
         dag.file = level.first().copied().unwrap_or(Node::Leaf(0));
-        // The UnixFS data of a directory.
+        // The UnixFS data of a directory node.
         dag.directory_block = dag_pb(&[(dag.cid(dag.file), FILE_NAME, dag.total(dag.file))], &[8, 1]);
         dag.directory = cid_of(DAG_PB_CODEC, &dag.directory_block);
         dag
@@ -124,7 +125,7 @@ impl Dag {
 
     fn join(&mut self, children: Vec<Node>) -> Node {
         let links: Vec<_> = children.iter().map(|child| (self.cid(*child), "", self.total(*child))).collect();
-        // The UnixFS data of a file: its size, and the sizes of its parts.
+        // The UnixFS data of a file: its size and the sizes of its parts.
         let mut data = vec![8, 2];
         push_number(3, children.iter().map(|child| self.bytes(*child)).sum(), &mut data);
         for child in &children {
@@ -147,7 +148,7 @@ impl Dag {
         }
     }
 
-    /// Returns the leaves below a node, as a half-open range of their numbers.
+    /// Returns the leaves below a node, as a half-open range of leaf numbers.
     pub(super) fn leaves(&self, node: Node) -> (u64, u64) {
         match node {
             Node::Directory => self.leaves(self.file),
@@ -156,7 +157,7 @@ impl Dag {
         }
     }
 
-    /// Returns how many bytes of the file are below a node.
+    /// Returns the number of file bytes below a node.
     fn bytes(&self, node: Node) -> u64 {
         let (first, end) = self.leaves(node);
         (end * LEAF_BYTES).min(self.size).saturating_sub(first * LEAF_BYTES)

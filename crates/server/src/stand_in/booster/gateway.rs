@@ -1,9 +1,9 @@
 //! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern
 //! in a directory (see [`super::dag`]). Every other CID is absent.
 //!
-//! The two gateways fail in different ways. frisbii responds with 404 to an absent CID, and breaks off the response at
-//! a missing block. When kubo finds a block missing, it has already sent status 200. Its CAR just lacks the block, and
-//! the response ends as if it were complete.
+//! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, it breaks
+//! off the response. kubo has already sent status 200 when it finds that a block is missing. It omits the block from
+//! the CAR, and ends the response as if it were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,13 +27,14 @@ use crate::stand_in::go::GO_BUFFER;
 
 const CAR: &str = "application/vnd.ipld.car";
 const RAW: &str = "application/vnd.ipld.raw";
-/// The bytes that frisbii sends when a stream fails after its first byte: the beginning of the last chunk, but not its
+/// The bytes that frisbii sends when a stream fails after its first byte: the beginning of the last chunk, without its
 /// end.
 const UNTERMINATED: &[u8] = b"0\r\n";
-/// The root that kubo's CAR names if a path does not resolve: an identity CID, which contains its block, here an empty one.
+/// The root in kubo's CAR if a path does not resolve. It is an identity CID, which contains its block, and the block is
+/// empty.
 const NOTHING: &str = "bafkqaaa";
 
-/// The format that a client asks for.
+/// The requested format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Raw,
@@ -64,11 +65,11 @@ pub(super) struct IpfsGateway<'a> {
     pub(super) wrapped: bool,
 }
 
-/// A request, with its path resolved.
+/// A request whose path has been resolved.
 struct GatewayRequest<'a> {
     cid: Cid,
     format: Format,
-    /// Nodes from the root to the end of the path, or to the last one that the path leads to if it does not resolve.
+    /// Nodes from the root to the end of the path. If the path does not resolve, they end at the last node that exists.
     nodes: Vec<Node>,
     /// `true` if the whole path resolves.
     found: bool,
@@ -169,7 +170,7 @@ impl IpfsGateway<'_> {
         self.add_headers(&mut response, request);
         if self.gateway == Gateway::Kubo {
             response = narrow_to_range(response, request.head, facts);
-            // The range is relative to the start of the leaf, but the content of the response is the whole pattern.
+            // The range is relative to the start of the leaf, but the response's content is the whole pattern.
             response.first += if response.status == 206 { first } else { 0 };
         }
         response
@@ -226,7 +227,7 @@ impl IpfsGateway<'_> {
         }
         let size = (whole.1 - whole.0) * LEAF_BYTES;
         let (from, to) = range.split_once(':').ok_or(BAD_BYTES)?;
-        // A negative offset counts from the end.
+        // A negative offset is relative to the end.
         let offset = |text: &str| -> Result<u64, &'static str> {
             let offset: i64 = text.parse().map_err(|_| BAD_BYTES)?;
             let back = offset.unsigned_abs();
@@ -256,7 +257,7 @@ impl IpfsGateway<'_> {
                 let suffix = if self.wrapped { ".gz" } else { "" };
                 let kind = if is_raw { "raw" } else { "car" };
                 response.add_header(&format!("Content-Disposition: attachment; filename=\"{name}\""));
-                // frisbii appends a hash of the request to the CID. The stand-in appends a constant.
+                // frisbii appends a hash of the request to the CID. The stand-in appends a constant instead.
                 response.add_header(&format!("Etag: W/\"{cid}.{kind}.standin{suffix}\""));
                 response.add_header("Vary: Accept, Accept-Encoding");
                 if !request.has_path {
@@ -285,7 +286,7 @@ impl IpfsGateway<'_> {
     }
 }
 
-/// Returns the requested format, from the query parameter or else from `Accept`. A request with neither is an error.
+/// Returns the format requested by the query parameter, or else by `Accept`. A request without both is an error.
 fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Result<Format, &'static str> {
     let default = Format::Car { duplicates: gateway == Gateway::Frisbii, ordered: true };
     let accepted = facts.fields.accept.as_deref().map(accepted);
@@ -300,7 +301,7 @@ fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Res
     }
 }
 
-/// Returns the preferred format of an `Accept` header: the one with the highest weight, or the first of several such.
+/// Returns the format with the highest weight in an `Accept` header. If several have this weight, returns the first.
 fn accepted(list: &[u8]) -> Option<Format> {
     let mut best: Option<(f64, Format)> = None;
     for (media, parameters) in elements(list) {

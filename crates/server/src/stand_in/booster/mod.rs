@@ -1,10 +1,10 @@
 //! booster-http: whole pieces and ranges of them (`/piece/CID`), blocks and CARs (`/ipfs/CID`).
 //!
-//! Nothing is stored, so a rule decides which CIDs exist. A piece exists if its CID has the codec of piece commitments
-//! (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/` there is one file in one
-//! directory, with their real CIDs. The content of every piece, and of the file, is the server's pattern.
+//! Nothing is stored, so a rule decides whether a CID exists. A piece exists if its CID has the codec of piece
+//! commitments (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/`, there is one
+//! file in one directory, with their real CIDs. The content of every piece and of the file is the server's pattern.
 //!
-//! The gateway can also behave like kubo's, which has no pieces.
+//! The gateway can also imitate kubo, which has no pieces.
 
 mod car;
 pub(crate) mod cids;
@@ -29,7 +29,7 @@ use cids::{FIXTURE, PIECE_CODEC};
 use dag::Dag;
 use gateway::IpfsGateway;
 
-/// The smallest body that is compressed (gziphandler's `DefaultMinSize`).
+/// Minimum size of a compressed body (gziphandler's `DefaultMinSize`).
 const GZIP_MIN: u64 = 1400;
 const INDEX: &str = "<!doctype html><title>booster-http (stand-in)</title><p>/piece/CID, /ipfs/CID, /info, /metrics\n";
 
@@ -37,18 +37,18 @@ const INDEX: &str = "<!doctype html><title>booster-http (stand-in)</title><p>/pi
 #[derive(Debug)]
 pub(crate) struct BoosterStandIn {
     config: Booster,
-    /// The DAG, made on first use because hashing its leaves takes time.
+    /// The DAG, created on first use because hashing its leaves takes time.
     dag: OnceLock<Arc<Dag>>,
 }
 
-/// Makes the response to a request that is refused because too many are in service.
+/// Creates the response to a request that is refused because too many are in service.
 pub(crate) fn overloaded(head: &RequestHead) -> Response {
     let path = Target::parse(&head.target).map_or("", |target| target.path);
     let name = path.rsplit('/').next().unwrap_or(path);
     error(500, &format!("server error getting content for piece CID {name}: getting raw data from sector"))
 }
 
-/// Makes an error response, written like `writeError` of booster-http.
+/// Creates an error response in the format of booster-http's `writeError`.
 fn error(status: u16, message: &str) -> Response {
     Response::text(status, format!("Error: {message}").into_bytes())
 }
@@ -76,7 +76,7 @@ impl BoosterStandIn {
                 (Some(name), _) => self.piece(name, head, facts),
                 (None, Some(name)) => self.ipfs(name, head, target, facts),
                 (None, None) if path == "/piece" || path == "/ipfs" => error(404, "not found"),
-                // All other paths get the index, because Go's mux sends them to it.
+                // Go's mux sends all other paths to the index.
                 (None, None) => Response {
                     media: Media::Named("text/html; charset=utf-8".into()),
                     ..Response::text(200, INDEX.as_bytes())
@@ -115,7 +115,7 @@ impl BoosterStandIn {
         self.compressed(response, wrapped, head)
     }
 
-    /// Returns whether the response goes through the handler that compresses.
+    /// Returns whether the response goes through the compressing handler.
     fn compresses(&self, facts: &RequestFacts<'_>) -> bool {
         let accepted = facts.fields.accept_encoding.as_deref().unwrap_or(b"");
         let gzip = |(name, parameters): (&str, Vec<(&str, &str)>)| {
@@ -125,8 +125,8 @@ impl BoosterStandIn {
         level > 0 && elements(accepted).any(gzip)
     }
 
-    /// Compresses a body that is large enough. A range is cut out of the piece before it is compressed, so
-    /// `Content-Range` does not describe the bytes of the body.
+    /// Compresses a body that is large enough. A range is cut out of the piece before compression, so `Content-Range`
+    /// does not describe the bytes of the body.
     fn compressed(&self, response: Response, wrapped: bool, head: &RequestHead) -> Response {
         let large = response.length.is_none_or(|length| length >= GZIP_MIN);
         let has_body = head.method == Method::Get && !matches!(response.content, Content::Empty);

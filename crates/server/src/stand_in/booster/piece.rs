@@ -1,4 +1,4 @@
-//! Pieces, served as Go's `http.ServeContent` serves files: with validators, conditions, and one or several ranges.
+//! Pieces, served like files by Go's `http.ServeContent`: with validators, conditions, and one or several ranges.
 
 use cid::Cid;
 use wire::{ByteRange, ContentRange, Method, RequestHead, Resolved};
@@ -12,11 +12,11 @@ use crate::stand_in::segments::{Segment, Segments};
 const MEDIA: &str = "application/piece";
 /// The header line of content that never changes.
 pub(super) const CACHED: &str = "Cache-Control: public, max-age=29030400, immutable";
-/// `time.UnixMilli(1)`, to the second.
+/// `time.UnixMilli(1)`, rounded to seconds.
 const LAST_MODIFIED: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
-/// Returns the response for a piece of `size` bytes. `wrapped` states whether the response goes through the handler
-/// that compresses. That handler may still leave it uncompressed.
+/// Returns the response for a piece of `size` bytes. `wrapped` is true if the response goes through the compressing
+/// handler, which may still leave it uncompressed.
 pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let suffix = if wrapped { ".gz" } else { "" };
     let etag = format!("\"{cid}{suffix}\"");
@@ -34,15 +34,15 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response.add_header("Vary: Accept-Encoding");
     response.add_header(&format!("Etag: {etag}"));
     response.add_header(CACHED);
-    // Go sends no modification time in the response to a HEAD, nor in a 304 with an ETag.
+    // Go omits the modification time in the response to a HEAD, and in a 304 with an ETag.
     if !is_head && response.status != 304 {
         response.add_header(&format!("Last-Modified: {LAST_MODIFIED}"));
     }
     response
 }
 
-/// Returns whether the client already has this version. `If-None-Match` decides, with weak comparison. Without it, the
-/// client has it if it sends any `If-Modified-Since`, since no date is before that of a piece.
+/// Returns whether the client already has this version. If `If-None-Match` is present, it decides, with weak
+/// comparison. Otherwise any `If-Modified-Since` is enough, because no date is earlier than the date of a piece.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);
@@ -52,7 +52,7 @@ fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     date.is_some_and(|date| date.len() == LAST_MODIFIED.len() && date.ends_with(b" GMT"))
 }
 
-/// Returns whether the condition `If-Range` is true: it must be the same strong ETag or the exact modification time.
+/// Returns whether the `If-Range` condition is true. It must be the same strong ETag, or the exact modification time.
 fn range_holds(etag: &str, facts: &RequestFacts<'_>) -> bool {
     let condition = facts.fields.if_range.as_deref();
     condition.is_none_or(|value| value == etag.as_bytes() || value == LAST_MODIFIED.as_bytes())
@@ -68,7 +68,8 @@ fn ranged(whole: Response, cid: &Cid, etag: &str, size: u64, head: &RequestHead,
             Resolved::Unsatisfiable => return unsatisfiable("invalid range: failed to overlap", Some(size)),
         },
     };
-    // Ranges that add up to more than the whole piece may be an attack, so Go sends the whole piece instead.
+    // If the ranges add up to more than the whole piece, the request may be an attack. Go sends the whole piece
+    // instead.
     if ranges.iter().map(|range| u128::from(range.len())).sum::<u128>() > u128::from(size) {
         return whole;
     }
@@ -78,9 +79,9 @@ fn ranged(whole: Response, cid: &Cid, etag: &str, size: u64, head: &RequestHead,
     }
 }
 
-/// Returns several ranges as `multipart/byteranges`, written like Go's `mime/multipart`.
+/// Returns several ranges as `multipart/byteranges`, in the format of Go's `mime/multipart`.
 fn multipart(whole: Response, cid: &Cid, ranges: &[ByteRange], size: u64) -> Response {
-    // Go draws 30 random bytes. The stand-in takes them from the hash of the piece, so that runs are repeatable.
+    // Go uses 30 random bytes. The stand-in uses bytes of the piece's hash, so that runs are repeatable.
     let boundary: String = cid.hash().digest().iter().take(30).map(|byte| format!("{byte:02x}")).collect();
     let mut segments = Vec::new();
     for range in ranges {

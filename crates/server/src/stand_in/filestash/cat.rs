@@ -1,4 +1,4 @@
-//! `files/cat`: the content of a file. A `Range` is interpreted as Filestash does it, which differs from the RFC.
+//! `files/cat`: the content of a file. A `Range` is interpreted as in Filestash, which differs from the RFC.
 
 use wire::{ByteRange, ContentRange};
 
@@ -8,14 +8,14 @@ use crate::content::Content;
 use crate::request::RequestFacts;
 use crate::response::{Media, Response};
 
-/// The size of the pieces that the backend writes: that of the buffer in Go's `io.Copy`.
+/// The size of the pieces that the backend writes, which equals the size of the buffer in Go's `io.Copy`.
 const BUFFER_BYTES: u64 = 32 * 1024;
 
 /// Returns the response for a path of the blackhole backend: `/N.bin`, with an optional `K`, `M` or `G` after the
 /// number.
 pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
     let Some(size) = size(path) else { return failure(501, "Not Implemented") };
-    // The backend writes only whole buffers. Go drops a write that exceeds the stated length, and closes the
+    // The backend writes only whole buffers. Go discards a write that exceeds the declared length, and closes the
     // connection.
     let Some(range) = facts.fields.range.as_deref() else {
         let mut response = Response::new(200, Content::Pattern, Some(size));
@@ -24,7 +24,7 @@ pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
         add_file_headers(&mut response);
         return response;
     };
-    // For a range, Filestash first makes a copy of the file, whose size is a multiple of the buffer.
+    // For a range, Filestash first copies the file. The size of the copy is a multiple of the buffer.
     let size = size.next_multiple_of(BUFFER_BYTES);
     let mut response = match first_range(range, size) {
         Some((first, last)) => unchecked_slice(first, last, size),
@@ -38,7 +38,7 @@ pub(super) fn blackhole_file(path: &str, facts: &RequestFacts<'_>) -> Response {
 /// Returns the response for a file of an SFTP server.
 ///
 /// # Errors
-/// The SFTP server refuses, or its connection fails.
+/// Fails if the SFTP server refuses, or if its connection fails.
 pub(super) fn remote_file(
     path: &str,
     login: &Login,
@@ -56,8 +56,8 @@ pub(super) fn remote_file(
             let available = size.saturating_sub(first).min(length);
             let mut response = Response::new(206, slice(first, available), Some(length));
             set_content_range(&mut response, (first, last), size);
-            // The stated length includes bytes beyond the end of the file. The connection breaks off where the file
-            // ends.
+            // The declared length includes bytes beyond the end of the file. The connection breaks off at the end of
+            // the file.
             response.body_faults.cut = (available < length).then_some(available);
             response
         }
@@ -70,7 +70,7 @@ pub(super) fn remote_file(
     Ok(response)
 }
 
-/// Adds the header fields that every file has.
+/// Adds the header fields of all files.
 fn add_file_headers(response: &mut Response) {
     response.media = Media::Named("application/octet-stream".into());
     response.add_header(
@@ -80,15 +80,15 @@ fn add_file_headers(response: &mut Response) {
     response.add_header("Vary: Accept");
 }
 
-/// Sets the media type of API calls. Ranges have it because Filestash serves them from its copy of the file. (It makes
-/// the copy for the first range of a file, and that response still has the type of the file. The stand-in does not
+/// Sets the media type of API calls. Ranges have this type because Filestash reads them from its copy of the file. (The
+/// response to the first range of a file, which creates the copy, has the type of the file. The stand-in does not
 /// imitate this exception.)
 fn set_type_of_copy(response: &mut Response) {
     response.media = Media::Named("application/json".into());
 }
 
-/// Returns a range whose end is not checked. Its stated length includes bytes beyond the end of the file, and the
-/// connection breaks off where the file ends.
+/// Returns a range without checking its end. The declared length includes bytes beyond the end of the file. The
+/// connection breaks off at the end of the file.
 fn unchecked_slice(first: u64, last: u64, size: u64) -> Response {
     let length = last - first + 1;
     let available = size.saturating_sub(first).min(length);
@@ -107,7 +107,7 @@ fn set_content_range(response: &mut Response, (first, last): (u64, u64), size: u
     }
 }
 
-/// Parses the first range the way Filestash does: `-5` is not the last five bytes but `0-5`.
+/// Parses the first range like Filestash: `-5` means `0-5`, not the last five bytes.
 fn first_range(value: &[u8], size: u64) -> Option<(u64, u64)> {
     let text = str::from_utf8(value).ok()?;
     let list = text.strip_prefix("bytes=").unwrap_or(text);
@@ -120,7 +120,7 @@ fn first_range(value: &[u8], size: u64) -> Option<(u64, u64)> {
     })
 }
 
-/// Returns the size that the name of a blackhole file states.
+/// Returns the size in the name of a blackhole file.
 fn size(path: &str) -> Option<u64> {
     let name = path.strip_prefix('/').unwrap_or(path).strip_suffix(".bin")?;
     let units = [('K', 1_u64 << 10), ('M', 1 << 20), ('G', 1 << 30)];

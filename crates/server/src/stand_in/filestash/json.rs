@@ -1,4 +1,4 @@
-//! JSON responses, written like Filestash's.
+//! JSON responses in the format of Filestash.
 
 use crate::response::{Media, Response};
 use crate::stand_in::go;
@@ -9,24 +9,24 @@ pub(super) const I2: &str = "        ";
 pub(super) const I3: &str = "            ";
 pub(super) const I4: &str = "                ";
 
-/// Makes the response to a call without a result.
+/// Creates the response to a call without a result.
 pub(super) fn ok() -> Response {
     json(200, &format!("{{\n{I1}\"status\": \"ok\"\n}}"))
 }
 
-/// Makes a response whose result has these fields, each with its value in JSON.
+/// Creates a response whose result has these fields. Each value is already JSON.
 pub(super) fn result(fields: &[(&str, String)]) -> Response {
     let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{I2}\"{name}\": {value}")).collect();
     let fields = fields.join(",\n");
     json(200, &format!("{{\n{I1}\"status\": \"ok\",\n{I1}\"result\": {{\n{fields}\n{I1}}}\n}}"))
 }
 
-/// Makes the response to a call that failed.
+/// Creates the response to a call that failed.
 pub(super) fn failure(status: u16, message: &str) -> Response {
     json(status, &format!("{{\n{I1}\"status\": \"error\",\n{I1}\"message\": \"{message}\"\n}}"))
 }
 
-/// Makes a response with JSON and a line end, which Go's encoder writes.
+/// Creates a JSON response with the line end that Go's encoder writes.
 pub(super) fn json(status: u16, text: &str) -> Response {
     let mut response = Response { media: Media::Named("application/json".into()), ..Response::line(status, text) };
     for line in ["Cache-Control: no-cache", "X-Content-Type-Options: nosniff"] {

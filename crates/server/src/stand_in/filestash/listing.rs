@@ -1,4 +1,4 @@
-//! Directory listings, written like Filestash's.
+//! Directory listings in the format of Filestash.
 
 use base64::Engine;
 
@@ -8,18 +8,18 @@ use crate::content::Content;
 use crate::request::RequestFacts;
 use crate::response::Response;
 
-/// Size in bytes of one entry in a listing of an SFTP server, with the comma and the line end that follow it.
+/// Size in bytes of one entry in a listing of an SFTP server, including the comma and the line end after it.
 const SFTP_ENTRY_BYTES: usize = 480;
 
-/// The metadata of a file in a listing, apart from name, type, size and time.
+/// The metadata of a file in a listing, without its name, type, size and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Metadata {
     None,
-    /// The metadata that SFTP reports. Only its length is imitated.
+    /// The metadata from SFTP. Only its length is imitated.
     Sftp,
 }
 
-/// Makes the response with the listing of a directory, or a 304 if the client already has this listing.
+/// Creates the response with the listing of a directory, or a 304 if the client already has this listing.
 pub(super) fn listing(path: &str, entries: &[Entry], metadata: Metadata, facts: &RequestFacts<'_>) -> Response {
     let etag = etag(path, entries.len());
     if facts.fields.if_none_match.as_deref() == Some(etag.as_bytes()) {
@@ -76,7 +76,7 @@ mod tests {
             let entries: Vec<Entry> = (0..count).map(entry).collect();
             listing("/", &entries, metadata, &facts).length
         };
-        // The length matters because an HTTP/1.0 connection is not kept without it.
+        // The length matters, because without it an HTTP/1.0 connection is not kept open.
         assert_eq!(length(4, Metadata::Sftp), Some(71 - 2 + 4 * 480));
         assert_eq!(length(5, Metadata::Sftp), None);
         assert!(length(5, Metadata::None).is_some());

@@ -1,9 +1,9 @@
-//! Filestash with its blackhole backend. That backend stores nothing, so a measurement shows the cost of Filestash
-//! itself. On request, clients can also log in to an SFTP server. The difference between both measurements is the cost
-//! of that server.
+//! Filestash with its blackhole backend. The backend stores nothing, so a measurement shows the cost of Filestash
+//! itself. Optionally, clients can also log in to an SFTP server. The difference between both measurements is the cost
+//! of the SFTP server.
 //!
-//! Filestash runs on Go's `net/http`: a response that is longer than its buffer of 2 KiB and has no length set is sent
-//! in chunks or, to an HTTP/1.0 client, ends with the connection. This decides whether ab with `-k` can keep its
+//! Filestash runs on Go's `net/http`, which has a buffer of 2 KiB. A longer response without a declared length is sent
+//! in chunks. To an HTTP/1.0 client, it ends with the connection. This determines whether `ab -k` can keep its
 //! connections.
 
 mod cat;
@@ -31,8 +31,8 @@ use packets::Entry;
 use session::{Backend, Session};
 use sftp::{Login, SftpError, SftpPool};
 
-/// The files that the blackhole backend lists in every directory. The two largest have different sizes than their names
-/// state.
+/// The files that the blackhole backend lists in every directory. The sizes of the two largest differ from the sizes in
+/// their names.
 const LISTED: [(&str, u64); 6] = [
     ("1M.bin", 1 << 20),
     ("10M.bin", 10 << 20),
@@ -49,7 +49,7 @@ const CALLS: [&str; 7] = ["files/ls", "files/cat", "files/save", "files/mkdir", 
 #[derive(Debug)]
 pub(crate) struct FilestashStandIn {
     config: Filestash,
-    /// Instant at which the token bucket of logins is full again, in nanoseconds of the monotonic clock.
+    /// Time at which the token bucket of logins will be full again, in nanoseconds of the monotonic clock.
     logins_until: Arc<AtomicU64>,
     sftp: SftpPool,
 }
@@ -66,7 +66,7 @@ impl FilestashStandIn {
         }
         let reads = matches!(head.method, Method::Get | Method::Head);
         let free = call == "files/cat" && reads;
-        // Clients that send no cookies need not send this header (`features.api.enable`, which is on by default).
+        // Clients without cookies need not send this header (`features.api.enable`, which is on by default).
         let by_page = facts.fields.requested_with.as_deref() == Some(b"XmlHttpRequest");
         if !free && !by_page && facts.fields.cookie.is_some() {
             return failure(403, "Not Allowed");
@@ -161,8 +161,8 @@ impl FilestashStandIn {
         Ok(listing(path, &entries, Metadata::Sftp, facts))
     }
 
-    /// Takes a login from the token bucket. Returns whether there was one. (This is the generic cell rate algorithm,
-    /// which represents the bucket by a single instant.)
+    /// Removes a token from the token bucket of logins. Returns whether there was a token. (The generic cell rate
+    /// algorithm represents the bucket by a single time.)
     fn take_login(&self) -> bool {
         let now = u64::try_from(sys::clock::monotonic().as_nanos()).unwrap_or(u64::MAX);
         let each = 1_000_000_000 / self.config.logins_per_second.get();
@@ -196,8 +196,8 @@ fn blackhole_files(
         }
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
-            // This header costs the client a connection for each upload. The server keeps its end open, because Go
-            // closes it only for the lowercase `close`.
+            // Because of this header, the client closes the connection after each upload. The server keeps its end
+            // open, because Go closes it only for the lowercase `close`.
             let mut response = ok();
             response.add_header("Connection: Close");
             response

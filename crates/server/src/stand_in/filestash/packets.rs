@@ -1,4 +1,4 @@
-//! Contents of SFTP packets, version 3: numbers, strings, attributes and names, parsed with bounds checks.
+//! Contents of SFTP packets (version 3): numbers, strings, attributes and names, parsed with bounds checks.
 
 use std::io;
 
@@ -7,11 +7,11 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) is_directory: bool,
     pub(super) size: u64,
-    /// Time of the last change, in seconds of Unix time.
+    /// Modification time, in seconds of Unix time.
     pub(super) changed: u64,
 }
 
-/// A reader of the rest of a packet.
+/// A reader of the remaining bytes of a packet.
 pub(super) struct PacketReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> PacketReader<'a> {
@@ -44,7 +44,7 @@ impl Attributes {
     /// Reads attributes.
     ///
     /// # Errors
-    /// The packet ends too early.
+    /// Fails if the packet is too short.
     pub(super) fn read(packet: &mut PacketReader<'_>) -> io::Result<Self> {
         let flags = packet.number()?;
         let mut found = Self::default();
@@ -71,7 +71,7 @@ impl Attributes {
     }
 }
 
-/// Appends the entries that a response names, except `.` and `..`.
+/// Appends the entries in a response, except `.` and `..`.
 pub(super) fn read_names(body: &[u8], entries: &mut Vec<Entry>) -> io::Result<()> {
     let mut packet = PacketReader(body);
     for _ in 0..packet.number()? {

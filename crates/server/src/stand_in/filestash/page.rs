@@ -7,13 +7,12 @@ use crate::request::target::Target;
 use crate::response::{Media, Response};
 use crate::stand_in::go;
 
-/// The size of the login page in the version of 2021. Most measurements were made with that version.
+/// The size of the login page in the 2021 version, which was used for most measurements.
 const LOGIN_BYTES: usize = 9352;
 const LOGIN: &str =
     "<!doctype html><html><head><title>Filestash (stand-in)</title></head><body><form></form></body></html>";
 
-/// Returns the response to a request that is not an API call: the application's only page, if the path is one of its
-/// paths.
+/// Returns the response to a request that is not an API call. If the path belongs to the application, this is its page.
 pub(super) fn respond(head: &RequestHead, target: Target<'_>) -> Response {
     // The page does not support HEAD.
     if head.method != Method::Get {

@@ -1,7 +1,8 @@
-//! Sessions. A session is a token that contains the login. The server does not store it; the client sends it each time.
+//! Sessions. A session is a token that contains the login. The server does not store the token, because the client
+//! sends it with each request.
 //!
-//! Filestash encrypts its token. The stand-in has no secrets to keep, so its token is just the login in base64, with a
-//! checksum. The token has about the same length as Filestash's, and a damaged one is refused.
+//! Filestash encrypts its token. The stand-in has no secrets, so its token is the login in base64 with a checksum. It
+//! has about the same length as Filestash's token, and a damaged token is refused.
 
 use std::time::Duration;
 
@@ -14,31 +15,31 @@ use crate::request::RequestFacts;
 use crate::request::fields::parameter;
 use crate::request::target::Target;
 
-/// The most characters of one cookie.
+/// Maximum number of characters in one cookie.
 const COOKIE_MAX: usize = 3800;
-/// The most cookies of one session.
+/// Maximum number of cookies of one session.
 const COOKIES_MAX: usize = 16;
 const SUM_BYTES: usize = 16;
-/// The lifetime of a cookie: Filestash's default of a week.
+/// The lifetime of a cookie, one week by default in Filestash.
 const COOKIE_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The session of a client that has logged in.
+/// The session of a logged-in client.
 pub(super) struct Session {
     token: String,
     pub(super) backend: Backend,
 }
 
-/// The backend that a client has logged in to.
+/// The backend of a session.
 pub(super) enum Backend {
     Blackhole,
     Sftp(Box<sftp::Login>),
 }
 
 impl Backend {
-    /// Reads the backend of a login. `sftp` states whether clients may log in to SFTP servers.
+    /// Reads the backend from a login. `sftp` is true if clients may log in to SFTP servers.
     ///
     /// # Errors
-    /// The login is refused. The error is the status and the message of the response.
+    /// Fails if the login is refused. The error is the status and the message of the response.
     fn of_login(login: &serde_json::Value, sftp: bool) -> Result<Self, (u16, &'static str)> {
         match login.get("type").and_then(serde_json::Value::as_str) {
             Some("blackhole") => Ok(Self::Blackhole),
@@ -58,7 +59,7 @@ impl Session {
     /// Opens a session with the login in the body of a `POST /api/session`.
     ///
     /// # Errors
-    /// The login is refused. The error is the status and the message of the response.
+    /// Fails if the login is refused. The error is the status and the message of the response.
     pub(super) fn open(body: &[u8], sftp: bool) -> Result<Self, (u16, &'static str)> {
         let login: serde_json::Value = serde_json::from_slice(body).map_err(|_| (405, "Not Valid"))?;
         let backend = Backend::of_login(&login, sftp)?;
@@ -86,7 +87,7 @@ impl Session {
         Some(Self { token: token.to_owned(), backend })
     }
 
-    /// Returns the fields of the session in JSON, including its token if it was just opened.
+    /// Returns the fields of the session in JSON. They include the token if the session was just opened.
     pub(super) fn fields(&self, opened: bool) -> Vec<(&'static str, String)> {
         let id: String = Sha256::digest(&self.token).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let token = opened.then(|| ("authorization", format!("\"{}\"", self.token)));

@@ -1,7 +1,7 @@
-//! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, and its requests use it one
-//! after the other. While a request waits for the SFTP server, it blocks its thread of this server.
+//! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, and its requests use this
+//! connection one after the other. A request that waits for the SFTP server blocks its thread of this server.
 //!
-//! The system's `ssh` program speaks SSH. This module speaks SFTP over it: the part of version 3
+//! The system's `ssh` program implements SSH. This module implements the part of SFTP version 3
 //! (draft-ietf-secsh-filexfer-02) that listing and reading need.
 
 use std::collections::HashMap;
@@ -19,28 +19,28 @@ use super::packets::{Attributes, Entry, PacketReader, read_names};
 use crate::content::pattern::Pattern;
 use crate::content::source::{Produced, Source};
 
-/// The longest wait for the SFTP server.
+/// Maximum time to wait for the SFTP server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most open connections. A login beyond this limit closes all of them first.
+/// Maximum number of open connections. A login above this limit first closes all of them.
 const CONNECTIONS_MAX: usize = 64;
-/// The longest packet accepted from the SFTP server. OpenSSH has the same limit.
+/// Maximum size of a packet from the SFTP server. OpenSSH has the same limit.
 const PACKET_MAX: usize = 256 * 1024;
-/// The most entries of a listed directory.
+/// Maximum number of entries in a listed directory.
 const ENTRIES_MAX: usize = 100_000;
-/// The most bytes in one read. Every server supports this size.
+/// Maximum number of bytes in one read. Every server supports this size.
 const READ_MAX: u64 = 32 * 1024;
 
-/// A login: server, user and key.
+/// A login: server, user name and key.
 #[derive(Clone)]
 pub(super) struct Login {
     host: String,
     port: u16,
     user: String,
-    /// A private key in OpenSSH's format.
+    /// A private key in OpenSSH format.
     key: String,
 }
 
-/// The error of an SFTP call.
+/// An error of an SFTP call.
 #[derive(Debug)]
 pub(super) enum SftpError {
     /// The server refused with this code.
@@ -56,7 +56,7 @@ impl From<io::Error> for SftpError {
 }
 
 impl SftpError {
-    /// Returns the HTTP status and the message with which Filestash reports it.
+    /// Returns the HTTP status and message that Filestash uses for this error.
     pub(super) fn status_and_message(&self) -> (u16, &'static str) {
         match self {
             Self::Status(NO_SUCH_FILE) => (404, "Not Found"),
@@ -68,7 +68,7 @@ impl SftpError {
 }
 
 impl Login {
-    /// Reads the parameters of a login. Returns `None` if a parameter is missing, or if `ssh` could take it for an
+    /// Reads the parameters of a login. Returns `None` if a parameter is missing, or if `ssh` could interpret it as an
     /// option.
     pub(super) fn read(login: &serde_json::Value) -> Option<Self> {
         let text = |name: &str| login.get(name).and_then(serde_json::Value::as_str);
@@ -100,7 +100,7 @@ impl fmt::Debug for SftpPool {
 }
 
 impl SftpPool {
-    /// Returns the connection of a login. Opens one if there is none or if it is broken.
+    /// Returns the connection of a login. Opens a connection if there is none, or if it is broken.
     pub(super) fn client(&self, login: &Login) -> io::Result<Arc<Mutex<SftpClient>>> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let identity = login.identity();
@@ -182,7 +182,7 @@ impl SftpClient {
         let input: OwnedFd = theirs.into();
         ssh.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
         let child = ssh.spawn()?;
-        // `Command` holds the other end of the socket. If that stayed open, reads would not notice when ssh ends.
+        // `Command` has the other end of the socket. If it stayed open, reads would not detect the end of ssh.
         drop(ssh);
         let mut client = Self { stream, ssh: child, last_id: 0, broken: false };
         client.stream.write_all(&[0, 0, 0, 5, INIT, 0, 0, 0, 3])?;
@@ -224,7 +224,7 @@ impl SftpClient {
         self.handle(OPEN, &[path.as_bytes()], &[0, 0, 0, 1, 0, 0, 0, 0])
     }
 
-    /// Reads bytes at an offset, at most 32 KiB. Returns no bytes at the end of the file.
+    /// Reads up to 32 KiB at an offset. Returns no bytes at the end of the file.
     fn read(&mut self, handle: &[u8], offset: u64, most: u64) -> Result<Vec<u8>, SftpError> {
         let most = u32::try_from(most.min(READ_MAX)).unwrap_or(u32::MAX);
         let tail = [&offset.to_be_bytes()[..], &most.to_be_bytes()].concat();
@@ -253,7 +253,7 @@ impl SftpClient {
     }
 
     /// Sends a request that consists of strings and the bytes of `tail`. Returns the body of the response, without its
-    /// id.
+    /// ID.
     fn call(&mut self, kind: u8, texts: &[&[u8]], tail: &[u8], expected: u8) -> Result<Vec<u8>, SftpError> {
         let response = self.exchange(kind, texts, tail).map_err(|error| self.mark_broken(error))?;
         match response {
@@ -305,7 +305,7 @@ fn length(bytes: usize) -> io::Result<[u8; 4]> {
     u32::try_from(bytes).map(u32::to_be_bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// A range of a remote file, read while it is sent.
+/// A range of a remote file, which is read while it is sent.
 pub(super) struct RemoteFile {
     pub(super) client: Arc<Mutex<SftpClient>>,
     pub(super) handle: Vec<u8>,

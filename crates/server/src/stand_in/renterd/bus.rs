@@ -14,9 +14,9 @@ use crate::hyper_front::request_body::{Broken, RequestBody};
 use crate::hyper_front::service::ServiceResponse;
 use crate::s3::shelf::{Listed, ShelfError};
 
-/// The most intervals of a series.
+/// Maximum number of intervals in a series.
 const INTERVALS_MAX: u64 = 1000;
-/// The most objects of a page.
+/// Maximum number of objects on a page.
 const PAGE_MAX: usize = 1_000_000;
 
 impl RenterdStandIn {
@@ -119,7 +119,7 @@ impl RenterdStandIn {
     fn contracts(&self, call: &Call<'_>) -> ServiceResponse {
         let contracts = match &*call.form().value("filtermode") {
             "" | "active" | "all" | "good" => self.renter().contracts(),
-            // Nothing is ever archived.
+            // The stand-in never archives contracts.
             "archived" => Vec::new(),
             mode => {
                 let modes = "must be one of [active, archived, all, good]";
@@ -255,9 +255,9 @@ impl RenterdStandIn {
         Ok(empty("bus PUT settings/upload"))
     }
 
-    /// Returns a series. The stand-in keeps no history, so the interval of the present has the only entry.
+    /// Returns a series. The stand-in keeps no history, so only the current interval has an entry.
     fn metric(&self, call: &Call<'_>, key: &str) -> ServiceResponse {
-        // A plus sign in a time stays one.
+        // A plus sign in a time is not decoded to a space.
         let query = call.target.query.unwrap_or_default().split('&');
         let start = query.filter_map(|pair| pair.strip_prefix("start=")).next().unwrap_or_default();
         let start = percent_decode_str(start).decode_utf8_lossy();
@@ -290,12 +290,12 @@ impl RenterdStandIn {
     }
 }
 
-/// Returns a list, or nothing for one without entries: renterd writes `null` then.
+/// Returns a list, or `None` if it is empty, because renterd then writes `null`.
 fn none_if_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// Returns whether a name is one for buckets: 3 to 63 lower-case letters, digits and hyphens.
+/// Returns whether a name is valid for a bucket: 3 to 63 lower-case letters, digits and hyphens.
 fn is_bucket_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
@@ -304,7 +304,7 @@ fn is_bucket_name(name: &str) -> bool {
     (3..=63).contains(&bytes.len()) && ends && inner && !name.starts_with("xn--") && !name.ends_with("-s3alias")
 }
 
-/// Makes the response with statistics for Prometheus.
+/// Creates the response with statistics for Prometheus.
 fn prometheus_stats(stats: &ObjectStats) -> ServiceResponse {
     let lines = [
         ("numobjects", stats.num_objects),

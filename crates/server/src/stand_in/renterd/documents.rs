@@ -1,4 +1,4 @@
-//! The documents of the API.
+//! The JSON documents of the API.
 
 use std::time::SystemTime;
 
@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 use super::time::rfc3339;
 use crate::s3::shelf::{Item, PartItem, UploadItem};
 
-/// The version that the stand-in follows.
+/// The imitated version of renterd.
 const VERSION: &str = "v2.9.3";
-/// The beginning of the names of contracts and hosts.
+/// The beginning of the IDs of contracts and hosts.
 const CONTRACT_LABEL: u64 = 0xfc;
 const HOST_LABEL: u64 = 0xed;
 
@@ -21,7 +21,7 @@ fn host_key(index: u64) -> String {
     format!("ed25519:{HOST_LABEL:032x}{index:032x}")
 }
 
-/// A hash of zeros, of 32 bytes.
+/// Returns a 32-byte hash of zeros.
 fn no_hash() -> String {
     "0".repeat(64)
 }
@@ -86,7 +86,7 @@ pub(super) struct Contract {
     v2: bool,
 }
 
-/// What was spent from a contract.
+/// Money spent from a contract.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spending {
@@ -147,7 +147,7 @@ pub(super) struct ContractMetric {
 }
 
 impl ContractMetric {
-    /// Makes the metric of all contracts together, which has names of zeros.
+    /// Creates the metric of all contracts together, whose IDs are zeros.
     pub(super) fn new(timestamp: String, remaining: u128, uploads: u128, accounts: u128) -> Self {
         Self {
             timestamp,
@@ -198,7 +198,7 @@ pub(super) struct ObjectStats {
     pub(super) total_uploaded_size: u64,
 }
 
-/// `GET /api/bus/objects/PREFIX`. Without any objects the list is `null`.
+/// `GET /api/bus/objects/PREFIX`. Without objects, the list is `null`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ObjectPage {
@@ -207,7 +207,7 @@ pub(super) struct ObjectPage {
     pub(super) objects: Option<Vec<ObjectInfo>>,
 }
 
-/// An object. A directory has its prefix as key, and neither type nor tag.
+/// An object or a directory. The key of a directory is its prefix, and it has no type and no tag.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ObjectInfo {
@@ -283,7 +283,7 @@ struct MemoryOf {
 }
 
 impl Default for Memory {
-    /// Returns renterd's default of 1 GiB for each.
+    /// Returns renterd's default: 1 GiB for downloads and 1 GiB for uploads.
     fn default() -> Self {
         let all = || MemoryOf { available: 1 << 30, total: 1 << 30 };
         Self { download: all(), upload: all() }

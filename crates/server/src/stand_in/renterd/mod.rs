@@ -1,7 +1,8 @@
-//! renterd, the renter of Sia since 2023: objects in buckets by `PUT`, a control API for contracts, wallet and settings.
+//! renterd, the renter of Sia since 2023. It stores objects in buckets by `PUT`, and has a control API for contracts,
+//! wallet and settings.
 //!
 //! Objects stay in memory. Slabs, contracts and money are counted as if each object had been cut into slabs of 4 MiB
-//! shards, with the ends of objects packed together.
+//! shards. Incomplete slabs of several objects are packed into one slab.
 
 mod bus;
 mod documents;
@@ -35,14 +36,14 @@ use renter::Renter;
 use reply::{line, not_found};
 use session::Sessions;
 
-/// The most bytes of a document in a request.
+/// Maximum size of a document in a request, in bytes.
 const DOCUMENT_MAX: usize = 10_000_000;
 
 impl HyperServer {
     /// Serves the API of renterd, over TLS if `tls` is given.
     ///
     /// # Errors
-    /// As [`HyperServer::start`].
+    /// Fails in the same cases as [`HyperServer::start`].
     pub fn start_renterd(config: &Config, tls: Option<&Tls>, renterd: &Renterd) -> io::Result<Self> {
         Self::start_with(config, tls, |shared| Ok(Arc::new(RenterdStandIn::new(shared, renterd)?)))
     }
@@ -60,7 +61,7 @@ struct RenterdStandIn {
 struct Call<'a> {
     parts: &'a Parts,
     target: Target<'a>,
-    /// The decoded path below the module, such as `/object/foo`.
+    /// The decoded path below the module, for example `/object/foo`.
     path: &'a str,
 }
 
@@ -73,7 +74,8 @@ impl Call<'_> {
         self.parts.method.as_str()
     }
 
-    /// Returns the part of the path below `prefix`, with its leading slash: the names of objects begin with one.
+    /// Returns the part of the path below `prefix`, including its leading slash, because object keys begin with a
+    /// slash.
     fn below(&self, prefix: &str) -> Option<&str> {
         self.path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'))
     }
@@ -91,7 +93,7 @@ impl RenterdStandIn {
     }
 
     fn renter(&self) -> MutexGuard<'_, Renter> {
-        // No change is left half done where a panic could occur.
+        // A poisoned lock is still usable, because no code panics in the middle of a change.
         self.renter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,7 +119,8 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns the response to a request that needs no module: for a token, or without valid credentials.
+    /// Returns the response to a request that no module handles: a request for a token, or one without valid
+    /// credentials.
     fn refusal(&self, parts: &Parts, target: Target<'_>, path: &str) -> Option<ServiceResponse> {
         let now = sys::clock::monotonic();
         if path == "/api/auth" {
@@ -161,15 +164,15 @@ impl Service for RenterdStandIn {
     }
 }
 
-/// Splits a path like `/api/bus/wallet`.
+/// Splits a path like `/api/bus/wallet` into its module and the rest.
 fn module_of(path: &str) -> Option<(&str, &str)> {
     let rest = path.strip_prefix("/api/")?;
     let module = ["bus", "worker", "autopilot"].into_iter().find(|module| rest.starts_with(module))?;
     Some((module, &rest[module.len()..]))
 }
 
-/// Reads the rest of a body, so that no reset destroys the response, unless the client waits for `100 Continue` with
-/// it.
+/// Reads the rest of a body, so that a reset cannot destroy the response. If the client waits for `100 Continue`, there
+/// is nothing to read.
 async fn discard(parts: &Parts, body: RequestBody, response: ServiceResponse) -> Result<ServiceResponse, Broken> {
     let waits = parts.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().starts_with(b"100"));
     if !waits {
@@ -181,7 +184,7 @@ async fn discard(parts: &Parts, body: RequestBody, response: ServiceResponse) ->
 /// Reads a document.
 ///
 /// # Errors
-/// The response to a document that is too large or none.
+/// Returns the response to a document that is too large or not valid.
 async fn document<T: serde::de::DeserializeOwned>(
     body: RequestBody,
 ) -> Result<Result<T, Box<ServiceResponse>>, Broken> {

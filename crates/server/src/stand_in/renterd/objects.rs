@@ -1,4 +1,4 @@
-//! Objects at the worker: upload, download with at most one range, head, delete.
+//! Objects at the worker: upload, download with at most one range, HEAD, delete.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::hyper_front::request_body::{Broken, RequestBody};
 use crate::hyper_front::service::{ServiceBody, ServiceResponse};
 use crate::s3::shelf::{Item, ReceiveError, ShelfError};
 
-/// The prefix of header fields with metadata.
+/// The prefix of header fields that contain metadata.
 const METADATA: &str = "x-sia-meta-";
 const BUCKET_MISSING: &str = "'bucket' parameter is required";
 
-/// Why a range is refused, with its status.
+/// The status and the reason of a refused range.
 type RangeProblem = (u16, &'static str);
 
-/// A range of an object: offset and length.
+/// A range of an object, as offset and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     first: u64,
@@ -58,7 +58,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns the redundancy of an upload, or the response to one that cannot be carried out.
+    /// Returns the redundancy of an upload, or the response to an upload that cannot be carried out.
     pub(super) fn admit_upload(&self, call: &Call<'_>, bucket: &str) -> Result<Redundancy, Box<ServiceResponse>> {
         if !self.shelf.buckets().iter().any(|(name, _)| name == bucket) {
             return Err(Box::new(line(404, &format!("bucket '{bucket}' not found; bucket not found"))));
@@ -138,7 +138,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns an object and the requested range of it, or the response to a request for none.
+    /// Returns an object and the requested range. If there is no such object, returns the response for this.
     fn find(&self, call: &Call<'_>, bucket: &str, key: &str) -> Result<(Item, Option<Slice>), Box<ServiceResponse>> {
         let refuse = |(status, message): RangeProblem| Box::new(line(status, message));
         let range = call.parts.headers.get(header::RANGE).map(HeaderValue::as_bytes);
@@ -153,8 +153,8 @@ impl RenterdStandIn {
     }
 }
 
-/// Parses a `Range` as renterd does: as if every object had 2^63 − 1 bytes. So an end beyond the object is an error
-/// later, and so is every range without an end, or from the end.
+/// Parses a `Range` like renterd, which assumes that every object has 2^63 − 1 bytes. An end beyond the object is
+/// therefore detected only later, and is an error. So is every range without an end, or relative to the end.
 fn parse_range(range: &[u8]) -> Result<Option<Slice>, RangeProblem> {
     const INVALID: RangeProblem = (400, "invalid range");
     const ENDLESS: u64 = i64::MAX as u64;
@@ -213,7 +213,7 @@ pub(super) fn tagged(mut response: ServiceResponse, etag: &str) -> ServiceRespon
     response
 }
 
-/// Makes the response to content that the stand-in could not keep.
+/// Creates the response for content that the stand-in could not store.
 pub(super) fn upload_failure(error: &ShelfError) -> ServiceResponse {
     let why = match error {
         ShelfError::Limit(why) => why,
@@ -224,7 +224,7 @@ pub(super) fn upload_failure(error: &ShelfError) -> ServiceResponse {
     line(500, &format!("couldn't upload object: couldn't upload object: {why}"))
 }
 
-/// Adds the header fields of an object, like Go's `http.ServeContent`.
+/// Adds the header fields of an object, in the style of Go's `http.ServeContent`.
 fn with_headers(
     mut response: Response<ServiceBody>,
     call: &Call<'_>,

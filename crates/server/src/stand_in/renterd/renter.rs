@@ -1,4 +1,4 @@
-//! Slabs, contracts and money, as if objects were on hosts. Amounts are in hastings.
+//! Slabs, contracts and money, counted as if objects were on hosts. Amounts are in hastings.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -7,21 +7,21 @@ use super::documents::{Contract, ContractMetric, Spending, UploadStats, Uploader
 use super::since;
 use crate::config::sia::Renterd;
 
-/// The bytes of a shard: a sector of a host.
+/// Size of a shard, which is one sector of a host.
 pub(super) const SHARD_BYTES: u64 = 1 << 22;
 /// Hastings per siacoin.
 const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
 /// A host's fee for a contract: 0.2 SC.
 const CONTRACT_PRICE: u128 = SIACOIN / 5;
-/// What a contract gets: 500 SC.
+/// Funds of a new contract: 500 SC.
 const CONTRACT_FUNDS: u128 = 500 * SIACOIN;
-/// What each contract moves to a prepaid account at first: 1 SC.
+/// Money that each contract initially moves to a prepaid account: 1 SC.
 const ACCOUNT_FUNDS: u128 = SIACOIN;
-/// Hastings per byte of an upload and its storage for six weeks: 90 SC per TB.
+/// Price in hastings per byte of an upload, including storage for six weeks: 90 SC per TB.
 const UPLOAD_BYTE: u128 = 90_000_000_000_000;
-/// Hastings per byte of a download: 25 SC per TB.
+/// Price in hastings per byte of a download: 25 SC per TB.
 const DOWNLOAD_BYTE: u128 = 25_000_000_000_000;
-/// The number of the last block when the daemon starts.
+/// The block height when the daemon starts.
 const FIRST_HEIGHT: u64 = 500_000;
 const MISSING_BLOCKS: u64 = 1_000;
 const BLOCK: Duration = Duration::from_secs(600);
@@ -29,18 +29,19 @@ const BLOCK: Duration = Duration::from_secs(600);
 /// The shards of a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Redundancy {
-    /// At least 1.
+    /// Number of shards that restore a slab, at least 1.
     pub(super) min_shards: u64,
     pub(super) total_shards: u64,
 }
 
 impl Redundancy {
-    /// Returns the bytes of objects in a slab.
+    /// Returns the number of object bytes in a slab.
     fn slab_bytes(self) -> u64 {
         self.min_shards * SHARD_BYTES
     }
 
-    /// Returns the shards of the slabs that content fills or, without packing, takes.
+    /// Returns the number of shards for content. With packing, only full slabs count; without it, the last slab counts
+    /// too.
     fn shards_of(self, bytes: u64, packing: bool) -> u64 {
         let slabs = if packing { bytes / self.slab_bytes() } else { bytes.div_ceil(self.slab_bytes()) };
         slabs * self.total_shards
@@ -52,18 +53,18 @@ impl Redundancy {
 pub(super) struct Renter {
     pub(super) config: Renterd,
     started: Duration,
-    /// Settings that a client has replaced.
+    /// Settings from a client, which replace the default ones.
     pub(super) autopilot: Option<serde_json::Value>,
     pub(super) redundancy: Redundancy,
     pub(super) packing: bool,
-    /// Shards on hosts, those of deleted objects included, because nothing is pruned.
+    /// Shards on hosts. They include deleted objects, because nothing is pruned.
     shards_paid: u64,
-    /// Shards of slabs that objects use.
+    /// Shards of slabs that existing objects use.
     shards_used: u64,
-    /// Ends of objects that wait until they fill a slab.
+    /// Bytes of incomplete slabs, which wait to be packed into full slabs.
     waiting_bytes: BTreeMap<Redundancy, u64>,
     downloaded_bytes: u64,
-    /// Names of uploads whose parts need no offset, because the client asked for no encryption.
+    /// IDs of uploads whose parts need no offset, because the client disabled encryption.
     pub(super) plain_uploads: HashSet<String>,
 }
 
@@ -93,7 +94,7 @@ impl Renter {
         if self.is_synced() { height } else { height - MISSING_BLOCKS }
     }
 
-    /// Returns the number of contracts that are formed.
+    /// Returns the number of contracts formed so far.
     fn contract_count(&self) -> u64 {
         let (passed, all) = (since(self.started).as_nanos(), self.config.forming.as_nanos());
         if passed >= all {
@@ -102,7 +103,7 @@ impl Renter {
         u64::try_from(u128::from(self.config.contracts) * passed / all).unwrap_or(u64::MAX)
     }
 
-    /// Returns the message for uploads that cannot be carried out: the status, and why.
+    /// Returns the status and message for an upload that cannot be carried out; `None` if it can.
     pub(super) fn upload_refusal(&self, redundancy: Redundancy) -> Option<(u16, String)> {
         if !self.is_synced() {
             return Some((503, "consensus is not synced".to_owned()));
@@ -120,7 +121,7 @@ impl Renter {
         Some((400, format!("invalid redundancy settings: {problem}")))
     }
 
-    /// Notes that content was stored: full slabs go to hosts at once, the end waits for packing.
+    /// Records stored content. Full slabs go to hosts at once. The rest waits for packing.
     pub(super) fn note_upload(&mut self, bytes: u64, redundancy: Redundancy) {
         let mut shards = redundancy.shards_of(bytes, self.packing);
         if self.packing {
@@ -133,7 +134,7 @@ impl Renter {
         self.shards_used = self.shards_used.saturating_add(shards);
     }
 
-    /// Notes that content was deleted. A slab that it shares with other objects stays.
+    /// Records deleted content. Slabs that other objects share stay.
     pub(super) fn note_deletion(&mut self, bytes: u64) {
         self.shards_used = self.shards_used.saturating_sub(self.redundancy.shards_of(bytes, self.packing));
     }
@@ -142,7 +143,7 @@ impl Renter {
         self.downloaded_bytes = self.downloaded_bytes.saturating_add(bytes);
     }
 
-    /// Returns the bytes of the slabs that objects use, with redundancy.
+    /// Returns the number of bytes in the slabs that objects use, with redundancy.
     pub(super) fn sectors_bytes(&self) -> u64 {
         self.shards_used.saturating_mul(SHARD_BYTES)
     }
@@ -168,7 +169,7 @@ impl Renter {
         (0..count).map(contract).collect()
     }
 
-    /// Returns the sums over contracts, as the series of metrics has them.
+    /// Returns the totals over contracts, in the form of the series of metrics.
     pub(super) fn contract_metric(&self, timestamp: String) -> ContractMetric {
         let contracts = self.contracts();
         let sum = |part: fn(&Spending) -> u128| contracts.iter().map(|contract| part(&contract.spending)).sum::<u128>();

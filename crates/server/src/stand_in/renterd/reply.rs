@@ -1,4 +1,5 @@
-//! Responses of renterd's HTTP library, jape: JSON with an indent of two spaces, failures as a line of text.
+//! Responses in the format of renterd's HTTP library, jape: JSON indented by two spaces, and failures as a line of
+//! text.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use serde::Serialize;
 
 use crate::hyper_front::service::{ServiceBody, ServiceResponse};
 
-/// A body that is at hand.
+/// A complete body in memory.
 struct Whole(Option<Bytes>);
 
 impl Body for Whole {
@@ -31,7 +32,7 @@ impl Body for Whole {
     }
 }
 
-/// Makes a response with this body.
+/// Creates a response with this body.
 pub(super) fn whole(status: u16, body: impl Into<Bytes>) -> Response<ServiceBody> {
     let body = Some(body.into()).filter(|bytes: &Bytes| !bytes.is_empty());
     let mut response: Response<ServiceBody> = Response::new(Box::pin(Whole(body)));
@@ -39,28 +40,28 @@ pub(super) fn whole(status: u16, body: impl Into<Bytes>) -> Response<ServiceBody
     response
 }
 
-/// Makes a successful response without a body. `operation` is its name in the ledger.
+/// Creates a successful response without a body. `operation` is its name in the ledger.
 pub(super) fn empty(operation: &'static str) -> ServiceResponse {
     ServiceResponse { operation: Some(operation.into()), ..ServiceResponse::new(whole(200, Bytes::new())) }
 }
 
-/// Makes the response with a document. `operation` is its name in the ledger.
+/// Creates the response with a document. `operation` is its name in the ledger.
 pub(super) fn json(operation: &'static str, document: &impl Serialize) -> ServiceResponse {
-    // The documents have string keys only, so writing them cannot fail.
+    // All keys of the documents are strings, so serialization cannot fail.
     let text = serde_json::to_vec_pretty(document).unwrap_or_default();
     let mut response = whole(200, text);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     ServiceResponse { operation: Some(operation.into()), ..ServiceResponse::new(response) }
 }
 
-/// Makes the response with an empty list, which jape writes with a line end.
+/// Creates the response with an empty list, which jape writes with a line end.
 pub(super) fn empty_list(operation: &'static str) -> ServiceResponse {
     let mut response = whole(200, "[]\n");
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     ServiceResponse { operation: Some(operation.into()), ..ServiceResponse::new(response) }
 }
 
-/// Makes the response to a request that failed, like Go's `http.Error`.
+/// Creates the response to a request that failed, in the format of Go's `http.Error`.
 pub(super) fn line(status: u16, message: &str) -> ServiceResponse {
     let mut response = whole(status, format!("{message}\n"));
     let headers = response.headers_mut();
@@ -69,12 +70,12 @@ pub(super) fn line(status: u16, message: &str) -> ServiceResponse {
     ServiceResponse { operation: Some("(failed)".into()), ..ServiceResponse::new(response) }
 }
 
-/// Makes the response for an unknown path.
+/// Creates the response for an unknown path.
 pub(super) fn not_found() -> ServiceResponse {
     line(404, "404 page not found")
 }
 
-/// Makes the response for a path that has other methods.
+/// Creates the response for a path that does not support the method.
 pub(super) fn not_allowed(allowed: &'static str) -> ServiceResponse {
     let mut response = line(405, "Method Not Allowed");
     response.response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));

@@ -1,4 +1,4 @@
-//! Credentials: a password with any user name, or a token that was given for it.
+//! Credentials: a password with any user name, or a token that a client requested with the password.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::request::target::Target;
 use crate::stand_in::form::Form;
 use crate::stand_in::siad::basic_password;
 
-/// The cookie with a token.
+/// The cookie that contains a token.
 const COOKIE: &str = "renterd_auth";
-/// The parameter with a token.
+/// The query parameter that contains a token.
 const PARAMETER: &str = "apikey";
-/// The most tokens. The oldest ones go first.
+/// Maximum number of tokens. Above it, the oldest tokens are removed.
 const TOKENS_MAX: usize = 1000;
 
 /// The credentials that are accepted.
 pub(super) struct Sessions {
     password: String,
-    /// Tokens with the instants at which they end.
+    /// Tokens with their expiry times.
     tokens: Mutex<Vec<(String, Duration)>>,
 }
 
@@ -32,8 +32,8 @@ impl Sessions {
         Self { password, tokens: Mutex::default() }
     }
 
-    /// Returns the response to a request without valid credentials. A token in the query comes first, then one in a
-    /// cookie, then the password.
+    /// Returns the response to a request without valid credentials. A token in the query takes precedence over a token
+    /// in a cookie, and both take precedence over the password.
     pub(super) fn refusal(&self, parts: &Parts, target: Target<'_>, now: Duration) -> Option<ServiceResponse> {
         let form = Form::of_request(target, b"");
         let key = form.value(PARAMETER);

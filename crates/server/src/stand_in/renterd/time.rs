@@ -1,4 +1,4 @@
-//! Times in the formats of Go: RFC 3339 with as many decimals as needed, and the date of HTTP.
+//! Times in Go's formats: RFC 3339 with as many decimals as needed, and the HTTP date.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ pub(super) fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{decimals}Z")
 }
 
-/// Parses a time in RFC 3339 in UTC, to the second.
+/// Parses an RFC 3339 time in UTC, ignoring fractions of a second.
 pub(super) fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
     let clock = clock.split('.').next()?;
@@ -30,7 +30,7 @@ pub(super) fn parse_rfc3339(text: &str) -> Option<SystemTime> {
     valid.then(|| UNIX_EPOCH + Duration::from_secs(days * 86_400 + hour * 3600 + minute * 60 + second))
 }
 
-/// Formats a time as HTTP does.
+/// Formats a time as an HTTP date.
 pub(super) fn http_date(time: SystemTime) -> String {
     let mut date = Vec::new();
     write_date(time, &mut date);

@@ -1,4 +1,4 @@
-//! Multipart uploads: parts at the worker, everything else at the bus.
+//! Multipart uploads. Parts are sent to the worker, and all other requests to the bus.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ struct Request {
 }
 
 impl Request {
-    /// Returns the most entries of a page; `None` for all.
+    /// Returns the maximum number of entries on a page; `None` for all.
     fn limit(&self) -> Option<usize> {
         usize::try_from(self.limit).ok().filter(|limit| *limit > 0)
     }
@@ -85,7 +85,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns whether parts of an upload need no offset.
+    /// Returns whether the parts of an upload need no offset.
     fn is_plain(&self, name: &str) -> bool {
         self.renter().plain_uploads.contains(name)
     }
@@ -211,12 +211,12 @@ impl RenterdStandIn {
     }
 }
 
-/// Returns the name of an upload as clients see it: as long as renterd's.
+/// Returns the ID of an upload that clients see. It has the same length as renterd's IDs.
 fn outer_name(name: &str) -> String {
     format!("{name:0>64}")
 }
 
-/// Returns the name of an upload in the store.
+/// Returns the ID of an upload in the store.
 fn inner_name(id: &str) -> String {
     let digits = id.trim_start_matches('0');
     format!("{digits:0>16}")

@@ -1,33 +1,33 @@
-//! What contracts cost, and how it is spent. All amounts are in hastings.
+//! Costs of contracts, and spending from them. All amounts are in hastings.
 
 use serde::Serialize;
 
-/// The bytes of a sector, the unit that hosts store.
+/// Size of a sector, the unit that hosts store.
 pub(super) const SECTOR_BYTES: u64 = 1 << 22;
 
 /// Hastings per siacoin.
 const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
-/// Hastings per byte of an upload: 5.57 SC per TB, as the study paid.
+/// Price in hastings per byte of an upload: 5.57 SC per TB, the price in the study.
 const UPLOAD_BYTE: u128 = 5_570_000_000_000;
-/// Hastings per byte of a download: 25 SC per TB.
+/// Price in hastings per byte of a download: 25 SC per TB.
 const DOWNLOAD_BYTE: u128 = 25_000_000_000_000;
-/// Hastings per byte and block of storage: 60 SC per TB and month of 4,320 blocks.
+/// Price in hastings per byte and block of storage: 60 SC per TB and month of 4,320 blocks.
 const STORAGE_BYTE_BLOCK: u128 = 60_000_000_000_000 / MONTH_BLOCKS;
 const MONTH_BLOCKS: u128 = 4_320;
-/// The fee of a host and of the network for each contract: 3 SC.
+/// The fees of the host and of the network for each contract: 3 SC.
 const CONTRACT_FEE: u128 = 3 * SIACOIN;
-/// The tax on a contract, for the holders of siafunds, in thousandths.
+/// The tax on a contract, paid to the holders of siafunds, in thousandths.
 const TAX_PERMILLE: u128 = 39;
-/// The redundancy in estimates of prices.
+/// The redundancy assumed in price estimates.
 const ESTIMATED_REDUNDANCY: u128 = 3;
 const TERABYTE: u128 = 1_000_000_000_000;
 
-/// What all contracts of an allowance have in common.
+/// The terms that all contracts of an allowance share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terms {
-    /// What the wallet pays for each contract.
+    /// The wallet's payment for each contract.
     pub(super) cost: u128,
-    /// Their length.
+    /// The length of the contracts, in blocks.
     pub(super) period_blocks: u64,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Account {
     pub(super) remaining: u128,
 }
 
-/// Estimates of prices, for 1 TB.
+/// Price estimates for 1 TB.
 #[derive(Debug, Serialize)]
 pub(super) struct Prices {
     #[serde(serialize_with = "hastings")]
@@ -55,7 +55,7 @@ pub(super) struct Prices {
     uploadterabyte: u128,
 }
 
-/// Writes an amount as the API does.
+/// Serializes an amount in the format of the API.
 pub(super) fn hastings<S: serde::Serializer>(amount: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
@@ -72,12 +72,12 @@ impl Prices {
 }
 
 impl Terms {
-    /// Returns the fees of forming a contract.
+    /// Returns the fees for forming a contract.
     pub(super) fn fees(self) -> u128 {
         (CONTRACT_FEE + self.cost / 1000 * TAX_PERMILLE).min(self.cost)
     }
 
-    /// Returns the most sectors that a contract can pay for.
+    /// Returns the maximum number of sectors that a contract can pay for.
     pub(super) fn sectors_max(self) -> u64 {
         u64::try_from((self.cost - self.fees()) / self.sector_cost()).unwrap_or(u64::MAX)
     }
@@ -90,8 +90,8 @@ impl Terms {
         self.sector_storage() + UPLOAD_BYTE * u128::from(SECTOR_BYTES)
     }
 
-    /// Returns the accounting of a contract with so many sectors, from which so many bytes were downloaded as far as
-    /// its funds went. Nothing is lost: the parts add up to its cost.
+    /// Returns the accounting of a contract with this number of sectors and downloaded bytes. Downloads are limited by
+    /// the contract's funds. The parts always add up to the cost.
     pub(super) fn account(self, sectors: u64, downloaded_bytes: u64) -> Account {
         let sectors = sectors.min(self.sectors_max());
         let storage = self.sector_storage() * u128::from(sectors);

@@ -1,4 +1,4 @@
-//! The daemon: what it has uploaded by now, with which contracts.
+//! The state of the daemon: uploaded data, and the contracts that pay for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use super::contracts::{Account, SECTOR_BYTES, Terms};
 use super::files::{File, Redundancy};
 use crate::config::sia::Siad;
 
-/// The most files.
+/// Maximum number of files.
 const FILES_MAX: usize = 1_000_000;
-/// The number of the last block when the daemon starts: that of February 2018.
+/// The block height when the daemon starts, as in February 2018.
 const FIRST_HEIGHT: u64 = 142_000;
-/// Blocks that an unsynced daemon lacks.
+/// Number of blocks that an unsynced daemon lacks.
 const MISSING_BLOCKS: u64 = 1_000;
 const BLOCK: Duration = Duration::from_secs(600);
 
-/// What the renter may spend.
+/// The budget of the renter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowance {
     pub(super) funds: u128,
@@ -30,18 +30,18 @@ pub(super) struct Allowance {
 pub(super) struct Daemon {
     pub(super) config: Siad,
     started: Duration,
-    /// The instant of this state.
+    /// The time of this state.
     now: Duration,
     pub(super) unlocked: bool,
     pub(super) allowance: Option<Allowance>,
-    /// When contracts began to form: with an allowance and an unlocked wallet.
+    /// Time at which contracts began to form, which requires an allowance and an unlocked wallet.
     forming_since: Option<Duration>,
     pub(super) files: BTreeMap<String, File>,
-    /// Names of files that are not complete, the first one first.
+    /// Names of incomplete files. The first file is uploaded first.
     queue: VecDeque<String>,
-    /// Sectors on hosts, those of deleted files included, which stay until contracts end.
+    /// Sectors on hosts. They include deleted files, because sectors stay until contracts end.
     sectors: u64,
-    /// Bytes that could have been sent and are no whole sector yet.
+    /// Bytes that could have been sent but do not fill a sector yet.
     unsent_bytes: u64,
     downloaded_bytes: u64,
 }
@@ -64,7 +64,8 @@ impl Daemon {
         }
     }
 
-    /// Moves on to `now`: uploads what the bandwidth and the funds of the contracts allowed since then.
+    /// Advances the state to `now`: uploads as much as the bandwidth and the contracts' funds allowed since the last
+    /// call.
     pub(super) fn advance(&mut self, now: Duration) {
         let up = self.up_time(now).saturating_sub(self.up_time(self.now));
         self.now = self.now.max(now);
@@ -92,7 +93,7 @@ impl Daemon {
                 return;
             }
         }
-        // A link that is idle saves nothing.
+        // Unused bandwidth is not saved for later.
         self.unsent_bytes = 0;
     }
 
@@ -100,7 +101,7 @@ impl Daemon {
         self.now.saturating_sub(self.started)
     }
 
-    /// Returns how long the daemon has been up in total at an instant.
+    /// Returns the daemon's total uptime at a given time.
     fn up_time(&self, at: Duration) -> Duration {
         let elapsed = at.saturating_sub(self.started);
         let Some(restarts) = self.config.restarts.filter(|restarts| !restarts.every.is_zero()) else { return elapsed };
@@ -135,7 +136,7 @@ impl Daemon {
         self.begin_forming();
     }
 
-    /// Sets the allowance. Contracts that are there stay as they are.
+    /// Sets the allowance. Existing contracts do not change.
     pub(super) fn set_allowance(&mut self, allowance: Allowance) {
         if self.forming_since.is_none() {
             self.allowance = Some(allowance);
@@ -149,14 +150,14 @@ impl Daemon {
         }
     }
 
-    /// Returns the number of contracts that will be formed, as far as the wallet's money goes.
+    /// Returns the number of contracts to form, limited by the wallet's money.
     fn contracts_wanted(&self) -> u64 {
         let (Some(terms), Some(allowance)) = (self.terms(), self.allowance) else { return 0 };
         let affordable = self.config.wallet_hastings.checked_div(terms.cost).unwrap_or(0);
         allowance.hosts.min(self.config.hosts.get()).min(u64::try_from(affordable).unwrap_or(u64::MAX))
     }
 
-    /// Returns the number of contracts that are formed.
+    /// Returns the number of contracts formed so far.
     pub(super) fn contract_count(&self) -> u64 {
         let Some(since) = self.forming_since else { return 0 };
         let (passed, all) = (self.now.saturating_sub(since).as_nanos(), self.config.forming.as_nanos());
@@ -171,12 +172,12 @@ impl Daemon {
         Some(Terms { cost: funds.checked_div(u128::from(hosts))?, period_blocks })
     }
 
-    /// Returns the most sectors that the contracts can pay for.
+    /// Returns the maximum number of sectors that the contracts can pay for.
     fn sectors_max(&self) -> u64 {
         self.terms().map_or(0, |terms| terms.sectors_max().saturating_mul(self.contract_count()))
     }
 
-    /// Returns the accounting of a contract. Sectors and downloads are spread over all of them.
+    /// Returns the accounting of a contract. Sectors and downloads are distributed evenly over all contracts.
     pub(super) fn account(&self, index: u64) -> Option<Account> {
         let (terms, count) = (self.terms()?, self.contract_count());
         let share = |all: u64| all.checked_div(count).map(|each| each + u64::from(index < all % count));
@@ -254,7 +255,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Notes that bytes of files are downloaded.
+    /// Records the download of file bytes.
     pub(super) fn note_download(&mut self, bytes: u64) {
         self.downloaded_bytes = self.downloaded_bytes.saturating_add(bytes);
     }

@@ -1,4 +1,4 @@
-//! The documents of the API.
+//! The JSON documents of the API.
 
 use serde::{Serialize, Serializer};
 
@@ -202,7 +202,7 @@ impl Contracts {
     }
 }
 
-/// `GET /renter/files`. Without any files it is `null`.
+/// `GET /renter/files`. Without files, the list is `null`.
 #[derive(Debug, Serialize)]
 pub(super) struct Files<'a> {
     files: Option<Vec<FileInfo<'a>>>,

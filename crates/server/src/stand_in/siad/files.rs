@@ -1,20 +1,20 @@
-//! Files of the daemon, and the pieces of them that hosts have.
+//! Files of the daemon, and their pieces on hosts.
 
 use std::path::PathBuf;
 
 use super::contracts::SECTOR_BYTES;
 
-/// The bytes of a file in a piece: a sector without what encryption adds.
+/// File bytes in a piece, which is a sector without the overhead of encryption.
 const PIECE_BYTES: u64 = SECTOR_BYTES - 28;
-/// siad's own redundancy.
+/// siad's default redundancy.
 const USUAL: Redundancy = Redundancy { data: 10, parity: 20 };
 
 /// The number of pieces of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Redundancy {
-    /// Pieces that restore the chunk; at least 1.
+    /// Number of pieces that restore the chunk, at least 1.
     pub(super) data: u64,
-    /// Further pieces.
+    /// Number of additional pieces.
     pub(super) parity: u64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct File {
     pub(super) source: PathBuf,
     pub(super) bytes: u64,
     pub(super) redundancy: Redundancy,
-    /// Pieces on hosts. The daemon uploads a piece of every chunk before a second one of any.
+    /// Number of pieces on hosts. The daemon uploads one piece of every chunk before it uploads second pieces.
     pub(super) pieces: u64,
 }
 
@@ -39,7 +39,7 @@ impl File {
         Self { source, bytes, redundancy, pieces: 0 }
     }
 
-    /// Returns the number of chunks. An empty file has one as well.
+    /// Returns the number of chunks. An empty file has one chunk.
     fn chunks(&self) -> u64 {
         self.bytes.div_ceil(self.redundancy.data * PIECE_BYTES).max(1)
     }
@@ -57,17 +57,17 @@ impl File {
         self.pieces * SECTOR_BYTES
     }
 
-    /// Returns the share of its pieces on hosts, in percent.
+    /// Returns the share of the file's pieces that are on hosts, in percent.
     pub(super) fn progress_percent(&self) -> f64 {
         (100.0 * (self.uploaded_bytes() as f64 / (self.pieces_needed() * SECTOR_BYTES) as f64)).min(100.0)
     }
 
-    /// Returns the pieces of the chunk that has the fewest.
+    /// Returns the minimum number of pieces of any chunk.
     fn pieces_of_least(&self) -> u64 {
         self.pieces / self.chunks()
     }
 
-    /// Returns the redundancy of the chunk that has the least; -1 for an empty file, as siad.
+    /// Returns the redundancy of the least redundant chunk. Like siad, returns -1 for an empty file.
     pub(super) fn redundancy(&self) -> f64 {
         if self.bytes == 0 {
             return -1.0;

@@ -1,7 +1,8 @@
-//! siad, the renter of Sia until 2025: it takes the path of a file on its own machine and uploads in the background.
+//! siad, the renter of Sia until 2025. A request names a file on siad's own machine, and siad uploads the file in the
+//! background.
 //!
-//! Nothing is sent anywhere. The daemon counts what it would have uploaded in the time that has passed, in pieces of
-//! 4 MiB on hosts, and what that would have cost.
+//! The stand-in sends nothing. From the elapsed time, it computes how many pieces of 4 MiB it would have uploaded to
+//! hosts, and their cost.
 
 mod contracts;
 mod daemon;
@@ -24,7 +25,7 @@ use crate::request::target::Target;
 use crate::response::{AcceptRanges, Media, Response};
 use daemon::Daemon;
 
-/// The part of `User-Agent` that programs must have, so that no web page in a browser reaches the API.
+/// The required part of `User-Agent`. It prevents web pages in a browser from using the API.
 const USER_AGENT: &str = "Sia-Agent";
 
 /// The state of a siad stand-in.
@@ -34,7 +35,7 @@ pub(crate) struct SiadStandIn {
     daemon: Mutex<Daemon>,
 }
 
-/// Makes the response to a request that is refused because too many are in service.
+/// Creates the response to a request that is refused because too many are in service.
 pub(crate) fn overloaded() -> Response {
     failure(503, "too many requests at once")
 }
@@ -72,11 +73,11 @@ impl SiadStandIn {
     }
 
     fn daemon(&self) -> MutexGuard<'_, Daemon> {
-        // No change is left half done where a panic could occur.
+        // A poisoned lock is still usable, because no code panics in the middle of a change.
         self.daemon.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a request has the password, with any user name, if one is needed.
+    /// Returns whether a request has the password, if one is needed. Every user name is accepted.
     fn is_authorized(&self, facts: &RequestFacts<'_>) -> bool {
         let Some(password) = self.config.password.as_deref().filter(|password| !password.is_empty()) else {
             return true;
@@ -85,7 +86,7 @@ impl SiadStandIn {
     }
 }
 
-/// Returns the password of basic authentication.
+/// Returns the password from basic authentication.
 pub(super) fn basic_password(authorization: Option<&[u8]>) -> Option<String> {
     let (scheme, encoded) = str::from_utf8(authorization?).ok()?.split_once(' ')?;
     let pair = STANDARD.decode(encoded).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
@@ -93,7 +94,7 @@ pub(super) fn basic_password(authorization: Option<&[u8]>) -> Option<String> {
     pair.split_once(':').map(|(_, password)| password.to_owned())
 }
 
-/// Makes the response to a request that failed.
+/// Creates the response to a request that failed.
 fn failure(status: u16, message: &str) -> Response {
     #[derive(Serialize)]
     struct Failure<'a> {
@@ -102,20 +103,20 @@ fn failure(status: u16, message: &str) -> Response {
     json_of_status(status, &Failure { message })
 }
 
-/// Makes the response with a document.
+/// Creates the response with a document.
 fn json(document: &impl Serialize) -> Response {
     json_of_status(200, document)
 }
 
 fn json_of_status(status: u16, document: &impl Serialize) -> Response {
-    // The documents have string keys only, so writing them cannot fail.
+    // All keys of the documents are strings, so serialization cannot fail.
     let text = serde_json::to_string(document).unwrap_or_default();
     let media = Media::Named("application/json; charset=utf-8".into());
     let accept_ranges = AcceptRanges::Omitted;
     go::without_length_beyond_buffer(Response { media, accept_ranges, ..Response::line(status, &text) })
 }
 
-/// Makes the response to a request that succeeded and has nothing to return.
+/// Creates the response to a request that succeeded without a result.
 fn success() -> Response {
     Response { accept_ranges: AcceptRanges::Omitted, ..Response::text(204, &b""[..]) }
 }

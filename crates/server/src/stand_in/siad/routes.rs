@@ -18,7 +18,7 @@ use crate::request::target::Target;
 use crate::response::{AcceptRanges, Response};
 use crate::stand_in::form::Form;
 
-/// Calls by GET.
+/// GET calls.
 const READ: [&str; 8] = [
     "/consensus",
     "/wallet",
@@ -29,22 +29,22 @@ const READ: [&str; 8] = [
     "/renter/download",
     "/daemon/version",
 ];
-/// Calls by POST.
+/// POST calls.
 const POSTED: [&str; 5] = ["/renter", "/renter/upload", "/renter/delete", "/renter/rename", "/wallet/unlock"];
-/// Hosts of an allowance that names none.
+/// Default number of hosts of an allowance.
 const HOSTS_USUAL: u64 = 50;
-/// The fewest hosts of an allowance.
+/// Minimum number of hosts of an allowance.
 const HOSTS_MIN: u64 = 20;
-/// The shortest renew window, in blocks.
+/// Minimum renew window, in blocks.
 const RENEW_WINDOW_MIN: u64 = 288;
-/// The fewest parity pieces of an upload.
+/// Minimum number of parity pieces of an upload.
 const PARITY_MIN: u64 = 12;
-/// The least redundancy of an upload.
+/// Minimum redundancy of an upload.
 const REDUNDANCY_MIN: f64 = 2.0;
-/// The most pieces of a chunk (of the erasure code).
+/// Maximum number of pieces of a chunk, limited by the erasure code.
 const PIECES_MAX: u64 = 256;
 
-/// Returns the response to a call. `authorized` tells whether the request has the password.
+/// Returns the response to a call. `authorized` is true if the request has the password.
 pub(super) fn respond(
     daemon: &mut Daemon,
     head: &RequestHead,
@@ -87,7 +87,7 @@ pub(super) fn respond(
     }
 }
 
-/// Splits the name of a file from a path.
+/// Splits a path into the call and the name of a file.
 fn split_name(path: &str) -> (&str, &str) {
     for call in ["/renter/upload", "/renter/delete", "/renter/rename", "/renter/download"] {
         if let Some(name) = path.strip_prefix(call).and_then(|rest| rest.strip_prefix('/')) {
@@ -168,7 +168,7 @@ fn redundancy(form: Form<'_>) -> Result<Redundancy, String> {
     let data: u64 = data.parse().map_err(|_| "unable to read parameter 'datapieces': expected integer")?;
     let parity: u64 = parity.parse().map_err(|_| "unable to read parameter 'paritypieces': expected integer")?;
     if parity < PARITY_MIN {
-        // The numbers are swapped in the original.
+        // siad's message has the two numbers in the wrong order.
         let requested = format!("but {PARITY_MIN} parity pieces requested");
         return Err(format!("a minimum of {parity} parity pieces is required, {requested}"));
     }
@@ -198,7 +198,7 @@ fn valid_name(name: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Returns the size of a file, or a message like Go's.
+/// Returns the size of a file, or an error message in Go's format.
 fn size_of(source: &std::path::Path) -> Result<u64, String> {
     match fs::metadata(source) {
         Ok(metadata) if metadata.is_dir() => Err("cannot upload directory".to_owned()),
@@ -214,7 +214,7 @@ fn size_of(source: &std::path::Path) -> Result<u64, String> {
     }
 }
 
-/// Returns a file from its source: the daemon keeps no copy.
+/// Returns a file from its source, because the daemon keeps no copy.
 fn download(daemon: &mut Daemon, name: &str, form: Form<'_>) -> Response {
     let fail = |message: &str| failure(500, &format!("download failed: {message}"));
     let Some(file) = daemon.files.get(name) else { return fail(&format!("no file with that path: {name}")) };

@@ -11,7 +11,7 @@ use crate::request::fields::RequestFields;
 
 const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
 
-/// A stand-in whose time only the test moves.
+/// A stand-in with a clock that only the test advances.
 struct Daemon {
     siad: SiadStandIn,
     started: Duration,
@@ -19,7 +19,7 @@ struct Daemon {
     password: Option<&'static str>,
 }
 
-/// A response: status, document, and the whole.
+/// A response: status, JSON document, and the response itself.
 struct Seen {
     status: u16,
     json: Value,
@@ -78,7 +78,7 @@ impl Daemon {
         self.call(Method::Post, target, "Sia-Agent", body)
     }
 
-    /// Sets an allowance of so many siacoins with 50 hosts and the study's period.
+    /// Sets an allowance of this many siacoins, with 50 hosts and the study's period.
     fn allow(&self, siacoins: u128) {
         let funds = siacoins * SIACOIN;
         assert_eq!(self.post("/renter", &format!("funds={funds}&period=12960")).status, 204);
@@ -93,7 +93,7 @@ impl Daemon {
         files["files"].as_array().unwrap().iter().find(|file| file["siapath"] == name).unwrap().clone()
     }
 
-    /// Returns the sum of an amount over all contracts.
+    /// Returns the sum of a field over all contracts.
     fn sum(&self, part: &str) -> u128 {
         let contracts = self.get("/renter/contracts");
         let amount = |contract: &Value| contract[part].as_str().unwrap().parse::<u128>().unwrap();
@@ -113,14 +113,14 @@ fn body_of(response: &mut Response) -> Vec<u8> {
     out
 }
 
-/// Makes a file without blocks of this size.
+/// Creates a sparse file of this size.
 fn sparse(directory: &Path, name: &str, bytes: u64) -> std::path::PathBuf {
     let path = directory.join(name);
     fs::File::create(&path).unwrap().set_len(bytes).unwrap();
     path
 }
 
-/// Sends 30 sectors per second: a chunk of the usual redundancy.
+/// Returns settings that send 30 sectors per second, which is one chunk with the default redundancy.
 fn one_chunk_per_second() -> Siad {
     Siad { bandwidth: std::num::NonZeroU64::new(30 << 22).unwrap(), ..Siad::default() }
 }
@@ -233,9 +233,9 @@ fn uploads_take_the_time_that_the_bandwidth_allows() {
     assert_eq!(daemon.file("one")["uploadprogress"], 0.0);
     daemon.wait(Duration::from_millis(2500));
     assert_eq!(daemon.file("foo/three.txt")["uploadprogress"], 100.0);
-    // One byte fills a chunk on 30 hosts.
+    // A file of one byte needs a chunk on 30 hosts.
     assert_eq!(daemon.file("one")["uploadedbytes"], 30 << 22);
-    // The idle hour saved nothing for later.
+    // The unused hour is not saved for later.
     daemon.wait(Duration::from_secs(3600));
     daemon.upload("two", &sparse(directory.path(), "two", 1));
     assert_eq!(daemon.file("two")["uploadprogress"], 0.0);
@@ -313,7 +313,7 @@ fn contracts_pay_for_what_is_uploaded_until_their_funds_end() {
     assert_eq!(balanced(&daemon).0, 0);
     daemon.upload("large", &sparse(directory.path(), "large", 1 << 40));
     daemon.wait(Duration::from_secs(10));
-    // 5.57 SC per TB, and 300 sectors.
+    // The price is 5.57 SC per TB, for 300 sectors.
     assert_eq!(balanced(&daemon).0, 5_570_000_000_000 * (300 << 22));
     daemon.wait(Duration::from_secs(400 * 24 * 3600));
     let (spent, left) = balanced(&daemon);

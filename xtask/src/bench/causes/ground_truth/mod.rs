@@ -1,24 +1,25 @@
-//! The true response times, which a perfect client would have measured. They are computed from the schedule and from
-//! the target's log.
+//! The true response times, as a perfect client would measure them. They are computed from the schedule and from the
+//! target's log.
 //!
-//! The log has the time that the target spent on each request, and the schedule has the times at which requests were
-//! due. The queue between the two is simulated. So the result does not depend on when the client under test really sent
-//! its requests.
+//! The log contains the time that the target spent on each request, and the schedule contains the times at which
+//! requests were due. The queue between the two is simulated. The result therefore does not depend on when the client
+//! under test really sent its requests.
 //!
-//! A target also needs time besides the planned work, for example to wake up or to encrypt. This time delays the
-//! request, but takes no place at the server.
+//! In addition to the planned work, a target needs time for other things, for example to wake up or to encrypt. This
+//! time delays the request, but does not occupy a place at the server.
 //!
-//! A printed percentile is right if its interval contains the true value, or that of the next operation below or above.
-//! At the edge of a planned pause, a single operation makes all the difference, and the phase of the load decides on
-//! which side it falls.
+//! A printed percentile is right if its interval contains the true value, or the value of the next operation below or
+//! above. At the edge of a planned pause, the values of neighboring operations differ widely, and the phase of the load
+//! decides on which side of the edge a percentile falls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A percentile is wrong only if it differs from the true value by more than this share of it …
+/// Maximum difference between a right percentile and the true value, as a share of the true value. A larger difference
+/// is allowed if it is below [`TOLERANCE_SECONDS`].
 const TOLERANCE_SHARE: f64 = 0.10;
-/// … and by more than this number of seconds, which is the delay that loopback and two schedulers add to each
-/// operation.
+/// Maximum difference between a right percentile and the true value, in seconds. Loopback and two schedulers can add
+/// this delay to each operation.
 const TOLERANCE_SECONDS: f64 = 200e-6;
 
 /// A line of the target's log, in nanoseconds of the target's clock.
@@ -26,16 +27,16 @@ const TOLERANCE_SECONDS: f64 = 200e-6;
 pub struct LogEntry {
     /// Instant at which the kernel received the request's header.
     pub arrival: u64,
-    /// Time from then until the server had received the body.
+    /// Time from `arrival` until the server had received the body.
     pub received: u64,
-    /// Instant at which the server requested a place to serve the request. It serves as many requests at a time as it
-    /// has places.
+    /// Instant at which the server requested a place for the request. The number of places limits the requests that it
+    /// serves at a time.
     pub asked: u64,
-    /// Instant at which it got a place.
+    /// Instant at which the server got a place for the request.
     pub start: u64,
     /// Instant at which the work was done and the place was free again.
     pub end: u64,
-    /// Instant at which the kernel had taken the response.
+    /// Instant at which the kernel had accepted the response.
     pub left: u64,
     /// Part of the time from `start` to `end` in which the server made a planned pause.
     pub held: u64,
@@ -44,11 +45,11 @@ pub struct LogEntry {
 /// Time that a request takes at the server, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Time until the server requests a place for it.
+    /// Time until the server requests a place for the request.
     pub before: f64,
-    /// Time in its place.
+    /// Time for which the request occupies its place.
     pub work: f64,
-    /// Time from leaving the place until the response has left.
+    /// Time from leaving the place until the response is sent.
     pub after: f64,
 }
 
@@ -66,14 +67,14 @@ pub struct Window {
 pub enum Load {
     /// Evenly spaced arrivals per second.
     Open(f64),
-    /// Slots, each of which sends its next request when its previous one has ended.
+    /// Number of slots. Each slot sends its next request when its previous one has ended.
     Closed(u32),
 }
 
 /// Properties of the server that affect its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// Number of places, which is the number of requests served at the same time; `None` for no limit.
+    /// Number of places, which is the maximum number of requests served at the same time; `None` for no limit.
     pub servers: Option<usize>,
     /// The server's pauses.
     pub stall: Option<Pauses>,
@@ -84,7 +85,7 @@ pub struct Queue {
 pub struct Pauses {
     /// Start and end of the first pause, counted from the first request.
     pub first: (f64, f64),
-    /// Time from the start of a pause to the start of the next; infinite if there is only one.
+    /// Time from the start of a pause to the start of the next one; infinite if there is only one pause.
     pub every: f64,
 }
 
@@ -97,7 +98,7 @@ impl LogEntry {
         Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
     }
 
-    /// Returns the cost of the request for a client that takes `receiving` nanoseconds to send a body.
+    /// Returns the cost of the request if a client takes `receiving` nanoseconds to send a body.
     fn cost(&self, receiving: u64) -> Cost {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
@@ -109,8 +110,8 @@ impl LogEntry {
 /// Returns the lateness of the first request of a schedule, in seconds. Planned pauses are counted from that request,
 /// so they are late by the same time.
 ///
-/// If requests are missing or late, later ones look late as well. So the request that is least late shows when the
-/// schedule began.
+/// If requests are missing or late, later ones look late too. The request with the smallest lateness therefore shows
+/// when the schedule began.
 pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     let mut arrivals: Vec<u64> = log.iter().map(|served| served.arrival).collect();
     arrivals.sort_unstable();
@@ -120,11 +121,10 @@ pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// Returns the costs of the requests that arrived within `seconds` of the first, in the order in which the work on them
-/// began.
+/// Returns the costs of the requests that arrived within `seconds` of the first one, in the order in which they were
+/// served.
 ///
-/// How long it takes to receive a body depends on the client. So the tenth percentile of these times is used for every
-/// request.
+/// The time to receive a body depends on the client. For every request, the tenth percentile of these times is used.
 pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
     let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
     let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
@@ -146,7 +146,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     let mut next = costs.iter().copied().cycle();
     let mut coming = first_requests(load, window, &mut next);
     let (mut times, mut begun) = (Vec::new(), coming.len());
-    // End with the log. The costs of further requests of the slots would have to be invented.
+    // The simulation ends with the log. The costs of further requests of the slots would have to be invented.
     while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
         let end = server.serve(asks, cost.work) + cost.after;
         if due >= window.warmup {
@@ -161,7 +161,8 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     Some(times)
 }
 
-/// Returns the requests that do not follow from others: all requests of a schedule, or the first one of each slot.
+/// Returns the requests that do not depend on earlier ones: all requests of a schedule, or the first request of each
+/// slot.
 fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>) -> BinaryHeap<Reverse<Request>> {
     let (count, gap) = match load {
         Load::Open(rate) => ((rate * window.end).round() as u64, 1.0 / rate),
@@ -171,7 +172,7 @@ fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>)
     requests.collect()
 }
 
-/// A request on its way to the server. Requests are ordered by the time at which they ask for a place.
+/// A request on its way to the server. Requests are ordered by the time at which they request a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     asks: Instant,
@@ -221,7 +222,7 @@ impl Server {
         end
     }
 
-    /// Returns the end of the pause if a time lies in a pause, and otherwise the time itself.
+    /// Returns `at`, or the end of the pause if `at` lies in a pause.
     fn released(&self, at: f64) -> f64 {
         let Some(Pauses { first: (from, until), every }) = self.queue.stall else { return at };
         let earlier = ((at - from) / every).floor().max(0.0);
@@ -248,15 +249,16 @@ impl Ord for Instant {
     }
 }
 
-/// Returns the values of the operations just below and just above the quantile `q` of sorted values.
+/// Returns the values of the operations just below and just above quantile `q`. `sorted` contains all values in
+/// ascending order.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
     let last = sorted.len().checked_sub(1)?;
     let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
     Some((sorted[index.saturating_sub(1)], sorted[(index + 1).min(last)]))
 }
 
-/// Returns whether the interval of a printed percentile misses the true value, which lies between two values. All of
-/// them are in seconds.
+/// Returns whether the interval of a printed percentile misses the true value. The true value lies between the two
+/// values of `truth`. All values are in seconds.
 pub fn is_wrong(low: f64, high: f64, truth: (f64, f64)) -> bool {
     let tolerance = |truth: f64| TOLERANCE_SECONDS.max(TOLERANCE_SHARE * truth);
     truth.1 < low - tolerance(truth.1) || truth.0 > high + tolerance(truth.0)

@@ -28,7 +28,8 @@ fn a_server_without_limit_has_no_queue() {
 
 #[test]
 fn the_queue_of_an_overloaded_server_grows() {
-    // 200 requests per second arrive at one place that works for 10 ms on each, so half of them add to the backlog.
+    // 200 requests per second arrive at a single place that works for 10 ms on each request. Half of the requests
+    // therefore add to the backlog.
     let one = Queue { servers: Some(1), stall: None };
     let times = times(Load::Open(200.0), 2.0, one, &[work(0.01)]);
     assert_eq!(times.len(), 400);
@@ -39,14 +40,14 @@ fn the_queue_of_an_overloaded_server_grows() {
 
 #[test]
 fn time_outside_the_place_delays_only_its_own_request() {
-    // A place is busy for 4 ms of every 5 ms. So nothing queues, although each request takes 9 ms.
+    // A place is busy for 4 ms of every 5 ms. Nothing queues, although each request takes 9 ms.
     let (one, cost) = (Queue { servers: Some(1), stall: None }, Cost { before: 0.002, work: 0.004, after: 0.003 });
     let open = times(Load::Open(200.0), 1.0, one, &[cost]);
     assert!(open.len() == 200 && open.iter().all(|time| (time - 0.009).abs() < 1e-9), "{open:?}");
     // A slot waits for all of the 9 ms.
     let closed = times(Load::Closed(1), 0.9, one, &[cost; 1_000]);
     assert!(closed.len().abs_diff(100) <= 1 && closed.iter().all(|time| (time - 0.009).abs() < 1e-9));
-    // A request that arrives late does not delay those that have arrived.
+    // A request that arrives late does not delay requests that have arrived before it.
     let late = Cost { before: 0.1, ..work(0.001) };
     let mixed = times(Load::Open(100.0), 0.1, one, &[late, work(0.001)]);
     assert!(mixed[..5].iter().all(|time| (time - 0.001).abs() < 1e-9), "{mixed:?}");
@@ -67,7 +68,7 @@ fn slots_queue_for_few_places() {
     let two = Queue { servers: Some(2), stall: None };
     let costs = vec![work(0.01); 100_000];
     let times = times(Load::Closed(8), 1.0, two, &costs);
-    // 200 per second in one second, and the 8 that are in flight at its end.
+    // These are 200 requests in one second, and the 8 requests in flight at its end.
     assert!((199..=209).contains(&times.len()), "{}", times.len());
     assert!((middle(&times, 0.5) - 0.04).abs() < 1e-9);
     // The log limits the number of requests.
@@ -102,7 +103,7 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
         line("1000 2 5 9 19 19 0"),
     ];
     let costs = costs(&log, 999e-9);
-    // The costs are in the order of their starts. The last entry is missing, because it is too late. The tenth
+    // The costs are in the order in which work began. The last entry is missing, because it is too late. The tenth
     // percentile of the receiving times is 2 ns.
     let wanted = [(5.0, 10.0, 0.0), (14.0, 60.0, 10.0), (6.0, 10.0, 0.0)];
     assert_eq!(costs.len(), wanted.len());
@@ -121,7 +122,7 @@ fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
     // ms.
     let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
     assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
-    // Leave out the first request.
+    // The first request is left out.
     assert!((first_lateness(&log[1..], 100.0) - 0.016).abs() < 1e-9);
     assert_eq!(first_lateness(&[], 100.0), 0.0);
 }
@@ -132,7 +133,7 @@ fn a_percentile_has_a_tolerance_and_an_interval() {
     assert!(!wrong(1.0, 1.0, 1.09) && wrong(1.0, 1.0, 1.2) && wrong(1.0, 1.0, 0.8));
     assert!(!wrong(0.0001, 0.0001, 0.0002) && wrong(0.0001, 0.0001, 0.0004));
     assert!(!wrong(0.5, 2.0, 1.0) && wrong(0.5, 2.0, 3.0));
-    // Here the lower end is unknown.
+    // The lower end is unknown.
     assert!(!wrong(0.0, 2.0, 0.0) && !wrong(0.0, 2.0, 2.1) && wrong(0.0, 2.0, 2.5));
 }
 
@@ -142,7 +143,7 @@ fn one_operation_may_be_on_either_side_of_an_edge() {
     assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
     let edge = quantile(&sorted, 0.9).unwrap();
     assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
-    // Two operations away from it, the edge makes no difference.
+    // Two operations away from the edge, the edge makes no difference.
     assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
     assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
 }
