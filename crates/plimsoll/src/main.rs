@@ -13,6 +13,7 @@ mod execute;
 mod failure;
 mod input_file;
 mod load;
+mod prices;
 mod progress;
 mod redact;
 mod saved;

@@ -2,6 +2,7 @@
 
 use super::{OutputFormat, print_json, print_text, text_style};
 use crate::failure::{Exit, Failure};
+use report::fill::Costs;
 use std::path::Path;
 use store::{SavedFill, StoreErrorKind};
 
@@ -14,11 +15,11 @@ pub fn read(directory: &Path) -> Result<SavedFill, Failure> {
 }
 
 /// Prints the report of a fill.
-pub fn print(fill: &SavedFill, format: OutputFormat) -> Result<(), Failure> {
+pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<(), Failure> {
     match format {
-        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::fill::json(fill))),
+        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::fill::json(fill, costs))),
         OutputFormat::None => Ok(()),
-        OutputFormat::Text => print_text(&report::fill::text(fill, &text_style())),
+        OutputFormat::Text => print_text(&report::fill::text(fill, costs, &text_style())),
         OutputFormat::Ab | OutputFormat::Httpbench => Err(Failure::usage(
             "--print: ab and httpbench print a single run: name one of the fill, for example DIR/sessions/0001/upload",
         )),

@@ -1,9 +1,12 @@
 //! A fill as JSON.
 
-use crate::fill::{Pace, active_time, end_text, result, sent_again};
+use crate::fill::{Costs, Pace, active_time, end_text, result, sent_again};
+use cost::Money;
+use cost::bill::Offer;
 use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use store::SavedFill;
 use store::journal::{EventKind, Session};
 
@@ -53,6 +56,8 @@ pub struct JsonFill {
     pub active_bytes_per_second: Option<f64>,
     /// Bytes of stored objects per second of wall time; null before any time has passed.
     pub wall_bytes_per_second: Option<f64>,
+    /// Costs of the uploads and of keeping what is stored, by each price sheet that was named.
+    pub costs: Vec<JsonFillCost>,
     /// The sessions in their order.
     pub sessions: Vec<JsonSession>,
     /// Notable events in their order.
@@ -68,6 +73,23 @@ pub struct JsonFillFailure {
     pub cause: String,
     /// Number of uploads.
     pub uploads: u64,
+}
+
+/// Costs by one price sheet. Amounts are decimal numbers, rounded to six decimals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JsonFillCost {
+    /// Name of the price sheet.
+    pub sheet: String,
+    /// Currency of the amounts.
+    pub currency: String,
+    /// Amounts by component: storage, upload, requests, fees. An amount is null if the sheet has no price for it.
+    pub components: BTreeMap<String, Option<String>>,
+    /// Sum of the known amounts.
+    pub sum: String,
+    /// `true` if the sum lacks a component without a price.
+    pub is_incomplete: bool,
+    /// Sum per TB and month; null if the sum is incomplete or nothing is stored.
+    pub per_tb_month: Option<String>,
 }
 
 /// Results of reading objects back.
@@ -113,7 +135,7 @@ pub struct JsonFillEvent {
 
 /// Returns a fill as JSON.
 #[must_use]
-pub fn json_fill(fill: &SavedFill) -> JsonFill {
+pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
     let (state, totals, pace, result) = (&fill.state, &fill.state.totals, Pace::of(fill), result(fill));
     let failure = |((class, cause), uploads): (&(String, String), &u64)| JsonFillFailure {
         class: class.clone(),
@@ -153,6 +175,7 @@ pub fn json_fill(fill: &SavedFill) -> JsonFill {
         wall_seconds: pace.wall.as_secs_f64(),
         active_bytes_per_second: pace.active_bytes_per_second,
         wall_bytes_per_second: pace.wall_bytes_per_second,
+        costs: prices.of(totals).iter().map(cost).collect(),
         sessions: state.sessions.iter().map(session).collect(),
         events: state.events.iter().map(event).collect(),
     }
@@ -172,6 +195,21 @@ fn session(session: &Session) -> JsonSession {
         stored: session.totals.objects,
         stored_bytes: session.totals.file_bytes,
         end: end_text(session.end.as_ref()),
+    }
+}
+
+fn cost(offer: &Offer) -> JsonFillCost {
+    let amount = |money: &Money| money.amount.to_decimal(6);
+    let components = offer.bill.charges.keys();
+    let components = components.map(|it| (it.name().to_owned(), offer.bill.amount(*it).as_ref().map(amount)));
+    let total = offer.bill.total();
+    JsonFillCost {
+        sheet: offer.bill.name.clone(),
+        currency: offer.bill.currency.to_string(),
+        components: components.collect(),
+        sum: amount(&total.money),
+        is_incomplete: !total.without.is_empty(),
+        per_tb_month: offer.per_tb_month.as_ref().map(amount),
     }
 }
 

@@ -4,19 +4,22 @@ use super::blocks::Table;
 use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
+use crate::fill::Costs;
 use crate::fill::{Pace, active_time, end_text, headline, result, sent_again};
 use crate::number::{bit_rate, bytes, count, plural, share};
+use cost::Component;
+use cost::bill::Offer;
 use measure::units::format_span;
 use std::time::Duration;
-use store::journal::{EventKind, Session};
+use store::journal::{EventKind, Session, Totals};
 use store::{SavedFill, Utc};
 
 /// Maximum number of rows of a table. The newest ones are shown.
 const ROWS_MAX: usize = 20;
 
-/// Returns the report of a fill. It can be printed while the fill runs.
+/// Returns the report of a fill, with its costs if there are price sheets. It can be printed while the fill runs.
 #[must_use]
-pub fn fill(fill: &SavedFill, style: &Style) -> String {
+pub fn fill(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
     let result = result(fill);
     let pieces = [result.word.text().to_owned(), headline(fill), bytes(fill.state.totals.file_bytes)];
@@ -29,9 +32,51 @@ pub fn fill(fill: &SavedFill, style: &Style) -> String {
     times(&mut page, fill);
     uploads(&mut page, fill);
     checks(&mut page, fill);
+    costs(&mut page, &fill.state.totals, prices);
     sessions(&mut page, &fill.state.sessions);
     events(&mut page, fill);
     page.finish()
+}
+
+/// Returns the estimate of a fill in which every request is made once. `dataset` describes its objects.
+#[must_use]
+pub fn estimate(dataset: &str, planned: &Totals, prices: &Costs, style: &Style) -> String {
+    let mut page = Page::new(*style);
+    page.line(&format!("{dataset}, {}; nothing was sent", plural(planned.attempts, "request")));
+    costs(&mut page, planned, prices);
+    page.finish()
+}
+
+/// Writes a table of costs by component, with a column for each price sheet.
+fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
+    let offers = prices.of(totals);
+    if offers.is_empty() {
+        return;
+    }
+    page.heading("Costs");
+    let mut table = Table::new();
+    table.head([String::new()].into_iter().chain(offers.iter().map(|offer| escape(&offer.bill.name))));
+    for component in Component::ALL {
+        if offers.iter().any(|offer| offer.bill.charges.contains_key(&component)) {
+            let amount = |offer: &Offer| offer.bill.amount(component).map_or("no price".to_owned(), |it| it.to_string());
+            table.row([component.name().to_owned()].into_iter().chain(offers.iter().map(amount)));
+        }
+    }
+    let sum = |offer: &Offer| {
+        let total = offer.bill.total();
+        if total.without.is_empty() { total.money.to_string() } else { format!("≥ {}", total.money) }
+    };
+    table.row(["sum".to_owned()].into_iter().chain(offers.iter().map(sum)));
+    let rate = |offer: &Offer| offer.per_tb_month.as_ref().map_or("n/a".to_owned(), ToString::to_string);
+    table.row(["per TB and month".to_owned()].into_iter().chain(offers.iter().map(rate)));
+    page.table(table);
+    page.line(&format!(
+        "for all attempts, and for keeping what is stored for {}; reading back is not included",
+        prices.keep
+    ));
+    for sheet in &prices.sheets {
+        page.line(&format!("{}: prices of {}", escape(&sheet.name), sheet.date));
+    }
 }
 
 fn times(page: &mut Page, fill: &SavedFill) {

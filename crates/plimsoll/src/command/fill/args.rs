@@ -3,6 +3,7 @@
 use crate::command::put;
 use crate::failure::Failure;
 use crate::saved::OutputFormat;
+use cost::{Cap, Months};
 use fill::stop_rule::StopRule;
 
 /// The flags of `fill`.
@@ -16,6 +17,18 @@ pub struct Args {
     /// 'files >= 50000' or 'gone > 1h'.
     #[arg(long, value_name = "RULE", help_heading = "Fill")]
     pub stop_when: Vec<StopRule>,
+    /// Prices for the estimate and the report: s3-standard, sia-2018, or files, separated by commas.
+    #[arg(long, value_name = "SHEETS", value_delimiter = ',', help_heading = "Fill")]
+    pub prices: Vec<String>,
+    /// Time for which the stored objects are kept, for their price, e.g. '3 months' or 30d.
+    #[arg(long, value_name = "TIME", default_value = "1 month", help_heading = "Fill")]
+    pub keep: Months,
+    /// Start no further upload once the spending reaches this amount, e.g. 20USD. Needs --prices; the first sheet counts.
+    #[arg(long, value_name = "MONEY", help_heading = "Fill")]
+    pub cap: Option<Cap>,
+    /// Print the plan and the estimated costs, and send nothing.
+    #[arg(long, help_heading = "Fill")]
+    pub dry_run: bool,
     /// Read back every stored object and compare every byte, after the uploads.
     #[arg(long, help_heading = "Fill")]
     pub verify: bool,

@@ -11,6 +11,7 @@
 //! Each phase is a run of the usual run loop. The journal knows more than the runs: it says which objects are stored.
 
 mod args;
+mod budget;
 mod objects;
 mod phases;
 mod recover;
@@ -23,6 +24,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::load;
 use crate::saved;
+use budget::Budget;
 use objects::Objects;
 use session::Session;
 use std::process::ExitCode;
@@ -33,14 +35,19 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.check()?;
     crate::execute::prepare_process();
     let objects = Objects::of(args)?;
+    let budget = Budget::of(args)?;
+    if args.dry_run {
+        saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut session = Session::open(args, &objects)?;
-    let result = phases::carry_out(args, &objects, &mut session);
+    let result = phases::carry_out(args, &objects, &budget, &mut session);
     let (directory, reason) = session.close(&result)?;
     let goes_on = if reason == SessionEnd::Finished { "" } else { "; the same command goes on with this fill" };
     let saved_in = format!("saved in {}{goes_on}", directory.display());
     result.map_err(|failure| failure.and(&saved_in))?;
     let fill = saved::fill::read(&directory)?;
-    saved::fill::print(&fill, load::run_options(&args.put.common).format)?;
+    saved::fill::print(&fill, budget.costs(), load::run_options(&args.put.common).format)?;
     console::eprintln(&saved_in);
     let exit = match reason {
         SessionEnd::Interrupted => crate::progress::exit_of_interrupt(),

@@ -1,6 +1,7 @@
 //! The phases of a fill: recover, upload, verify, delete.
 
 use super::Args;
+use super::budget::Budget;
 use super::objects::Objects;
 use super::recover::{self, Recovered};
 use super::session::{Session, cannot_write};
@@ -25,12 +26,17 @@ use store::{EndReason, SavedRun, StoreError};
 const ROUNDS_MAX: u32 = 3;
 
 /// Carries out all phases that the flags select. Returns why the session ended.
-pub fn carry_out(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+pub fn carry_out(
+    args: &Args,
+    objects: &Objects,
+    budget: &Budget,
+    session: &mut Session,
+) -> Result<SessionEnd, Failure> {
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat)?;
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
         client.check_reachable()?;
-        end = upload_in_rounds(args, objects, &client, session)?;
+        end = upload_in_rounds(args, (objects, budget), &client, session)?;
         if matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. }) {
             abort_leftovers(objects, &client, session)?;
         }
@@ -54,7 +60,7 @@ fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
 /// restarted, for example, refuses the parts of uploads that it has forgotten.
 fn upload_in_rounds(
     args: &Args,
-    objects: &Objects,
+    (objects, budget): (&Objects, &Budget),
     client: &LocationClient<'_>,
     session: &mut Session,
 ) -> Result<SessionEnd, Failure> {
@@ -62,7 +68,7 @@ fn upload_in_rounds(
     loop {
         let before = session.state.totals.objects;
         let recovered = recover::recover(args, objects, client, session)?;
-        let end = upload(args, objects, session, (round, recovered))?;
+        let end = upload(args, (objects, budget), session, (round, recovered))?;
         let failed = session.state.failed.len();
         let has_progress = session.state.totals.objects > before;
         if end != SessionEnd::Finished || failed == 0 || !has_progress || round == ROUNDS_MAX {
@@ -76,7 +82,7 @@ fn upload_in_rounds(
 /// Uploads the objects that are left, in the run of this round.
 fn upload(
     args: &Args,
-    objects: &Objects,
+    (objects, budget): (&Objects, &Budget),
     session: &mut Session,
     (round, recovered): (u32, Recovered),
 ) -> Result<SessionEnd, Failure> {
@@ -84,6 +90,10 @@ fn upload(
         let rule = stopped.rule;
         console::eprintln(&format!("the stop rule `{rule}` holds already: nothing is uploaded; change it to go on"));
         return Ok(upload_journal::session_end(stopped));
+    }
+    if let Some(cap) = budget.reached(&session.state.totals) {
+        console::eprintln(&format!("the limit of {cap} is reached already: nothing is uploaded; raise --cap to go on"));
+        return Ok(upload_journal::end_by_cap(cap));
     }
     let from = session.state.intended_end;
     let chosen = recovered.chosen.len() as u64;
@@ -101,7 +111,7 @@ fn upload(
     let directory = session.run_directory(&name);
     let live = LiveLine::new(options.live && options.format != OutputFormat::None);
     let options = RunOptions { live: false, ..options };
-    let mut journal = UploadJournal::new(session, objects, (&targets, chosen, from), live);
+    let mut journal = UploadJournal::new(session, (objects, budget), (&targets, chosen, from), live);
     let start_below = journal.reserve_first().map_err(|error| cannot_write(&error))?;
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below, log_ops, observer: &mut journal };

@@ -1,8 +1,10 @@
 //! The journal of an upload run: reservations ahead, confirmed and failed uploads, and the stop rules.
 
+use super::budget::Budget;
 use super::objects::Objects;
 use super::session::Session;
 use crate::progress::LiveLine;
+use cost::Cap;
 use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
 use fill::reservation::Reservation;
@@ -21,6 +23,7 @@ const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 /// The observer of an upload run that writes the journal. What it has not written yet does not count.
 pub struct UploadJournal<'a> {
     session: &'a mut Session,
+    budget: &'a Budget,
     targets: &'a Targets,
     reservation: Reservation,
     /// Number of the run's operations whose objects were reserved before the run.
@@ -32,8 +35,8 @@ pub struct UploadJournal<'a> {
     /// Operations in flight at most.
     in_flight_max: u64,
     progress: Progress,
-    /// The rule that ended the run.
-    stopped: Option<Stopped>,
+    /// How the session ends, if a rule or the limit on spending ended the run.
+    stopped: Option<SessionEnd>,
     /// The failure of the journal that ended the run.
     failed: Option<StoreError>,
 }
@@ -56,7 +59,7 @@ impl<'a> UploadJournal<'a> {
     /// `from` on.
     pub fn new(
         session: &'a mut Session,
-        objects: &Objects,
+        (objects, budget): (&Objects, &'a Budget),
         (targets, chosen, from): (&'a Targets, u64, u64),
         live: LiveLine,
     ) -> Self {
@@ -66,6 +69,7 @@ impl<'a> UploadJournal<'a> {
         Self {
             reservation: Reservation::new(objects.dataset.count(), from, in_flight_max),
             session,
+            budget,
             targets,
             chosen,
             from,
@@ -94,7 +98,7 @@ impl<'a> UploadJournal<'a> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        Ok(self.stopped.map(session_end))
+        Ok(self.stopped)
     }
 
     /// Reserves the next objects, if it is time to. Returns the number below which operations may start now.
@@ -159,7 +163,9 @@ impl<'a> UploadJournal<'a> {
 
     fn show(&mut self, interval: &Interval) {
         let elapsed = Duration::from_nanos(interval.end.as_nanos());
-        let text = self.progress.describe(elapsed, &self.session.state.totals);
+        let totals = &self.session.state.totals;
+        let spent = self.budget.spent(totals).map(|spent| format!(", {spent}")).unwrap_or_default();
+        let text = format!("{}{spent}", self.progress.describe(elapsed, totals));
         if interval.seconds() > 0.2 {
             self.progress.live.message(elapsed, &text);
         }
@@ -172,6 +178,11 @@ pub fn session_end(stopped: Stopped) -> SessionEnd {
         StopRule::Gone(_) => SessionEnd::TargetGone,
         rule => SessionEnd::StopRule { text: rule.to_string() },
     }
+}
+
+/// Returns how a session ends by the limit on spending.
+pub fn end_by_cap(cap: &Cap) -> SessionEnd {
+    SessionEnd::StopRule { text: format!("spending >= {cap}") }
 }
 
 /// Returns a message about a stop rule that holds.
@@ -218,13 +229,18 @@ impl Observer for UploadJournal<'_> {
             file_bytes: self.session.state.totals.file_bytes,
             in_touch: traffic.sent + traffic.body + traffic.overhead > 0,
         };
+        let stopped = self.session.watch.note(reached).map(|stopped| (about(&stopped), session_end(stopped)));
+        let spent = || {
+            let cap = self.budget.reached(&self.session.state.totals)?;
+            Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
+        };
         if self.stopped.is_none()
-            && let Some(stopped) = self.session.watch.note(reached)
+            && let Some((about, end)) = stopped.or_else(spent)
         {
-            self.stopped = Some(stopped);
+            self.stopped = Some(end);
             self.progress.live.clear();
-            crate::console::eprintln(&format!("{}: waiting for uploads in flight", about(&stopped)));
-            let noted = self.session.note_event(&about(&stopped));
+            crate::console::eprintln(&format!("{about}: waiting for uploads in flight"));
+            let noted = self.session.note_event(&about);
             self.keep(noted);
             control.stop(now, StopReason::Decided);
         }

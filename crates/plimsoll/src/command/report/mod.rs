@@ -3,9 +3,12 @@
 mod ci;
 
 use crate::failure::Failure;
+use crate::prices;
 use crate::saved::run_sets::{RunSet, SetKind};
 use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
+use cost::Months;
 use report::SavedStudy;
+use report::fill::Costs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{SavedFill, SavedRun};
@@ -29,6 +32,12 @@ pub struct Args {
     /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
+    /// For a fill: show its costs by these prices: s3-standard, sia-2018, or files, separated by commas.
+    #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
+    pub prices: Vec<String>,
+    /// For a fill: time for which the stored objects are kept, for their price, e.g. '3 months' or 30d.
+    #[arg(long, value_name = "TIME", default_value = "1 month")]
+    pub keep: Months,
     /// Write a JUnit file for CI, with a test case for each objective of a run, and one for a search.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
@@ -67,8 +76,10 @@ fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
             runs.display()
         )));
     }
+    let sheets = args.prices.iter().map(|name| prices::read(name)).collect::<Result<Vec<_>, _>>()?;
+    let costs = Costs { sheets, keep: args.keep.clone() };
     let fill = saved::fill::read(&args.directory)?;
-    saved::fill::print(&fill, form)?;
+    saved::fill::print(&fill, &costs, form)?;
     Ok(saved::fill::exit_code(&fill).into())
 }
 
@@ -77,6 +88,9 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
     if SavedFill::is_in(here) {
         return fill(args, form);
+    }
+    if !args.prices.is_empty() {
+        return Err(Failure::usage("--prices: only a fill has costs: name the directory of one"));
     }
     let set = RunSet::of(here)?;
     if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {

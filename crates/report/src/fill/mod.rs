@@ -1,5 +1,7 @@
 //! The result of a fill, and the facts that all its reports show.
 
+mod costs;
+
 use crate::number::{count, plural};
 use fill::stop_rule::StopRule;
 use measure::{ExitStatus, ResultWord};
@@ -8,7 +10,8 @@ use store::SavedFill;
 use store::journal::{Session, SessionEnd};
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
-pub use crate::text::fill as text;
+pub use crate::text::{estimate, fill as text};
+pub use costs::{Costs, usage};
 
 /// The result of a fill.
 #[derive(Clone, Debug, PartialEq, Eq)]

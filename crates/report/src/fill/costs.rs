@@ -1,0 +1,37 @@
+//! The costs of a fill by price sheets.
+
+use cost::bill::{Offer, offers};
+use cost::{Months, PriceSheet, Requests, Usage};
+use store::journal::Totals;
+
+/// The prices by which a fill is billed.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// The price sheets. Amounts are shown in the currency of the first one, if the others have a rate.
+    pub sheets: Vec<PriceSheet>,
+    /// Time for which the stored objects are kept.
+    pub keep: Months,
+}
+
+impl Costs {
+    /// Returns the bill of each price sheet.
+    #[must_use]
+    pub fn of(&self, totals: &Totals) -> Vec<Offer> {
+        let currency = self.sheets.first().map(|sheet| sheet.currency);
+        currency.map_or_else(Vec::new, |currency| offers(&usage(totals, &self.keep), &self.sheets, currency))
+    }
+}
+
+/// Returns the billable usage of a fill: its uploads with all attempts, and the time for which the objects are kept.
+#[must_use]
+pub fn usage(totals: &Totals, keep: &Months) -> Usage {
+    Usage {
+        file_bytes: totals.file_bytes,
+        absolute_bytes: None,
+        uploaded_bytes: totals.sent_bytes,
+        downloaded_bytes: 0,
+        requests: Requests { put: totals.attempts, ..Requests::default() },
+        contracts: None,
+        stored: keep.clone(),
+    }
+}
