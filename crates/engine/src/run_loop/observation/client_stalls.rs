@@ -22,8 +22,9 @@ const LATE_MIN: Duration = Duration::from_micros(100);
 /// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
 /// percentiles from the median up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in the closed model, in which the thread was not run. On a busy host, shorter delays are
-/// part of every operation. If they counted as stalls, there would be no unaffected operations for comparison.
+/// Minimum length of a stall in the closed model, which is a time without CPU time for the thread. On a busy host,
+/// shorter delays are part of every operation. If they counted as stalls, there would be no unaffected operations for
+/// comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
