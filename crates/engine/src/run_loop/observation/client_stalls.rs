@@ -169,8 +169,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the time until the kernel had the requests of operations that started in this step. All of this time was
-    /// spent inside the client. Operations that started earlier have waited for something else, such as a connection.
+    /// For operations that started in this step, records the time until the kernel had their requests. All of this time
+    /// was spent inside the client. Operations that started earlier have waited for something else, such as a
+    /// connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
