@@ -7,7 +7,7 @@
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// Minimum difference between the round-trip times of a sample and the shortest one, in nanoseconds. With a smaller
+/// Minimum difference between the round-trip time of a sample and the shortest one, in nanoseconds. With a smaller
 /// difference, the sample does not show waiting data. [`QUEUED_FACTOR`] must be reached too.
 const QUEUED_MIN: u64 = 50_000_000;
 /// Minimum ratio of the round-trip time of a sample to the shortest one. With a smaller ratio, the sample does not show

@@ -78,8 +78,7 @@ mod tests {
         for end in 1..=100 {
             assert_eq!(watch.ended(at(end * 100 - 50), at(end * 100)), end <= KNOWN_FROM, "{end}");
         }
-        // At 10 ms, the target pauses for 2 ms. Operations that start when the first one ends after the pause are not
-        // affected.
+        // At 10 ms, the target pauses for 2 ms. Operations are not affected if they start after the end of the pause.
         assert!(watch.ended(at(9_950), at(12_000)));
         assert!(watch.ended(at(10_010), at(12_001)));
         assert!(!watch.ended(at(12_000), at(12_060)));

@@ -64,7 +64,7 @@ pub enum Reason {
         /// All attempts.
         of: u64,
     },
-    /// The outcome of an objective depends on how far the client prolonged the times.
+    /// The outcome of an objective depends on the delays that the client added.
     ClientDecides(ObjectiveResult),
     /// The run was cut off before its end.
     CutOff(CutOff),

@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn independent_windows_give_the_interval_of_the_mean() {
-        // Every second one of 20 values is larger by 1. Neighbors have no positive correlation, so each batch contains
-        // one value.
+        // In a series of 20 values, every second value is larger by 1. Neighbors have no positive correlation, so each
+        // batch contains one value.
         let windows: Vec<(f64, f64)> = (0..20).map(|index| (f64::from(10 + index % 2), 1.0)).collect();
         let found = ratio(&windows).unwrap();
         // With s = √(20/19) / 2 and t₁₉ = 2.0930, the interval is 10.5 ± 2.0930 · s / √20.

@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// The study's floor: 3 Mbit/s for an hour.
+    /// The minimum rate of the Sia study is 3 Mbit/s for an hour.
     #[test]
     fn averages_are_exact() {
         let hour = Duration::from_secs(3600);

@@ -11,8 +11,8 @@ use std::time::Duration;
 /// is within one or two percent of the target's capacity. For example, with exponential service times, a level at 95 %
 /// of the capacity needs 5,000 operations, and a level at 102 % needs 30,000.
 const OPS_MAX: f64 = 60_000.0;
-/// Minimum of the maximum duration of a level on a rate. Pauses of client and host do not become shorter at higher
-/// rates.
+/// Smallest allowed value of the maximum duration of a level on a rate. Pauses of client and host do not become shorter
+/// at higher rates.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Duration of a level.

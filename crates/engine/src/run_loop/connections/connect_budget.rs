@@ -43,7 +43,7 @@ impl ConnectBudget {
         granted
     }
 
-    /// Resets the record that a token was denied.
+    /// Clears the mark that a token was denied.
     pub fn reset_demand(&mut self) {
         self.denied = false;
     }

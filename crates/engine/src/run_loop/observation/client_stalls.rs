@@ -22,8 +22,9 @@ const LATE_MIN: Duration = Duration::from_micros(100);
 /// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
 /// percentiles from the median up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in the closed model, in which the thread was not run. On a busy host, shorter delays are
-/// part of every operation. If they counted as stalls, there would be no unaffected operations for comparison.
+/// Minimum length of a stall in the closed model, which is a time without CPU time for the thread. On a busy host,
+/// shorter delays are part of every operation. If they counted as stalls, there would be no unaffected operations for
+/// comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
@@ -168,8 +169,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records the time until the kernel had the requests of operations that started in this step. All of this time was
-    /// spent inside the client. Operations that started earlier have waited for something else, such as a connection.
+    /// For operations that started in this step, records the time until the kernel had their requests. All of this time
+    /// was spent inside the client. Operations that started earlier have waited for something else, such as a
+    /// connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);

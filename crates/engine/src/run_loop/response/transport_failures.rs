@@ -26,7 +26,7 @@ pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: boo
     AttemptOutcome::failed(AttemptClass::Protocol, cause, phase)
 }
 
-/// Returns the outcome of a gateway's body that is not what was requested.
+/// Returns the outcome of a gateway's response whose body is not the requested content.
 pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
     use AttemptClass::{Incomplete, Integrity, Unexpected};
     let (class, cause) = match fault {

@@ -86,8 +86,8 @@ impl Bounded {
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
-    /// Returns whether the objective is missed. If there are too few operations for the quantile, chance must be ruled
-    /// out: so many operations beyond the bound must be very unlikely.
+    /// Returns whether the objective is missed. If there are too few operations for the quantile, chance must also be
+    /// ruled out as the reason.
     fn is_missed(&self, around: Around) -> bool {
         let certain =
             || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
