@@ -10,7 +10,7 @@ use store::SavedFill;
 use store::journal::{Session, SessionEnd};
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
-pub use crate::text::{estimate, fill as text};
+pub use crate::text::{fill_estimate as estimate, fill_text as text};
 pub use costs::{Costs, usage};
 
 /// The result of a fill.
@@ -74,7 +74,7 @@ fn failures(fill: &SavedFill) -> Vec<String> {
     }
     match state.sessions.last().and_then(|session| session.end.as_ref()) {
         Some(SessionEnd::StopRule { text })
-            if matches!(text.parse(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_))) =>
+            if matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_))) =>
         {
             reasons.push(format!("the fill was stopped, because `{text}`"));
         }

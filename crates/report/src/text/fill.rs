@@ -19,7 +19,7 @@ const ROWS_MAX: usize = 20;
 
 /// Returns the report of a fill, with its costs if there are price sheets. It can be printed while the fill runs.
 #[must_use]
-pub fn fill(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
+pub fn fill_text(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
     let result = result(fill);
     let pieces = [result.word.text().to_owned(), headline(fill), bytes(fill.state.totals.file_bytes)];
@@ -40,7 +40,7 @@ pub fn fill(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
 
 /// Returns the estimate of a fill in which every request is made once. `dataset` describes its objects.
 #[must_use]
-pub fn estimate(dataset: &str, planned: &Totals, prices: &Costs, style: &Style) -> String {
+pub fn fill_estimate(dataset: &str, planned: &Totals, prices: &Costs, style: &Style) -> String {
     let mut page = Page::new(*style);
     page.line(&format!("{dataset}, {}; nothing was sent", plural(planned.attempts, "request")));
     costs(&mut page, planned, prices);

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::load::each_object::{ObjectRequests, Pass};
 use crate::load::location_client::{self, LocationClient, Upload};
 use crate::progress::requests_failed;
-use engine::plan::ResumedUpload;
+use engine::plan::{RequestPlan, ResumedUpload, Subject};
 use fill::in_doubt::{Decision, Next, OpenUpload, Shape, Stored, StoredPart, decide};
 use measure::OpKind;
 use report::number::plural;
@@ -71,7 +71,7 @@ fn missing(
     numbers: &[u64],
 ) -> Result<Vec<u64>, Failure> {
     let request = location_client::request(&args.put.common, &objects.location, "HEAD", OpKind::Head)?;
-    let request = engine::plan::RequestPlan { query: objects.location.query.clone(), ..request };
+    let request = RequestPlan { query: objects.location.query.clone(), ..request };
     let pass = Pass {
         request,
         doing: "looking for objects that were begun",
@@ -158,13 +158,13 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
     if uploads.is_empty() {
         return Ok(0);
     }
-    let path = |(number, id): &(u64, Box<str>)| {
-        let targets = objects.chosen(&[*number]);
+    let path = |number: u64| {
         let mut path = String::new();
-        targets.write_path(engine::plan::Subject::Target(0), &mut String::new(), &mut path);
-        (0, path, &**id)
+        objects.chosen(&[number]).write_path(Subject::Target(0), &mut String::new(), &mut path);
+        path
     };
-    let left = execute::abort_all(&objects.upload, uploads.iter().map(path).collect());
+    let open = uploads.iter().map(|(number, id)| (0, path(*number), &**id)).collect();
+    let left = execute::abort_all(&objects.upload, open);
     if left == 0 {
         for (number, upload_id) in uploads {
             let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };

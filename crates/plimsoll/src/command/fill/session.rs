@@ -153,7 +153,7 @@ fn recall(directory: &FillDirectory, watch: &mut StopWatch) -> Result<Duration, 
 fn is_about_the_target(end: &SessionEnd) -> bool {
     match end {
         SessionEnd::TargetGone => true,
-        SessionEnd::StopRule { text } => matches!(text.parse(), Ok(StopRule::TrailingBandwidth { .. })),
+        SessionEnd::StopRule { text } => matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. })),
         SessionEnd::Finished | SessionEnd::Interrupted | SessionEnd::DiskFull | SessionEnd::Failed => false,
     }
 }
