@@ -155,3 +155,130 @@ pub(crate) fn headline(fill: &SavedFill) -> String {
         format!("{} of {} stored", count(stored), plural(all, "object"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Style;
+    use cost::{Months, PriceSheet};
+    use store::fill_directory::{FORMAT, Identity};
+    use store::journal::{
+        AckedObject, Evidence, FailedObject, FillState, Record, Verification, VerifiedObject,
+    };
+
+    const SIZE: u64 = 1_000_000;
+
+    /// Returns a fill of ten objects with these records, one per second.
+    fn fill(records: &[Record]) -> SavedFill {
+        let mut state = FillState::default();
+        for (record, second) in records.iter().zip(1_u64..) {
+            state.apply(record, second * 1000);
+        }
+        let identity = Identity {
+            format: FORMAT,
+            version: "0.1.0".to_owned(),
+            target: "http://localhost:9000/bucket/set/".to_owned(),
+            dataset: serde_json::json!({}),
+            objects: 10,
+            object_bytes: 10 * SIZE,
+            copies: 1,
+            part_bytes: None,
+            order: "by number".to_owned(),
+            tree_digest: None,
+            created_unix_ms: 0,
+        };
+        SavedFill { identity, state, sessions: Vec::new() }
+    }
+
+    fn started(session: u32, unix_ms: u64) -> Record {
+        Record::SessionStarted { session, unix_ms }
+    }
+
+    fn ended(reason: SessionEnd) -> Record {
+        Record::SessionEnded { session: 1, unix_ms: 9000, reason }
+    }
+
+    fn acked(numbers: std::ops::Range<u64>) -> Record {
+        let object = |number| AckedObject {
+            number,
+            attempts: 2,
+            sent_bytes: 2 * SIZE,
+            file_bytes: SIZE,
+            evidence: Evidence::Response,
+        };
+        Record::Acked(numbers.map(object).collect())
+    }
+
+    fn all_stored(more: &[Record]) -> SavedFill {
+        let intend = Record::Intend { first: 0, end: 10 };
+        fill(&[&[started(1, 0), intend, acked(0..10)], more].concat())
+    }
+
+    fn stopped(rule: &str) -> Record {
+        ended(SessionEnd::StopRule { text: rule.to_owned() })
+    }
+
+    #[test]
+    fn the_result_depends_on_what_is_stored_and_on_how_the_last_session_ended() {
+        let word = |more: &[Record]| result(&all_stored(more)).word;
+        assert_eq!(word(&[ended(SessionEnd::Finished)]), ResultWord::Pass);
+        assert_eq!(word(&[stopped("time >= 8h")]), ResultWord::Pass);
+        assert_eq!(word(&[stopped("spending >= 20USD")]), ResultWord::Pass);
+        assert_eq!(word(&[stopped("trailing 24h bandwidth < 50Mbit/s")]), ResultWord::Fail);
+        assert_eq!(word(&[ended(SessionEnd::TargetGone)]), ResultWord::Fail);
+        assert_eq!(word(&[ended(SessionEnd::Interrupted)]), ResultWord::Partial);
+        assert_eq!(word(&[]), ResultWord::Partial, "killed");
+        assert_eq!(word(&[ended(SessionEnd::Interrupted), started(2, 20_000)]), ResultWord::Partial);
+    }
+
+    #[test]
+    fn lost_and_refused_objects_fail_a_fill_whatever_else_holds() {
+        let verified = |result| Record::Verified(vec![VerifiedObject { number: 3, result }]);
+        let failed = FailedObject {
+            number: 3,
+            attempts: 5,
+            sent_bytes: 0,
+            class: "http_4xx".to_owned(),
+            cause: "status".to_owned(),
+        };
+        let refused = fill(&[
+            started(1, 0),
+            Record::Intend { first: 0, end: 10 },
+            Record::Failed(vec![failed]),
+            ended(SessionEnd::Finished),
+        ]);
+        let reason = |fill: &SavedFill| (result(fill).word, result(fill).reasons[0].clone());
+        let expected = "1 object could not be uploaded, mostly http_4xx (status)".to_owned();
+        assert_eq!(reason(&refused), (ResultWord::Fail, expected));
+        let missing = all_stored(&[verified(Verification::Missing), ended(SessionEnd::Finished)]);
+        assert_eq!(reason(&missing).1, "1 object that the target had confirmed is missing");
+        let damaged = all_stored(&[verified(Verification::Damaged { offset: 7 }), ended(SessionEnd::Interrupted)]);
+        assert_eq!(reason(&damaged), (ResultWord::Fail, "1 object that the target had confirmed is damaged".to_owned()));
+    }
+
+    #[test]
+    fn gaps_between_sessions_are_not_active_time() {
+        let again = started(2, 100_000);
+        let fill = all_stored(&[ended(SessionEnd::Interrupted), again, Record::Deleted(vec![1])]);
+        let pace = Pace::of(&fill);
+        assert_eq!((pace.active, pace.wall), (Duration::from_secs(9), Duration::from_secs(100)));
+        assert_eq!(pace.wall_bytes_per_second, Some(100_000.0));
+        assert_eq!(sent_again(&fill), 10 * SIZE);
+    }
+
+    #[test]
+    fn text_and_json_show_the_same_fill_and_its_costs() {
+        let fill = all_stored(&[ended(SessionEnd::Finished)]);
+        let sheet = "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
+        let prices = Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
+        let shown = super::text(&fill, &prices, &Style::default());
+        assert!(shown.starts_with("PASS · 10 objects stored · "), "{shown}");
+        for part in ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let value = serde_json::to_value(json(&fill, &prices)).unwrap();
+        assert!(jsonschema::is_valid(&fill_schema(), &value), "{value:#}");
+        assert_eq!((&value["result"], &value["costs"][0]["sum"]), (&"pass".into(), &"3.000000".into()));
+        assert!(!super::text(&fill, &Costs { sheets: Vec::new(), ..prices }, &Style::default()).contains("Costs"));
+    }
+}
