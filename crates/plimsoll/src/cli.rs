@@ -2,8 +2,8 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    cleanup, collect, compare, demo, doctor, export, fill, generate, merge, owners, prepare, redirects, report, run, schema,
-    serve,
+    cleanup, collect, compare, demo, doctor, export, fill, generate, merge, owners, prepare, redirects, report, run,
+    schema, serve,
 };
 use crate::failure::Failure;
 use crate::usage_errors;

@@ -242,9 +242,9 @@ fn find_versitygw() -> Result<PathBuf> {
     let go = std::env::var_os("HOME").map(|home| PathBuf::from(home).join("go/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).chain(go).map(|place| place.join("versitygw"));
-    places
-        .find(|path| path.exists())
-        .ok_or_else(|| failure("versitygw is not installed: `go install github.com/versity/versitygw/cmd/versitygw@latest`"))
+    places.find(|path| path.exists()).ok_or_else(|| {
+        failure("versitygw is not installed: `go install github.com/versity/versitygw/cmd/versitygw@latest`")
+    })
 }
 
 /// Returns a command with the keys that the servers accept.

@@ -40,7 +40,8 @@ pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
     // Each upload, with the time at which the server first reported it as gone.
-    let mut open: Vec<((usize, String, &str), Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
+    let mut open: Vec<((usize, String, &str), Option<Instant>)> =
+        open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
     // One more interrupt stops this at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;

@@ -38,7 +38,10 @@ fn every_object_is_uploaded_read_back_and_deleted_once() {
     make_bucket(&place, &endpoint);
     let words = ["fill", "s3://bucket/f", "--count", "50", "--size", "64KiB", "-c", "4", "--out", "fill", "--json"];
     let first = json(run(&place, &endpoint, &[&words[..], &["--verify"]].concat()).expect(0));
-    assert_eq!((&first["result"], &first["stored"], &first["verified"]["good"]), (&"pass".into(), &50.into(), &50.into()));
+    assert_eq!(
+        (&first["result"], &first["stored"], &first["verified"]["good"]),
+        (&"pass".into(), &50.into(), &50.into())
+    );
     assert_eq!((&first["stored_bytes"], &first["sent_again_bytes"]), (&(50 * 65_536).into(), &0.into()));
     let again = json(run(&place, &endpoint, &words).expect(0));
     assert_eq!((&again["stored"], &again["sent_bytes"]), (&50.into(), &first["sent_bytes"]), "nothing is sent again");

@@ -116,9 +116,7 @@ impl Pace {
         let begun = sessions.first().map_or(0, |session| session.started_unix_ms);
         let ended = sessions.iter().map(|session| session.last_unix_ms).max().unwrap_or(0);
         let wall = Duration::from_millis(ended.saturating_sub(begun));
-        let rate = |time: Duration| {
-            (!time.is_zero()).then(|| fill.state.totals.file_bytes as f64 / time.as_secs_f64())
-        };
+        let rate = |time: Duration| (!time.is_zero()).then(|| fill.state.totals.file_bytes as f64 / time.as_secs_f64());
         Self { active, wall, active_bytes_per_second: rate(active), wall_bytes_per_second: rate(wall) }
     }
 }
@@ -162,9 +160,7 @@ mod tests {
     use crate::Style;
     use cost::{Months, PriceSheet};
     use store::fill_directory::{FORMAT, Identity};
-    use store::journal::{
-        AckedObject, Evidence, FailedObject, FillState, Record, Verification, VerifiedObject,
-    };
+    use store::journal::{AckedObject, Evidence, FailedObject, FillState, Record, Verification, VerifiedObject};
 
     const SIZE: u64 = 1_000_000;
 
@@ -253,7 +249,10 @@ mod tests {
         let missing = all_stored(&[verified(Verification::Missing), ended(SessionEnd::Finished)]);
         assert_eq!(reason(&missing).1, "1 object that the target had confirmed is missing");
         let damaged = all_stored(&[verified(Verification::Damaged { offset: 7 }), ended(SessionEnd::Interrupted)]);
-        assert_eq!(reason(&damaged), (ResultWord::Fail, "1 object that the target had confirmed is damaged".to_owned()));
+        assert_eq!(
+            reason(&damaged),
+            (ResultWord::Fail, "1 object that the target had confirmed is damaged".to_owned())
+        );
     }
 
     #[test]
@@ -269,11 +268,15 @@ mod tests {
     #[test]
     fn text_and_json_show_the_same_fill_and_its_costs() {
         let fill = all_stored(&[ended(SessionEnd::Finished)]);
-        let sheet = "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
-        let prices = Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
+        let sheet =
+            "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
+        let prices =
+            Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
         let shown = super::text(&fill, &prices, &Style::default());
         assert!(shown.starts_with("PASS · 10 objects stored · "), "{shown}");
-        for part in ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"] {
+        for part in
+            ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"]
+        {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         let value = serde_json::to_value(json(&fill, &prices)).unwrap();

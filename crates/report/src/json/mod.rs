@@ -20,11 +20,11 @@ mod setup;
 mod times;
 mod traffic;
 
+pub use self::fill::{JsonFill, JsonFillCost, fill_schema, json_fill};
 pub use crate::result::{NamedText, ResultName, ResultRecord};
 pub use client::*;
 pub use comparison::*;
 pub use dataset::*;
-pub use self::fill::{JsonFill, JsonFillCost, fill_schema, json_fill};
 pub use failures::*;
 pub use leftovers::*;
 pub use measure::LimitedBy;

@@ -58,7 +58,8 @@ fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
     table.head([String::new()].into_iter().chain(offers.iter().map(|offer| escape(&offer.bill.name))));
     for component in Component::ALL {
         if offers.iter().any(|offer| offer.bill.charges.contains_key(&component)) {
-            let amount = |offer: &Offer| offer.bill.amount(component).map_or("no price".to_owned(), |it| it.to_string());
+            let amount =
+                |offer: &Offer| offer.bill.amount(component).map_or("no price".to_owned(), |it| it.to_string());
             table.row([component.name().to_owned()].into_iter().chain(offers.iter().map(amount)));
         }
     }
@@ -96,7 +97,13 @@ fn uploads(page: &mut Page, fill: &SavedFill) {
     let part = if totals.sent_bytes > 0 { again as f64 / totals.sent_bytes as f64 } else { 0.0 };
     page.item(
         "sent",
-        &format!("{} in {}, of which {} ({}) were sent again", bytes(totals.sent_bytes), plural(totals.attempts, "attempt"), bytes(again), share(part)),
+        &format!(
+            "{} in {}, of which {} ({}) were sent again",
+            bytes(totals.sent_bytes),
+            plural(totals.attempts, "attempt"),
+            bytes(again),
+            share(part)
+        ),
     );
     if totals.found_on_resume > 0 {
         let found = plural(totals.found_on_resume, "object");
@@ -105,9 +112,10 @@ fn uploads(page: &mut Page, fill: &SavedFill) {
     if !state.failed.is_empty() {
         page.item("failed", &plural(state.failed.len(), "object"));
     }
-    let kinds = state.failures.iter().map(|((class, cause), number)| {
-        format!("{} × {} ({})", count(*number), escape(class), escape(cause))
-    });
+    let kinds = state
+        .failures
+        .iter()
+        .map(|((class, cause), number)| format!("{} × {} ({})", count(*number), escape(class), escape(cause)));
     let kinds: Vec<String> = kinds.collect();
     if !kinds.is_empty() {
         page.item("failures", &format!("{} (uploads that failed in all attempts)", kinds.join(", ")));

@@ -10,10 +10,10 @@ mod repeats;
 mod sections;
 mod style;
 
+pub use self::fill::{fill_estimate, fill_text};
 pub(crate) use blocks::Block;
 pub use comparison::comparison;
 pub(crate) use comparison::{comparison_notes, noise_floor};
-pub use self::fill::{fill_estimate, fill_text};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::leftovers::uploads_line as uploads;

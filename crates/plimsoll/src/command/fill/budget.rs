@@ -22,7 +22,9 @@ impl Budget {
         let budget = Self { costs: Costs { sheets, keep: args.keep.clone() }, cap: args.cap.clone() };
         match (&budget.cap, budget.costs.sheets.first()) {
             (None, _) => Ok(budget),
-            (Some(_), None) => Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard")),
+            (Some(_), None) => {
+                Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"))
+            }
             (Some(cap), Some(sheet)) => {
                 // Fails now, and not after the first upload, if the sheet has no rate for the currency.
                 cap.decide(&cost::Money::zero(sheet.currency), &sheet.rates)

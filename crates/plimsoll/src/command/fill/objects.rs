@@ -106,9 +106,8 @@ impl Objects {
     fn target(&self) -> String {
         let DatasetLocation { origins, container, prefix, query, .. } = &self.location;
         let query = query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
-        let url = |origin: &wire::Origin| {
-            format!("{}://{}{container}/{prefix}{query}", origin.scheme, origin.host_header())
-        };
+        let url =
+            |origin: &wire::Origin| format!("{}://{}{container}/{prefix}{query}", origin.scheme, origin.host_header());
         origins.iter().map(|origin| crate::redact::url_text(&url(origin))).collect::<Vec<_>>().join(",")
     }
 

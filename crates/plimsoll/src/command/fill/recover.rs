@@ -64,12 +64,7 @@ pub fn recover(
 }
 
 /// Returns the numbers of the objects that the target does not have, or has with another size.
-fn missing(
-    args: &Args,
-    objects: &Objects,
-    client: &LocationClient<'_>,
-    numbers: &[u64],
-) -> Result<Vec<u64>, Failure> {
+fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
     let request = location_client::request(&args.put.common, &objects.location, "HEAD", OpKind::Head)?;
     let request = RequestPlan { query: objects.location.query.clone(), ..request };
     let pass = Pass {
