@@ -53,7 +53,7 @@ fn two_currencies_never_meet_without_a_rate() {
 
 #[test]
 fn a_stated_rate_converts_both_ways_exactly() {
-    // The study's price at the start of its second test.
+    // The price of a siacoin at the start of the study's second test.
     let rates = Rates(vec![rate("SC", "USD", "0.013951")]);
     let dollars = rates.convert(&money("4377.1SC"), Currency::US_DOLLAR).unwrap();
     assert_eq!(dollars.amount.to_string(), "61.0649221");

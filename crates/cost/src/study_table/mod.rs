@@ -1,4 +1,5 @@
-//! The result table of the Sia study, for any run: its 11 rows, and the further rows that its author proposed.
+//! The result table of the Sia study, computed for any run. It has the 11 published rows, and further rows that the
+//! study's author proposed.
 
 mod money;
 mod quantity;
@@ -54,7 +55,7 @@ pub struct StudyMoney {
     pub fees: Option<Money>,
     /// Total spending, as reported by the target.
     pub reported: Option<Money>,
-    /// The rate to the currency of the report; `None` to keep the currency of the amounts.
+    /// The rate for converting to the currency of the report; `None` to keep the currency of the amounts.
     pub rate: Option<Rate>,
     /// The length of a contract.
     pub contract: Months,
@@ -98,7 +99,7 @@ pub enum Row {
     UnplannedRestarts,
     /// File bytes per time, counting only the time during which uploads ran.
     ActiveFileBandwidth,
-    /// Fees as a share of the total spending that the target reports.
+    /// Fees as a share of total spending, as reported by the target.
     FeeShare,
     /// Files with more redundancy than requested.
     FilesAboveTarget,
@@ -114,7 +115,7 @@ pub enum Row {
 pub enum Cell {
     /// A value, sometimes in two units.
     Known(Vec<Quantity>),
-    /// No value, for this reason.
+    /// No value, with the reason.
     Missing(Missing),
 }
 
@@ -178,7 +179,7 @@ impl Row {
     }
 }
 
-/// Returns an input. If it is unknown, the error contains its name.
+/// Returns an input, or an error with the name of the input if it is unknown.
 fn known<'i, T>(input: Option<&'i T>, name: &'static str) -> Result<&'i T, Missing> {
     input.ok_or(Missing::Input(name))
 }
@@ -277,7 +278,7 @@ impl StudyInputs {
     pub fn footnotes(&self) -> Vec<String> {
         let Some(money) = &self.money else { return Vec::new() };
         let mut notes = vec![
-            "Total spent is what left the wallet without what remains in contracts, which is assumed to come back."
+            "Total spent is the money that left the wallet, minus the money in contracts that is assumed to come back."
                 .to_owned(),
         ];
         if let Some(rate) = &money.rate {
