@@ -30,8 +30,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Identity of a connection. It consists of its place in the loop's table and a generation. The generation
-/// distinguishes it from earlier connections in the same place.
+/// Identity of a connection. A token consists of the connection's place in the loop's table and a generation. The
+/// generation distinguishes the connection from earlier ones in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -163,7 +163,7 @@ pub trait Network {
     /// Fails with the error of the poller.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
 
-    /// Handles a connection that is closed. Dropping the socket closes it.
+    /// Called when a connection is closed. Dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
     /// Returns the kernel's measurements of a connection's network path, if there are any.

@@ -58,7 +58,7 @@ impl Connection {
 const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
 /// Maximum number of characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// Maximum number of characters of a token. A longer one would not fit into the head of a request.
+/// Maximum number of characters of a token. A longer token would not fit into the head of a request.
 const TOKEN_MAX: usize = 48 << 10;
 
 impl Filestash {
@@ -89,7 +89,7 @@ impl Dialect for Filestash {
         Ok(target)
     }
 
-    /// Returns a target that ends with `path=`. The slash after it is the first character of the parameter's value.
+    /// Returns a target that ends with `path=`. The slash that follows is the first character of the parameter's value.
     fn container(&self, access: Access, base: &str) -> Option<String> {
         Some(format!("{base}/api/files/{}?path=", call(access)))
     }

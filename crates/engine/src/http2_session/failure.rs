@@ -8,7 +8,8 @@ pub(crate) enum Failure {
     /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113
     /// §8.7).
     Refused,
-    /// The peer sent GOAWAY with a lower stream number. It accepts no more streams, and has not processed this one.
+    /// The peer sent GOAWAY with a lower stream number. The peer accepts no more streams, and has not processed this
+    /// one.
     AboveGoaway,
     /// The peer reset the stream with this code.
     Reset(u32),

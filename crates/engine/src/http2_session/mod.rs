@@ -1,12 +1,12 @@
 //! The HTTP/2 session of one connection, without I/O. Its input is bytes, and its output is events. It has no socket
 //! and no clock.
 //!
-//! The h2 library implements frames, header compression, flow control and the states of streams. It is written for
-//! asynchronous runtimes, but is used here without one. Instead of a socket, `Session` passes it a pipe in memory
-//! (`pipe`), and wakers that only set a flag (`wakers`). It polls the library whenever bytes were added to or removed
-//! from the pipe. `failure` classifies errors.
+//! The h2 library implements frames, header compression, flow control and the states of streams. This library is
+//! written for asynchronous runtimes, but is used here without a runtime. Instead of a socket, `Session` passes it a
+//! pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever bytes were
+//! added to or removed from the pipe. `failure` classifies errors.
 //!
-//! Everything that a peer could make grow is limited. The number of streams is limited, because only this side opens
+//! A peer cannot increase the memory use without limit. The number of streams is limited, because only this side opens
 //! streams. The pipe limits the output. A maximum size limits the fields of a head. Received content is dropped as soon
 //! as it is counted.
 
@@ -40,7 +40,7 @@ const WINDOW_BYTES: u32 = 32 << 20;
 /// Minimum flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;
 
-/// Returns the flow-control window of a stream if there are `streams` streams. This is an equal share of the
+/// Returns the flow-control window of each stream on a connection with `streams` streams: an equal share of the
 /// connection's window.
 fn stream_window_bytes(streams: u32) -> u32 {
     (WINDOW_BYTES / streams.max(1)).max(STREAM_WINDOW_BYTES_MIN)

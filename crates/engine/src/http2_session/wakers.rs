@@ -47,7 +47,7 @@ pub(super) struct StreamWaker {
 }
 
 impl StreamWaker {
-    /// Returns the waker for a place. The place is not in the queue yet.
+    /// Returns the waker for a place that is not in the queue yet.
     pub fn new(place: u32, queue: &Arc<WakeQueue>) -> Arc<Self> {
         Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
     }
