@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
 
-/// Maximum number of objects in a list. With their URLs, this many take about 1.5 GB of memory.
+/// Maximum number of objects in a list. Ten million names and their URLs take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Flags for access to a cluster. They have the same meaning as for `get`.
+/// Flags for access to a cluster. Each has the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
     /// Number of operations in flight.
