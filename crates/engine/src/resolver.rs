@@ -42,7 +42,8 @@ impl Resolver {
         Arc::new(Self { cache, questions: Mutex::new(questions) })
     }
 
-    /// Returns the known result for a name. If there is no result or it is old, requests a lookup in the background.
+    /// Returns the known result for a name. If there is no result, or only an old one, requests a lookup in the
+    /// background.
     pub fn look_up(&self, host: &str, port: u16) -> Resolution {
         if let Some(address) = literal(host) {
             return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));

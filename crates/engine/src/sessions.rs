@@ -1,7 +1,7 @@
 //! Opening sessions before a run: one session for all slots, or one for each slot.
 //!
 //! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Many servers limit
-//! logins. If a login is refused because of a limit, it is repeated at a lower rate, which usual limits allow.
+//! logins. Logins that are refused because of a limit are repeated at a lower rate, which most servers allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -159,7 +159,8 @@ fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Sessions are opened at the first server. Returns its URL, and targets that contain only this URL.
+/// Returns the URL of the login at the first server, where all sessions are opened, and targets that contain only this
+/// URL.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();

@@ -21,7 +21,7 @@ pub enum Auth {
         /// Way in which the signature covers bodies.
         payload: S3Payload,
     },
-    /// Anonymous requests to S3. Their error messages are read in the same way as for signed requests.
+    /// Anonymous requests to S3. Error messages in the responses are parsed in the same way as for signed requests.
     S3Anonymous,
     /// One session for all slots, or one for each slot. Sessions are opened before the run.
     Session(Box<Sessions>),

@@ -34,10 +34,10 @@ pub enum Pick {
     Target,
     /// A new object that this operation writes. It does not belong to the dataset.
     Fresh,
-    /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is
-    /// none, the operation makes another request of the mix instead.
+    /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is no
+    /// such object, the operation makes another request of the mix instead.
     Written {
-        /// Index of that other request, which writes an object.
+        /// Index of the request that is made instead. This request must write an object.
         instead: usize,
     },
     /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
@@ -125,8 +125,9 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// `true` if an encoded body was requested.
     pub encoding_asked: bool,
-    /// `true` if `ETag` must be the last part of the path in quotes. If an encoded body was requested, `.gz` may follow
-    /// it. Systems that name objects by their content send such ETags. Applies only to the URLs of a list.
+    /// `true` if `ETag` must be the last part of the path in quotes, as sent by systems that name objects by their
+    /// content. If an encoded body was requested, the name in the `ETag` may end with `.gz`. This check applies only to
+    /// the URLs of a list.
     pub etag_is_name: bool,
 }
 
@@ -181,14 +182,16 @@ pub enum Then {
         /// Maximum number of pages of an operation.
         most: u32,
     },
-    /// The parts of an S3 multipart upload, then its completion. The responses to both must be [`ResponseBody::Kept`].
+    /// The parts of an S3 multipart upload, then its completion. The responses to the initiation and to the completion
+    /// must be [`ResponseBody::Kept`].
     Parts(Multipart),
-    /// Another request, until the server has done its work. The responses to both must be kept.
+    /// Another request, repeated until the server has done its work. The responses to the first request and to the
+    /// repeated request must be kept.
     Poll(Poll),
 }
 
-/// A multipart upload. Its requests are indexes in the mix. Their weight there is 0, so that no operation begins with
-/// them.
+/// A multipart upload. Its requests are given by their indexes in the mix. They must have weight 0, so that no
+/// operation begins with one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
     /// Index of the request that uploads a part. Its body is the object's content or file.
@@ -306,9 +309,9 @@ impl Mix {
     /// Returns a mix of requests with weights. Returns `None` in these cases:
     ///
     /// * No request has a weight above 0.
-    /// * A request refers to another one that does not write objects.
+    /// * A request refers to another request that should write objects, but does not.
     /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
-    /// * A request polls, but the bodies that this needs are not kept.
+    /// * A request polls, but the response bodies that polling needs are not kept.
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();

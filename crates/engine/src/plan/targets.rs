@@ -117,8 +117,8 @@ impl Area {
             }
             (Subject::Target(index), _) => Some(self.dataset.read(self.number(index)?, key)?.0),
             (Subject::Fresh(number), _) => {
-                // The object has the size of one of the dataset's objects. Its name differs from theirs, and contains
-                // the dataset's seed.
+                // The object has the same size as one of the dataset's objects. Its name contains the dataset's seed,
+                // and differs from the names of all objects of the dataset.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
                 key.clear();

@@ -79,8 +79,8 @@ pub struct Handover {
     pub intervals: Vec<Interval>,
     /// Operations that have ended, if they are logged.
     pub ops: Vec<OpEntry>,
-    /// Multipart uploads that the server has created, for plans with retries. The uploads of `ops` are included here,
-    /// or were handed over earlier.
+    /// Multipart uploads that the server has created, for plans with retries. If an operation in `ops` created an
+    /// upload, this upload is included here or was handed over earlier.
     pub uploads: Vec<CreatedUpload>,
 }
 

@@ -10,9 +10,9 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 /// Size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At most
-/// this many received bytes can be unknown, because every complete record is decrypted.
+/// this many received bytes can be undecrypted, because every complete record is decrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
-/// Number of bytes at the start that are kept, to recognize a response in plain HTTP.
+/// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
 
 /// Result of sending bytes.
@@ -93,13 +93,13 @@ impl Session {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet, because their attempt has ended.
+    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of their attempt.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to it.
+    /// Continues the handshake. Once the handshake is complete, returns how many bytes of the input belong to it.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);

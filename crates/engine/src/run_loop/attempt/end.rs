@@ -107,8 +107,8 @@ impl<N: Network> RunLoop<'_, N> {
         });
     }
 
-    /// Ends the slot's attempt. Also ends its operation, unless a redirect is followed or the operation makes another
-    /// request.
+    /// Ends the slot's attempt. Also ends the slot's operation, unless a redirect is followed or the operation makes
+    /// another request.
     pub(in crate::run_loop) fn end_attempt(
         &mut self,
         net: &mut N,

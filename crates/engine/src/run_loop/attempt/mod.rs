@@ -47,9 +47,9 @@ pub(in crate::run_loop) struct Attempt {
     pub first_address: usize,
     /// Next step of the attempt, chosen when the head of the response is complete.
     pub after_head: AfterHead,
-    /// One bit for each required header field. It is set if the response has the field.
+    /// One bit for each required header field. A bit is set if the response has its field.
     pub headers_matched: u128,
-    /// The ETag of the response. It is kept only for parts of a multipart upload.
+    /// The ETag of the response, kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,
     /// Sample of the time for which the end of the response waited before it was read; `None` if it was not sampled.
     pub unread: Option<ReadSample>,

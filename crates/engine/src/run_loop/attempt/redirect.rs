@@ -68,7 +68,7 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private
+    /// Checks a redirect as far as its URL alone allows. Returns whether the redirect must not lead to a private
     /// address.
     fn check_redirect(
         &mut self,

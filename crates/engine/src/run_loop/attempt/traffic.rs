@@ -55,7 +55,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Counts bytes sent for the slot's attempt.
     pub(in crate::run_loop) fn count_sent(&mut self, slot: u32, bytes: usize) {
         self.recorder.sent(bytes as u64);
-        // The attempt may have ended because of these bytes, for example if they are a TLS alert.
+        // The operation may have ended already, for example if these bytes are a TLS alert.
         if let Some(op) = self.slots.find_op_mut(slot) {
             op.attempt.sent_bytes += bytes as u64;
         }
@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// If the run ends after a number of body bytes, adds body bytes inside the window to this number.
+    /// Counts body bytes inside the window, if the plan ends the run after a number of body bytes.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

@@ -171,8 +171,8 @@ impl<S> Pool<S> {
         self.connections.get(token)?.transport.tls()
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet. It is called when the attempt for
-    /// which they were received ends. On a multiplexed connection, the bytes count for the last active attempt.
+    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of the attempt for
+    /// which the bytes were received. On a multiplexed connection, the bytes count for the last active attempt.
     pub fn take_unattributed(&mut self, id: ExchangeId) -> u64 {
         match id {
             ExchangeId::Connection(token) => {

@@ -121,8 +121,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that did not fill the buffer. The socket is then empty. Only the end of the stream
-    /// may still have to be read.
+    /// Returns the step after a read that did not fill the buffer. Such a read has emptied the socket. Only the end of
+    /// the stream may still have to be read.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -208,8 +208,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the time at which the first byte of the response arrived. `before` is the result of
-    /// [`Self::heads_so_far`] before the last piece was parsed. The final head contains the first byte, even if the
-    /// head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
+    /// [`Self::heads_so_far`] before the last piece was parsed. The first byte is the first one of the final head, even
+    /// if this head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
     /// response replaces that of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {

@@ -30,7 +30,7 @@ pub(in crate::run_loop) struct Multiplexed {
     pub last_received: Instant,
     /// Reason why the connection was lost, if frames do not show it.
     pub lost: Option<Lost>,
-    /// `true` if the connection is in `Pool::to_send`, and sends when it is its turn.
+    /// `true` if the connection is in `Pool::to_send`, which means that it waits for its turn to send.
     pub queued: bool,
 }
 

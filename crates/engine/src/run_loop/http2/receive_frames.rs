@@ -176,8 +176,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.buffers.events = events;
     }
 
-    /// Counts the received bytes that are not content. They count for the first stream with an event. Without one, they
-    /// count for any active stream.
+    /// Counts the received bytes that are not content. They count for the first stream that has an event. If no stream
+    /// has an event, they count for one of the active streams.
     fn count_overhead(&mut self, token: Token, events: &mut [Event], now: Instant) {
         for event in events.iter_mut().filter(|event| !self.is_current(event)) {
             // The content of a stream that was reset counts as overhead.

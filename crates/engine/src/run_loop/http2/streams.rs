@@ -194,7 +194,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Retires the connection of a stream that has timed out, if no byte arrived on the connection since the stream's
     /// attempt began. Such a connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
-        // An HTTP/1 connection has only one attempt, which closes it.
+        // An HTTP/1 connection has only one attempt, and the end of this attempt closes the connection.
         let ExchangeId::Stream(token) = id else { return };
         if let Some(connection) = self.pool.streams.get(token).map(|stream| stream.connection)
             && self.pool.multiplexed(connection).is_some_and(|http2| http2.last_received < since)

@@ -34,7 +34,8 @@ impl PathSamples {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Samples some connections. They are evenly spread over the table, so that there are old and new ones among them.
+    /// Samples some connections. The sampled connections are evenly spread over the table, so that both old and new
+    /// connections are sampled.
     pub(in crate::run_loop) fn sample_paths(&mut self, net: &mut N) {
         let step = self.pool.connections.len().div_ceil(SAMPLES_MAX).max(1);
         let connections = self.pool.connections.iter().map(|(_, connection)| connection);

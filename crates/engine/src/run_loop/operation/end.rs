@@ -13,8 +13,8 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpOutcome, OpSample,
 use std::time::Duration;
 use wire::response::{Location, RangeField};
 
-/// First pause of a slot after a connection could not be opened. It is doubled with each failure in a row, up to 160
-/// ms. Without this pause, a dead target would be flooded with attempts, and the results would contain millions of
+/// First pause of a slot after a connection could not be opened. The pause is doubled with each failure in a row, up to
+/// 160 ms. Without this pause, a dead target would be flooded with attempts, and the results would contain millions of
 /// failures.
 const BACK_OFF: Duration = Duration::from_millis(5);
 /// Maximum number of times that the pause is doubled.

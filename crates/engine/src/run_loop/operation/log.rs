@@ -50,7 +50,7 @@ pub struct OpEntry {
     pub body_bytes: u64,
     /// All bytes received in all attempts of the operation, including heads and framing.
     pub received_bytes: u64,
-    /// Bytes of the object sent in all attempts of the operation, also of parts.
+    /// Number of bytes of the object that all attempts of the operation sent, including the attempts of its parts.
     pub uploaded_bytes: u64,
     /// Size of the whole object, according to the final response.
     pub object_bytes: Option<u64>,

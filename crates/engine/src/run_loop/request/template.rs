@@ -25,7 +25,7 @@ pub(in crate::run_loop) struct RequestTemplate {
 #[derive(Debug)]
 pub(in crate::run_loop) struct SignedFields {
     pub method: Box<str>,
-    /// The values of `Host` and of the fields of S3.
+    /// Names and values of `Host` and of the S3 header fields.
     pub fields: Vec<(Box<str>, Box<[u8]>)>,
 }
 

@@ -2,8 +2,8 @@
 //! accepts it.
 //!
 //! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the rest of the piece is
-//! kept with its connection. For a body with `Content-Length`, even this is not needed, because its bytes are generated
-//! again.
+//! kept with its connection. For a body with `Content-Length`, even the rest is not kept, because its bytes are
+//! generated again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
 use measure::Instant;
@@ -320,7 +320,8 @@ mod tests {
         BodySource { body, targets, subject: Subject::Target(0), key, own: &[], slice: None }
     }
 
-    /// Sends a body to a simulated kernel. `takes` contains the numbers of bytes that the kernel accepts at each call.
+    /// Sends a body to a simulated kernel. `takes` contains, for each call, the number of bytes that the kernel
+    /// accepts.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());

@@ -63,7 +63,7 @@ impl<'p> FirstResponseWatch<'p> {
     }
 }
 
-/// Length with which bodies are compared.
+/// Length of the first complete body, with which the lengths of later bodies are compared.
 #[derive(Debug)]
 enum FirstLength<'p> {
     /// Lengths are not compared, because requests differ or responses have no body.
