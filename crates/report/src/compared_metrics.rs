@@ -56,7 +56,7 @@ fn high(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(_, high)| high as f64)
 }
 
-/// Returns the lower end of the same range.
+/// Returns the lower end of the range of a response time percentile, or `None` if there are too few operations.
 fn low(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(low, _)| low as f64)
 }

@@ -1,4 +1,4 @@
-//! Results for CI systems: the test cases of a JUnit file, and annotations of GitHub's workflows.
+//! Results for CI systems: the test cases of a JUnit file, and annotations for GitHub workflows.
 //!
 //! Each objective of a run and each search for the load line is a test case. An unusable result is an error instead of
 //! a failure, because its objectives show nothing about the target.
@@ -101,7 +101,7 @@ impl Suite {
         }
     }
 
-    /// Adds a search for the load line.
+    /// Adds the test case of a search for the load line.
     pub fn add_line(&mut self, class: Option<&str>, label: Option<&str>, line: &LoadLine) {
         let sentence = line.sentence();
         let seconds = line.levels.iter().map(|level| level.seconds).sum();
@@ -138,7 +138,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // The user accepts a lack of data, so it is no reason for a failure.
+        // Too little data is a failure only if it is a reason for the result. It is none if the user accepts it.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }

@@ -6,7 +6,7 @@ use super::ms;
 use measure::stats::Tally;
 use measure::{Enumerated, Interval, KindStats};
 
-/// An interval, with the wall time at which its run began.
+/// An interval, and the wall time at which the run began.
 pub struct Row {
     started_unix_ms: u64,
     interval: Interval,

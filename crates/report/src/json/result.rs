@@ -19,7 +19,7 @@ pub struct Accounting {
     pub violations: Vec<ViolationRecord>,
 }
 
-// The variants must be the same as in `LimitedBy`: serde does not compile if they differ.
+// The variants must be the same as in `LimitedBy`. If they differ, the code that serde derives does not compile.
 /// Limit of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]

@@ -4,7 +4,7 @@ use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be the same as in `ResultWord`: serde does not compile if they differ.
+// The variants must be the same as in `ResultWord`. If they differ, the code that serde derives does not compile.
 /// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]

@@ -301,7 +301,7 @@ pub(crate) fn about(list: &[Subtraction]) -> String {
     format!(
         "difference: median of the pairs (Hodges-Lehmann); for success, of all operations together (pp: percentage points); with \
          its 95 % interval{range}; conclusions by Wilcoxon's signed ranks, corrected for all metrics (Holm), margin {} %; times \
-         count failed operations as beyond any time",
+         count failed operations as infinite",
         count((MARGIN * 100.0) as u64)
     )
 }

@@ -16,8 +16,8 @@ use store::{Point, SavedRun};
 
 /// Maximum number of columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Minimum length of an interval in seconds. A shorter one has no meaningful rate: one operation in the last
-/// millisecond of a drain is not 1,000/s. Shorter intervals are omitted, unless the run has no others.
+/// Minimum length of an interval in seconds. A shorter interval has no meaningful rate. For example, one operation in
+/// the last millisecond of a drain does not mean 1,000/s. Shorter intervals are omitted, unless the run has no others.
 const SECONDS_MIN: f64 = 0.1;
 
 /// Returns the columns and the charts that use them. There are no charts if the run has no interval.
@@ -210,7 +210,7 @@ fn response(build: &ChartBuilder) -> Option<Chart> {
     let at = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
     let p50 = build.highest("p50", Role::Main, |point| at(point.response_p50_nanos));
     let p99 = build.highest("p99", Role::Secondary, |point| at(point.response_p99_nanos));
-    let about = "Response time of successful operations in each interval. With few samples, p99 is their largest.";
+    let about = "Response time of successful operations in each interval. With few samples, p99 is the largest sample.";
     let any = p50.values.iter().any(Option::is_some);
     any.then(|| build.chart("response", "Response time, p50 and p99", about, Unit::Time, vec![p99, p50]))
 }
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!((times.merged, times.starts.len()), (1, 10));
         let rate = line(&charts, "rate", "succeeded");
         assert_eq!((rate.values.as_slice(), rate.low.len(), rate.high.len()), (&[Some(100.0); 10][..], 0, 0));
-        assert!(!charts.iter().any(|chart| chart.id == "failures"), "a chart of failures without failures");
+        assert!(!charts.iter().any(|chart| chart.id == "failures"), "a run without failures has no such chart");
     }
 
     #[test]
