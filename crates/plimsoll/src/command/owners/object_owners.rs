@@ -45,7 +45,8 @@ pub struct ClusterFlags {
     /// Do not verify the server's certificate.
     #[arg(long)]
     pub insecure: bool,
-    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
+    /// Use HTTP/2. With https, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1. With http, the
+    /// server must support prior knowledge.
     #[arg(long)]
     pub http2: bool,
     /// Also follow redirects from https:// to http://.
