@@ -17,7 +17,7 @@ pub fn print_machine() {
     ));
 }
 
-/// Prints the machine, the version of nginx, and the limits of measurements over loopback.
+/// Prints the machine, the version of nginx, and a caution about measurements over loopback.
 pub fn print() -> Result<()> {
     print_machine();
     console::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));

@@ -1,4 +1,4 @@
-//! The workloads with which clients are compared.
+//! The workloads of the comparison.
 
 use crate::nginx::Served;
 use clap::ValueEnum;
@@ -87,7 +87,7 @@ impl Workload {
         }
     }
 
-    /// Returns whether the requests are for ranges.
+    /// Returns whether each request is for a range of the file.
     pub fn is_ranged(self) -> bool {
         self == Self::Range1000
     }
