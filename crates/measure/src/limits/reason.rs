@@ -7,9 +7,11 @@ use crate::stats::Dimension;
 use crate::stats::label::Label;
 use crate::summary::{ClientLimits, Model, Summary};
 
-/// Minimum share of the time for which a CPU quota stopped the client, for the quota to be the reason.
+/// Minimum share of the time for which a CPU quota stopped the client. With a smaller share, the quota is not the
+/// reason.
 const THROTTLED_SHARE_MIN: f64 = 0.05;
-/// Minimum ratio of round-trip times under load to the shortest round-trip times, if data queues in the network.
+/// Minimum ratio of round-trip times under load to the shortest round-trip times at which data counts as queued in the
+/// network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 
 /// Limit of a run, with the reason.

@@ -55,7 +55,7 @@ pub enum ObjectiveOutcome {
     Missed,
     /// Too few operations ended to decide whether the objective is met.
     NotEnoughData,
-    /// The outcome depends on how far the client changed the measured values, so the run cannot decide it.
+    /// The outcome depends on how much the client changed the measured values, so the run cannot decide the objective.
     ClientLimited,
 }
 
@@ -173,7 +173,8 @@ impl Objective {
         }
     }
 
-    /// Returns a time since the intended start. An operation that has not ended by then certainly exceeds the bound.
+    /// Returns the time since the intended start after which an unfinished operation certainly exceeds the bound;
+    /// `None` unless the objective bounds the response times of all operations.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {

@@ -28,7 +28,7 @@ impl Objective {
         let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
         match (objective.tolerated(), sign == objective.metric.sign()) {
             (None, _) => Err(wrong("a rate is only known at the end of a run")),
-            (Some(_), true) => Err(wrong("this is met by a good run; a condition describes a bad one")),
+            (Some(_), true) => Err(wrong("this bound is met by a good run, but a condition must describe a bad run")),
             (Some(_), false) => Ok(objective),
         }
     }

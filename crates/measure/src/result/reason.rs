@@ -18,7 +18,7 @@ pub enum Reason {
     },
     /// Two counters that must agree differ, because of a defect of the program or a damaged record.
     CountersDisagree(Violation),
-    /// The target could not be reached from the start.
+    /// The target could not be reached at all.
     Unreachable {
         /// Description of the failure.
         detail: String,
@@ -54,7 +54,7 @@ pub enum Reason {
         operations: u64,
         /// Operations that were due.
         of: u64,
-        /// `true` if the client had too few descriptors or local ports for enough concurrent operations.
+        /// `true` if the client had too few descriptors or local ports to run enough operations concurrently.
         lacks_resources: bool,
     },
     /// The client had too few descriptors or local ports.

@@ -65,8 +65,8 @@ pub struct OpSample {
     /// Maximum time that client stalls may have added to the operation after its start, in nanoseconds; `None` if no
     /// stall affected it.
     pub affected_by: Option<u64>,
-    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. It is 0 if the
-    /// client waited for something else in between.
+    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. This time is 0 if
+    /// the client waited for something else in between.
     pub client_send_nanos: u64,
     /// Time for which the end of the response waited in the socket until the client read it; `None` if it was not
     /// sampled.

@@ -28,13 +28,13 @@ const STEADY_MAX: f64 = 0.015;
 /// Minimum growth of a growing backlog, as a share of the offered operations. Smaller growth does not count, even if it
 /// is certain.
 const GROWING_MIN: f64 = 0.005;
-/// Minimum ratio of the growth in the second half to the growth in the first half, if a backlog grows without limit. If
-/// a backlog approaches a constant level, its growth slows down.
+/// Minimum ratio of the growth in the second half to the growth in the first half, at which the backlog counts as
+/// growing without limit. If a backlog approaches a constant level, its growth slows down.
 const STILL_GROWING: f64 = 0.6;
-/// Probability, in one direction, that the result of a single look is right.
+/// One-sided confidence level of a single look.
 const CONFIDENCE: f64 = 0.975;
-/// Tolerance for the growth, as a number of operations. The growth varies by about this number with the exact times of
-/// the looks.
+/// Tolerance for the growth, as a number of operations. The measured growth varies by about this number, depending on
+/// the exact times of the looks.
 const ROUNDING: f64 = 2.0;
 /// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);

@@ -10,8 +10,8 @@ const EXACT_MAX: usize = 60;
 /// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test: the probability of ranks at least as far apart if the two
-/// sets do not differ. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test: the probability that the ranks are at least as far apart as
+/// these if the two sets do not differ. `None` if a set is empty.
 ///
 /// For up to 60 runs, the p-value is exact, even with ties. It uses the distribution of the rank sum over all ways to
 /// divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for
@@ -112,8 +112,9 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Returns the two-sided p-value of Wilcoxon's signed-rank test. It is the probability of a rank sum at least as
-/// extreme if each difference is equally likely to be positive or negative. `None` if `differences` is empty.
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test. This is the probability of a rank sum at least as
+/// extreme as this one if each difference is equally likely to be positive or negative. `None` if `differences` is
+/// empty.
 ///
 /// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon
 /// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It uses
@@ -249,7 +250,7 @@ mod tests {
         let mut random = Random::new(41);
         for a in 1..=6 {
             for b in 1..=6 {
-                // Draws from few different values contain ties. Draws from many contain none.
+                // Samples drawn from few different values contain ties. Samples drawn from many values contain none.
                 for values in [3, 1_000_000] {
                     let mut draw = |count: usize| (0..count).map(|_| random.below(values) as f64).collect::<Vec<_>>();
                     let (a, b) = (draw(a), draw(b));

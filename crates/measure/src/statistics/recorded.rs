@@ -1,5 +1,5 @@
-//! Recorded values with their counts, in ascending order: a histogram without empty buckets. It is small enough to keep
-//! one for each of many intervals.
+//! Recorded values with their counts, in ascending order: a histogram without empty buckets. This form is small enough
+//! to be kept for each of many intervals.
 
 use crate::values::Distribution;
 

@@ -1,21 +1,22 @@
 //! A sequential test of whether too many operations exceed a bound. It may stop at any time.
 //!
-//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the bound
-//! minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon as S
-//! crosses a boundary. For a target at its bound, the probability that S ever crosses the boundary is at most α. The
-//! boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated logarithm",
-//! Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form is from S.
-//! R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
-//! Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
+//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the
+//! bound, minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon
+//! as S crosses a boundary. For a target at its bound, the probability that S ever crosses the boundary is at most α.
+//! The boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated
+//! logarithm", Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form
+//! is from S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
+//! sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
 //!
 //! Slowness comes in spells: a compaction or a garbage collection delays all operations for a while. The variance V is
 //! therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The largest of these
 //! estimates is used. V is never less than the variance of independent operations.
 //!
-//! Batches cannot show a spell that has not happened yet. As long as there was no spell, no estimate of the variance
-//! can protect the test. The constant `SPELL` does. The test decides "within" only after a time in which a target at
-//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when slow
-//! operations fill `SPELLS_BEYOND` of them. Before a level passes, its trend is extrapolated to the end of the level.
+//! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
+//! protect the test. The constant `SPELL` protects it. The test decides "within" only after a time in which a target at
+//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when the slow
+//! operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to the end of
+//! the level.
 
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ pub enum Decision {
 }
 
 /// Returns the minimum time after which the test can decide "within" if a share of `tolerated` may exceed the bound.
-/// `None` if the share is 0, because the test then never decides "within".
+/// `None` if the share is 0, because the test never decides "within" for this share.
 #[must_use]
 pub fn time_needed(tolerated: f64) -> Option<Duration> {
     (tolerated > 0.0).then(|| SPELL.mul_f64(SPELLS_WITHIN / tolerated.min(1.0)))

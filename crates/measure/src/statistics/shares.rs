@@ -19,8 +19,8 @@ pub struct Share {
     pub of: f64,
 }
 
-/// Minimum difference that is tested if no unit can vary (one unit per side). A smaller difference may be due to an
-/// event shorter than the run.
+/// Minimum difference that is tested if each side has one unit, so that no unit can vary. A smaller difference may be
+/// due to an event shorter than the run.
 const GAP_MIN: f64 = 0.5;
 
 /// Dependence between neighboring units.
@@ -46,11 +46,11 @@ pub fn share(units: &[Share]) -> Option<f64> {
 
 /// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// If all operations succeeded on one side and none on the other, the p-value is exact. All ways to choose which
-/// operations succeed are counted. The p-value is the share of the observed way and its mirror image (R. A. Fisher's
-/// test). In all other cases, it is the p-value of the t statistic, with the number of units minus 2 as degrees of
-/// freedom. With a single unit per side, the variation of units is unknown. In this case, only differences of one half
-/// or more are tested, by the normal approximation with continuity correction.
+/// If all operations succeeded on one side and none on the other, the p-value is exact (R. A. Fisher's test): of all
+/// ways to choose which operations succeed, it is the share of two, the observed one and its mirror image. In all other
+/// cases, the p-value is that of the t statistic, with the number of units minus 2 as degrees of freedom. With a single
+/// unit per side, the variation of units is unknown. In this case, only differences of one half or more are tested, by
+/// the normal approximation with continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
@@ -112,7 +112,8 @@ fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     Some(dispersion.max(1.0))
 }
 
-/// Maximum correlation of neighboring windows that is assumed. It increases the dispersion by a factor of 19.
+/// Upper limit for the estimated correlation of neighboring windows. At this limit, the dispersion increases by a
+/// factor of 19.
 const CORRELATION_MAX: f64 = 0.9;
 
 /// Returns the Pearson residuals of the units around the pooled share.

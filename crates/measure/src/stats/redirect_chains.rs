@@ -9,7 +9,7 @@ use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Number of positions with a row of their own. Later positions are counted in the last one.
+/// Number of positions with a row of their own. Later positions are counted in the row of the last position.
 pub(crate) const POSITIONS: u8 = 16;
 /// Maximum number of rows with named hosts. Further hosts are counted as [`Label::Other`].
 const ROWS_MAX: usize = 256;
@@ -33,8 +33,8 @@ pub struct HopStats {
     pub body_bytes: u64,
     /// Bytes of heads and framing received.
     pub overhead_bytes: u64,
-    /// Time before the requests were sent, for operations that succeeded, in nanoseconds. It starts at the end of the
-    /// previous response. For the first request, it starts at the operation's intended start.
+    /// Time before the requests were sent, for operations that succeeded, in nanoseconds. This time starts at the end
+    /// of the previous response or, for the first request, at the operation's intended start.
     pub until_sent_nanos: u64,
     /// Time from sending to the end of the response, for operations that succeeded, in nanoseconds.
     pub service: Distribution,
@@ -57,7 +57,7 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`. Its position and host must be counted in this row.
+    /// Adds the results of `other`. This row must be the one in which the position and the host of `other` are counted.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,

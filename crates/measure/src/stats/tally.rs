@@ -58,8 +58,8 @@ pub struct Tally {
     pub started: u64,
     /// Operations that were scheduled but never started.
     pub dropped: u64,
-    /// Dropped operations that were due in the measured window and that the client itself failed to start. They did not
-    /// wait for a slot because of `in_flight_max`.
+    /// Dropped operations that were due in the measured window and that the client itself failed to start. A slot was
+    /// free for each of them, so `in_flight_max` is not the reason.
     #[serde(default)]
     pub missed_by_client: u64,
     /// Operations that succeeded.

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 /// Busy share of a thread above which it has no time left.
 const BUSY_MAX: f64 = 0.95;
-/// Maximum share of its time that a thread uses without any operation: to wake up, read the clock, and hand over
-/// results. Only CPU time beyond this share counts as cost of operations.
+/// Maximum share of time that a thread uses even without operations: to wake up, read the clock, and hand over results.
+/// Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Minimum share of polls that find waiting responses, if responses count as waiting unread.
+/// Minimum share of polls that find waiting responses, from which responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed above which it is full.
 const NIC_MAX: f64 = 0.9;
@@ -36,9 +36,9 @@ const HOST_FULL_MIN: f64 = 0.95;
 /// Maximum share of an interval for which a thread may be kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
 
-/// Returns whether a thread could not have generated the offered load of an open run even with its own core and an
-/// infinitely fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled
-/// operations. The load is too high if the product exceeds the thread's time.
+/// Returns whether the offered load of an open run was too high for a thread, even with its own core and an infinitely
+/// fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled operations.
+/// The load is too high if the product exceeds the thread's time.
 ///
 /// `busy` is the CPU time that the thread got. Other processes may have used its core for a while. The thread then
 /// started fewer operations in less CPU time, so the cost per operation is the same. If no operation was started, the
@@ -67,10 +67,10 @@ pub struct ClientLimits {
     /// Time for which a thread did not run at all, because its process was stopped or its machine paused.
     pub frozen: f64,
     /// Time lost because other processes or machines used the client's cores, or because the whole process was stopped.
-    /// Counted only as far as it delayed operations.
+    /// Only time that delayed operations counts.
     pub taken: f64,
-    /// Time for which a thread waited for a core while other processes or machines used it. Counted even if it did not
-    /// delay operations.
+    /// Time for which a thread waited for a core while other processes or machines used it. This time counts even if it
+    /// did not delay operations.
     pub host_delay: f64,
     /// Time for which the CPU quota of the client's control group kept it from running.
     pub throttled: f64,

@@ -53,8 +53,8 @@ pub struct Difference {
     /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are
     /// too few runs or windows.
     pub interval: Option<(f64, f64)>,
-    /// p-value: the probability of a difference at least as large if base and new do not differ. `None` if all values
-    /// are equal, because nothing was tested.
+    /// p-value: the probability of a difference at least as large as this one if base and new do not differ. `None` if
+    /// all values are equal, because nothing was tested.
     pub p: Option<f64>,
 }
 
