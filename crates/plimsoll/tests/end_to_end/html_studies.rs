@@ -116,7 +116,7 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
         "Differences",
         "far − near",
         "TTFB p50",
-        "below 6 pairs there is no interval",
+        "with fewer than 6 pairs",
         "Failed attempts",
         "http_5xx",
         "plimsoll run pair.yaml",

@@ -7,7 +7,7 @@ use store::SavedRun;
 /// The load on the client and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// Seconds of the window for which the client was observed.
+    /// Part of the window in which the client was observed, in seconds.
     pub observed_seconds: f64,
     /// Seconds in which a thread was busy while responses waited to be read.
     pub cpu_limited_seconds: f64,

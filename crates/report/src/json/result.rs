@@ -15,7 +15,7 @@ use store::{End, EndReason};
 pub struct Accounting {
     /// Number of comparisons between counters.
     pub checks: u32,
-    /// Comparisons that failed. The result is `unusable` if there are any.
+    /// Comparisons that failed. If there are any, the result is `unusable`.
     pub violations: Vec<ViolationRecord>,
 }
 
@@ -120,7 +120,7 @@ pub enum ObjectiveOutcome {
     Missed,
     /// Too few operations ended to decide the objective.
     NotEnoughData,
-    /// Delays of the client could decide whether the objective was met, so the outcome is unknown.
+    /// The outcome is unknown, because it depends on delays of the client.
     ClientLimited,
 }
 

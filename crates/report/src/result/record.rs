@@ -25,7 +25,7 @@ pub struct ResultRecord {
     /// PASS, FAIL, UNUSABLE or PARTIAL, in lower case.
     #[serde(with = "ResultName")]
     pub word: ResultWord,
-    /// Exit code of the run, and of `plimsoll report` for it.
+    /// Exit code of the run. `plimsoll report` exits with the same code.
     pub exit_code: u8,
     /// Reasons why the result is not `pass`, the most important first. Empty for `pass`.
     pub reasons: Vec<NamedText>,

@@ -257,8 +257,8 @@ fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     };
     let charts: Vec<Chart> = frames.iter().map(chart).collect();
     let caption = format!(
-        "Goodput (operations per second if there are no bodies) as a multiple of the goodput of {first} in the same cell \
-         and repeat. The mark is the median of the pairs. Whiskers show the lowest and the highest pair."
+        "Goodput (operations per second if there are no bodies) as a multiple of the goodput of {first} in the same \
+         cell and repeat. The mark is the median of the pairs. Whiskers show the lowest and the highest pair."
     );
     Some(Choice { label, caption, charts })
 }
