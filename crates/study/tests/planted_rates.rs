@@ -1,5 +1,5 @@
-//! Tests that known load lines on a rate are found. On simulated time, a server with a queue admits one operation after
-//! the other at a known rate. The intervals are equal or random.
+//! Tests that a search finds known load lines, as a rate. Time is simulated. A server with a queue admits one operation
+//! after the other at a known rate, with equal or random intervals.
 
 #[path = "support/gate.rs"]
 mod gate;
