@@ -105,8 +105,8 @@ impl ClientStalls {
     }
 
     /// Returns the maximum wait of a response that is read at `now`, in nanoseconds. The kernel timestamps only the
-    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte, but not
-    /// earlier than by the time that this thread waited for a core.
+    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. The
+    /// difference is at most the time that this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
