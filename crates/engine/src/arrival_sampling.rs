@@ -1,10 +1,10 @@
 //! Samples of the time for which received bytes waited before this client read them.
 //!
 //! The kernel's arrival timestamps are wall-clock times, and the wall clock can be stepped. The run uses a monotonic
-//! clock. The sampler therefore keeps the difference between the two clocks. It discards a sample if this difference
-//! has changed since the bytes arrived. A read that also returns the timestamp costs two additional system calls. At
-//! high read rates, only some of the reads are therefore sampled, and the kernel takes timestamps for only part of the
-//! time (see [`turns`]).
+//! clock. The sampler therefore keeps the difference between the two clocks. If this difference has changed since the
+//! bytes arrived, the sampler discards the sample. A read that also returns the timestamp costs two additional system
+//! calls. At high read rates, only some of the reads are therefore sampled, and the kernel takes timestamps for only
+//! part of the time (see [`turns`]).
 
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const BLOCK: u32 = 32;
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
-/// Sampler of the reads of one thread. It chooses the reads to sample, and keeps the sample of the last read.
+/// Sampler of the reads of one thread. The sampler chooses the reads to sample, and keeps the sample of the last read.
 #[derive(Debug)]
 pub(crate) struct ArrivalSampling {
     turns: Turns,

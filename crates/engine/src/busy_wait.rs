@@ -11,8 +11,8 @@ use crate::watch::RunDelay;
 use measure::Instant;
 use std::time::Duration;
 
-/// Length of the last part of a wait, in which the thread stays awake. On most machines, waking up takes less than
-/// this.
+/// Length of the last part of a wait, in which the thread stays awake. On most machines, a thread wakes up in less than
+/// this time.
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
@@ -25,7 +25,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause without busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// State of busy waiting of one thread. It decides when the thread waits busily, and counts the time.
+/// State of busy waiting of one thread. The state determines when the thread waits busily, and counts the time spent
+/// so.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
     /// Instant from which the thread may wait busily; `NEVER` if the thread must not or need not wait busily.

@@ -117,7 +117,7 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Ends the run at once because one of its threads has failed.
+    /// Ends the run at once, because a thread of the run has failed.
     pub(crate) fn thread_lost(&self, now: Instant) {
         self.stop(now, StopReason::ThreadLost);
         self.abandon.store(true, Ordering::Release);

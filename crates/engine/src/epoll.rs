@@ -67,8 +67,8 @@ impl EpollNetwork {
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        // The timer is edge-triggered. After it has expired, it stays readable until it is set again, and short waits
-        // do not set it.
+        // The timer is edge-triggered. An expired timer stays readable until it is set again, and short waits do not
+        // set the timer.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {

@@ -1,9 +1,9 @@
 //! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and
 //! names.
 //!
-//! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`]
-//! on simulated time. The loop is generic over the interface, so tests run the same code as measurements. Both
-//! implementations report errors as `std::io::Error`, so that errors are classified in one place.
+//! The interface has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and
+//! [`crate::sim::SimNetwork`] on simulated time. The loop is generic over the interface, so tests run the same code as
+//! measurements. Both implementations report errors as `std::io::Error`, so that errors are classified in one place.
 
 use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
@@ -60,7 +60,8 @@ pub struct Ready {
 pub enum Connecting {
     /// The connection is established.
     Done,
-    /// The connection is being established. It becomes writable when it is established or has failed.
+    /// The connection is being established. The socket becomes writable when the connection is established or has
+    /// failed.
     Pending,
 }
 

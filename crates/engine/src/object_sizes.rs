@@ -1,6 +1,6 @@
-//! The sizes of objects. They must be known before a run that requests random ranges.
+//! The sizes of objects. A run that requests random ranges must know the sizes of its objects beforehand.
 //!
-//! A size is never assumed. It is read from the response to HEAD. If this response contains no size, a second request
+//! A size is never assumed, but is read from the response to HEAD. If this response contains no size, a second request
 //! asks for the first byte of the object, and the size is read from the `Content-Range` of the second response. The
 //! requests of both kinds are made by runs of the usual run loop over the list of objects.
 

@@ -32,7 +32,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Starts a resolver. Its thread ends when the resolver is dropped.
+    /// Starts a resolver. This thread ends when the resolver is dropped.
     #[must_use]
     pub fn start() -> Arc<Self> {
         let (questions, asked) = channel();

@@ -43,12 +43,12 @@ pub trait Observer {
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Called with operations that have ended. These are all operations if the plan logs them. Otherwise, they are the
-    /// operations that found damaged objects.
+    /// Called with operations that have ended. If the plan logs operations, this is called with every operation.
+    /// Otherwise, it is called only with operations that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called with multipart uploads that the server has created, for plans with retries. A later run can continue
-    /// these uploads (see [`crate::plan::ResumedUpload`]). This is called before [`Self::ops`] is called with the
-    /// operation that completes the upload.
+    /// these uploads (see [`crate::plan::ResumedUpload`]). For each upload, this call precedes the call of
+    /// [`Self::ops`] with the operation that completes the upload.
     fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
@@ -137,7 +137,7 @@ pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
-/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the others end at once.
+/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the other threads end at once.
 fn carry_out(
     threads: u32,
     control: &Control,

@@ -23,7 +23,7 @@ const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 const RATE: f64 = 10.0;
 /// Maximum number of characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Maximum number of rounds in a row without a new session. After that, the logins fail.
+/// Maximum number of rounds in a row without a new session. After this many rounds, the logins fail.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
 /// Reason why sessions could not be opened.
@@ -149,7 +149,7 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
     Ok(())
 }
 
-/// Returns the message of a refusal. Its length is limited, and secrets are removed.
+/// Returns the message of a refusal. The length of the message is limited, and secrets are removed.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
     // Shorter values are not secrets. Hiding them would remove much of every message.

@@ -1,5 +1,5 @@
-//! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run
-//! loop.
+//! Requests before or after a run: a single request, or one for each object. Runs of the usual run loop make these
+//! requests.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{

@@ -21,7 +21,7 @@ const NONE: u64 = u64::MAX;
 /// Number of counters of operations in flight. If there are more threads, several threads share a counter.
 const GAUGES: usize = 64;
 
-/// Number of operations in flight of one thread. It has its own cache line.
+/// Number of operations in flight of one thread. The counter has its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Gauge(AtomicU64);
@@ -63,7 +63,7 @@ impl Default for Stalls {
 
 impl Stalls {
     /// Records that a thread acted at `now` although it should have acted at `from`. `level` is the mean number of
-    /// operations in flight before the stall. It is `None` at the start of a run, when no level is known yet.
+    /// operations in flight before the stall. At the start of a run, when no level is known yet, `level` is `None`.
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -135,7 +135,8 @@ impl Stalls {
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Removes all stalls. Simulated threads need this, because they run one after the other, each from instant zero.
+    /// Removes all stalls. Simulated threads need such a reset, because they run one after the other, each from instant
+    /// zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {

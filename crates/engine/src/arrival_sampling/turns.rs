@@ -1,10 +1,10 @@
 //! Turns in which the kernel timestamps arriving data.
 //!
-//! For each segment, the kernel reads a clock. This costs about 2 % of the CPU time of a client that only sends small
-//! requests. At high read rates, time is therefore divided into turns. The kernel takes timestamps in only one of eight
+//! For each segment, the kernel reads a clock. If a client only sends small requests, these reads take about 2 % of its
+//! CPU time. At high read rates, time is therefore divided into turns. The kernel takes timestamps in only one of eight
 //! turns, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if they are
 //! read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client that
-//! stopped once tends to stop again, and only few reads show this.
+//! stopped once tends to stop again, and only few reads would reveal the next stop.
 
 use measure::Instant;
 use measure::values::random;
@@ -20,8 +20,8 @@ const TURN: Duration = Duration::from_millis(50);
 /// Number of turns of which one, on average, has timestamps.
 const TURNS: u32 = 8;
 /// Time between two checks above which the thread is considered to have stood still. At high read rates, a thread makes
-/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. They are common on a busy host, so an eighth
-/// of the turns contains enough of them.
+/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. On a busy host, such gaps are so common that
+/// an eighth of the turns contains enough of them.
 const STILL: Duration = Duration::from_millis(5);
 /// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill (a
 /// CPU quota, a pause of the machine) recur sooner.
@@ -106,8 +106,8 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on this,
-/// because the kernel takes timestamps for all sockets or for none.
+/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on these
+/// turns, because the kernel takes timestamps for all sockets or for none.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;
     let (round, place) = (turn / u64::from(TURNS), turn % u64::from(TURNS));

@@ -1,9 +1,9 @@
-//! Filestash, a web file manager. The operations are its API calls `ls`, `cat` and `save`. They need a session, which
-//! is opened by a login.
+//! Filestash, a web file manager. The operations are the API calls `ls`, `cat` and `save` of Filestash. These calls
+//! need a session, which a login opens.
 //!
-//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as
-//! cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each upload
-//! costs a connection.
+//! Calls of the API need `X-Requested-With: XmlHttpRequest`, in exactly this spelling. The session is a token, which is
+//! sent as cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each
+//! upload costs a connection.
 
 use super::{Access, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};

@@ -8,7 +8,7 @@ use super::{Access, BadName, Dialect, Form};
 use measure::OpKind;
 use wire::gateway::{Depth, GatewayRequest, Scope};
 
-/// Blocks and CARs. Their names are CIDs, optionally followed by a path and a query.
+/// Blocks and CARs. The name of an object is a CID, optionally followed by a path and a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
     /// Format for names that do not specify one.

@@ -1,4 +1,5 @@
-//! Reasons why streams fail. They are derived from the library's kinds of errors and from error codes, never from text.
+//! Reasons why streams fail. Failures are derived from the library's kinds of errors and from error codes, never from
+//! text.
 
 use h2::Reason;
 

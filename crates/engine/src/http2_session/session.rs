@@ -72,8 +72,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Returns a session with at most `streams` open streams at once. Its first output is the preface of HTTP/2. `None`
-    /// means a defect of this program.
+    /// Returns a session with at most `streams` open streams at once. The first output of the session is the preface of
+    /// HTTP/2. `None` means a defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Opens a stream for a request with or without a body. Returns `None` if the connection does not accept the
-    /// request. In that case, nothing was sent.
+    /// request. If the result is `None`, nothing was sent.
     pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
         let (response, stream) = requests.send_request(request, !has_body).ok()?;

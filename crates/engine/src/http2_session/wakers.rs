@@ -64,7 +64,7 @@ impl StreamWaker {
         }
     }
 
-    /// Records that the stream is being polled. After that, it can be woken again.
+    /// Records that the stream is being polled. After this call, the stream can be woken again.
     pub fn reset(&self) {
         self.woken.store(false, Ordering::Relaxed);
     }

@@ -27,7 +27,7 @@ pub enum Auth {
     Session(Box<Sessions>),
 }
 
-/// Sessions of a run. They are sent only to origins that the user named.
+/// Sessions of a run. Session tokens are sent only to origins that the user named.
 #[derive(Clone)]
 pub struct Sessions {
     /// Request that opens a session.

@@ -1,4 +1,4 @@
-//! The plan of a run. It is valid by construction.
+//! The plan of a run. A plan is valid by construction.
 //!
 //! All text in a plan is already parsed. No setting of a plan depends on another setting being on. The code that
 //! creates a plan must report all mistakes of the user first.
@@ -119,7 +119,7 @@ pub struct StopAfter {
 pub struct Timeouts {
     /// Limit for opening a connection.
     pub connect: Duration,
-    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend it.
+    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend this limit.
     pub head: Duration,
     /// Limit between two arrivals of body bytes.
     pub idle: Duration,
@@ -128,7 +128,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// Returns the default values. They are listed in docs/measurement.md.
+    /// Returns the default values. These values are listed in docs/measurement.md.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -144,7 +144,7 @@ impl Default for Timeouts {
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Redirects are followed if the rules allow it, at most this many for each request.
+    /// Redirects are followed if the rules allow them, at most this many for each request.
     UpTo(u8, RedirectRules),
 }
 
@@ -166,7 +166,7 @@ pub struct RedirectRules {
     pub private: RedirectRule,
 }
 
-/// Handling of a redirect to which one of [`RedirectRules`] applies.
+/// Handling of a redirect that falls under one of the [`RedirectRules`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedirectRule {
     /// The redirect is not followed. The cause of the failure is `redirect_denied`.

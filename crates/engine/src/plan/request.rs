@@ -18,8 +18,8 @@ use wire::s3::MAX_PARTS;
 pub enum RangeChoice {
     /// The same range each time.
     Fixed(ByteRange),
-    /// A range of this length, chosen uniformly among all such ranges in the object. If the object is not longer than
-    /// this, the whole object is requested.
+    /// A range of this length, chosen uniformly among all such ranges in the object. An object that is not longer than
+    /// the range is requested as a whole.
     Random {
         /// Length of the range in bytes.
         length: NonZeroU64,
@@ -46,7 +46,8 @@ pub enum Pick {
     Container,
 }
 
-/// Source of the bytes of request bodies. Bodies are not kept in memory. They are generated or read piece by piece.
+/// Source of the bytes of request bodies. Bodies are not kept in memory. The bytes are generated or read piece by
+/// piece.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The same bytes each time.
@@ -151,8 +152,8 @@ pub enum ResponseBody {
     Compared(Arc<Content>),
     /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. They are checked to this depth while they arrive. Possible only
-    /// for the targets of a list, because their paths name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Possible
+    /// only for the targets of a list, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -190,8 +191,8 @@ pub enum Then {
     Poll(Poll),
 }
 
-/// A multipart upload. Its requests are given by their indexes in the mix. They must have weight 0, so that no
-/// operation begins with one of them.
+/// A multipart upload. Its requests are given by their indexes in the mix. These requests must have weight 0, so that
+/// no operation begins with one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
     /// Index of the request that uploads a part. Its body is the object's content or file.

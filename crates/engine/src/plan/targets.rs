@@ -59,8 +59,8 @@ pub enum Members {
     Dataset,
     /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects that remain for a resumed run. These are the objects of the dataset with the chosen numbers, then
-    /// all objects from `from` on.
+    /// The objects that remain for a resumed run. The run uses the objects of the dataset with the given numbers first,
+    /// then all objects from number `from` on.
     Rest {
         /// Numbers of the first objects.
         chosen: Box<[u64]>,

@@ -1,8 +1,8 @@
 //! The run loop: the state machine of one thread, which generates load.
 //!
 //! [`RunLoop::drive`] alternates between waiting and steps. A step gets the current instant and the ready sockets, does
-//! everything that is due, and returns the instant until which the thread can wait. It never blocks, and uses only the
-//! clock of its network. The folders follow the life of an operation:
+//! everything that is due, and returns the instant until which the thread can wait. A step never blocks, and uses only
+//! the clock of its network. The folders follow the life of an operation:
 //!
 //! - `pacing` decides which slot may start an operation, and when;
 //! - `operation` chooses its request and object, and the requests that follow;

@@ -27,7 +27,7 @@ impl Budget {
         Self { total, threads: u64::from(threads.max(1)), taken: AtomicU64::new(0) }
     }
 
-    /// Draws a batch of numbers below `bound`. It is empty if there are no such numbers.
+    /// Draws a batch of numbers below `bound`. The batch is empty if no such numbers are left.
     fn draw(&self, bound: u64) -> std::ops::Range<u64> {
         let end = self.total.min(bound);
         let after = |taken: u64| {

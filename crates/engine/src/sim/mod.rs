@@ -1,4 +1,5 @@
-//! A network on simulated time. It drives the same run loop as a measurement, without sockets and without waiting.
+//! A network on simulated time. This network drives the same run loop as a measurement, without sockets and without
+//! waiting.
 //!
 //! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.
 //! Time stands still while the loop works (unless a cost is set for each send), and jumps to the next event when the

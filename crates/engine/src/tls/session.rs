@@ -1,4 +1,5 @@
-//! The TLS session of one connection. It decrypts received bytes and encrypts bytes to be sent. It has no socket.
+//! The TLS session of one connection. The session decrypts received bytes and encrypts bytes to be sent. It has no
+//! socket.
 //!
 //! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all
 //! plaintext before it returns. If the socket is empty, no plaintext waits in the session either.
@@ -18,7 +19,7 @@ const BEGIN_BYTES: usize = 5;
 /// Result of sending bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// Number of plaintext bytes that were accepted. They need not be sent again.
+    /// Number of plaintext bytes that were accepted. These bytes need not be sent again.
     pub taken: usize,
     /// Number of encrypted bytes that the kernel accepted.
     pub sent: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Received bytes that are not counted yet. They may be content that is not decrypted yet.
+    /// Received bytes that are not counted yet. Some of these bytes may be content that is not decrypted yet.
     unattributed: Unattributed,
     /// The first bytes from the server.
     begin: [u8; BEGIN_BYTES],

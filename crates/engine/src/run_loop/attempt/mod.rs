@@ -1,4 +1,4 @@
-//! Attempts: the beginning and end of each request of an operation. They are the same for both versions of HTTP.
+//! Attempts: the beginning and end of each request of an operation. Attempts are the same for both versions of HTTP.
 
 pub(in crate::run_loop) mod abandon;
 pub(in crate::run_loop) mod deadline;

@@ -1,9 +1,9 @@
 //! Targets of redirects, and redirects that are not followed.
 //!
-//! A server can redirect a client in circles, or from https to http. It can also redirect the client into the client's
-//! own network, to hosts that the server itself cannot access. Each of these has its own cause of failure. The check
-//! for private addresses is applied after the name lookup, to the address of the connection. A public name therefore
-//! cannot hide a private address.
+//! A server can redirect a client in circles, or from https to http. A server can also redirect the client into the
+//! client's own network, to hosts that the server itself cannot access. Each of these cases has its own cause of
+//! failure. The check for private addresses is applied after the name lookup, to the address of the connection. A
+//! public name therefore cannot hide a private address.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -152,7 +152,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the URL in a `Location`. It may be relative to the URL of the request.
+/// Returns the URL in a `Location`. The `Location` may be relative to the URL of the request.
 ///
 /// # Errors
 /// Fails with the outcome of the request if the response has no valid target.

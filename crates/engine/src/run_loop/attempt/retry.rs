@@ -1,5 +1,5 @@
 //! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried in the same
-//! way. This includes the initiation, the parts, the completion and the abort of a multipart upload.
+//! way. For a multipart upload, this applies to the initiation, the parts, the completion and the abort.
 
 use super::Reuse;
 use crate::network::Network;

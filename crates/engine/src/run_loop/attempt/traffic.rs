@@ -22,8 +22,8 @@ impl<N: Network> RunLoop<'_, N> {
         upload.next_piece(&mut source, &mut self.buffers.send)
     }
 
-    /// Sets the deadline of an exchange with a request body. While the body is being sent, it must make progress. After
-    /// that, the timeout of the response head applies.
+    /// Sets the deadline of an exchange with a request body. While the body is being sent, the deadline limits the time
+    /// without progress. Afterwards, the timeout of the response head applies.
     pub(in crate::run_loop) fn expect_progress(&mut self, id: ExchangeId, now: Instant) {
         // A failed write may have ended the attempt.
         let Some(upload) = self.pool.exchange(id).and_then(|exchange| exchange.upload.as_ref()) else { return };
@@ -74,8 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts `total` received bytes. `body` is the number of content bytes among them. They belong to the interval
-    /// that contains the instant of the read.
+    /// Counts `total` received bytes. `body` is the number of content bytes among them. The bytes belong to the
+    /// interval that contains the instant of the read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);

@@ -45,8 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         net.closed(connection.transport.into_socket());
     }
 
-    /// Records that a response is complete. This shows that its connection stayed open after the previous response.
-    /// `kept` means that the connection is left open again.
+    /// Records that a response is complete. A complete response shows that its connection stayed open after the
+    /// previous response. `kept` means that the connection is left open again.
     #[inline]
     pub(in crate::run_loop) fn note_kept(&mut self, id: ExchangeId, kept: bool) {
         let Some(exchange) = self.pool.running(id) else { return };

@@ -3,8 +3,8 @@
 use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened is expected to have streams for
-/// waiting attempts, these attempts wait for it. N slots thus open only as many connections as they need.
+/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened will probably have streams for waiting
+/// attempts, these attempts wait for this connection. N slots thus open only as many connections as they need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]

@@ -17,7 +17,8 @@ use wire::message::{Event, Reading};
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
-/// Size of the buffer for the head if large bodies are expected. It is small, so that little of the body is copied.
+/// Size of the buffer for the head if large bodies are expected. The buffer is small, so that little of the body is
+/// copied.
 const HEAD_BUFFER_BYTES: usize = 1024;
 /// Maximum number of reads from one connection in its turn.
 const READS_MAX: usize = 8;

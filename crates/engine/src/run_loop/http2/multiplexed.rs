@@ -9,8 +9,8 @@ use measure::{AttemptClass, Cause, Instant};
 /// State of a multiplexed connection.
 ///
 /// Invariants: `streams` contains the tokens of all streams of the connection in the pool. `active` is the number of
-/// these streams that have an exchange. While the connection is retiring, no stream is idle. The end of the last stream
-/// then closes the connection.
+/// the connection's streams that have an exchange. While the connection is retiring, no stream is idle. The end of the
+/// last stream then closes the connection.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Multiplexed {
     pub session: Session,
@@ -71,7 +71,7 @@ impl Multiplexed {
 
     /// Opens a stream for the exchange of `stream`. Returns the stream's key and a position: the number of responses
     /// that were complete before, plus 1. For the first request of a connection, the position is 1. Returns `None` if
-    /// the connection accepts no more requests. In that case, nothing was sent.
+    /// the connection accepts no more requests. If the result is `None`, nothing was sent.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

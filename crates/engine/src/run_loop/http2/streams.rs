@@ -138,8 +138,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Releases the stream of an ended attempt. If the stream has not ended, it is reset. Its connection remains
-    /// usable.
+    /// Releases the stream of an ended attempt. A stream that has not ended is reset. The connection remains usable.
     pub(in crate::run_loop) fn release_stream(&mut self, net: &mut N, token: Token) {
         let Some(stream) = self.pool.streams.existing_mut(token) else { return };
         let connection = stream.connection;
@@ -166,8 +165,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Retires a connection: no more requests are sent on it. Its free streams are removed, and it is closed when the
-    /// other streams have ended.
+    /// Retires a connection: no more requests are sent on it. The free streams of the connection are removed. The
+    /// connection is closed when its other streams have ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.retiring) else { return };
         http2.retiring = true;

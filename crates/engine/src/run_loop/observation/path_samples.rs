@@ -10,8 +10,8 @@ const SAMPLES_MAX: usize = 16;
 /// Maximum number of addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// Shortest round-trip time to each address. It is kept across connections. If a connection was opened while packets
-/// queued on the path, it has never had a short round trip.
+/// Shortest round-trip time to each address, kept across connections. A connection that was opened while packets queued
+/// on the path may never have had a short round trip.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,

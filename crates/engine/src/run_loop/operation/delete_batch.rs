@@ -9,7 +9,7 @@ use measure::AttemptOutcome;
 use wire::checksum::Algorithm;
 use wire::s3::{DeleteRequest, DeleteResult};
 
-/// Message of a request that deletes several objects. It is composed when its operation starts.
+/// Message of a request that deletes several objects. The message is composed when its operation starts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct DeleteBatch {
     pub bytes: Box<[u8]>,

@@ -37,7 +37,8 @@ impl<N: Network> RunLoop<'_, N> {
         let logged = self.slots.op_mut(slot).filter(|_| self.plan.log_ops);
         let body = logged.map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, reuse, now);
-        // The operation is used in place. It is large, so moving it would cost more than everything else here.
+        // The operation is used in place. An operation is large, so moving it would cost more than everything else
+        // here.
         let Some(op) = self.slots.op(slot) else { return };
         self.pool.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];

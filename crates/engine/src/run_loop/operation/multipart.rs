@@ -47,7 +47,7 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
-    /// Body bytes of these parts that were sent inside the window.
+    /// Body bytes of the successful parts that were sent inside the window.
     pub window: BodyBytes,
     /// Message that completes the upload.
     pub completion: Vec<u8>,

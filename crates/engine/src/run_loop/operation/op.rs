@@ -254,7 +254,7 @@ impl<'p> Op<'p> {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct FinalResponse {
     pub status: Option<u16>,
-    /// Target, if the response is a redirect. It is kept only if every operation is logged.
+    /// Target, if the response is a redirect. The target is kept only if every operation is logged.
     pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,

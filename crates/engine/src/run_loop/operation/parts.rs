@@ -45,7 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, place, kind, now);
     }
 
-    /// Ends a part. Then sends another part if one is left. After the last part, completes or aborts the upload.
+    /// Ends a part. Then sends another part if one is left. When no part is left or in flight, completes or aborts the
+    /// upload.
     pub(in crate::run_loop) fn end_part(
         &mut self,
         net: &mut N,

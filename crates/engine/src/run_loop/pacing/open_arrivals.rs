@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Arrivals of one thread.
 ///
-/// There are two cursors over the same schedule. One counts the operations that are offered as time passes. The other
-/// counts the operations that are started. The accounting compares both counts.
+/// There are two cursors over the same schedule. The first cursor counts the operations that are offered as time
+/// passes. The second cursor counts the operations that are started. The accounting compares both counts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Open<'p> {
     arrivals: Arrivals<'p>,

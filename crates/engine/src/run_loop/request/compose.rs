@@ -11,7 +11,7 @@ use measure::Instant;
 use std::io;
 use wire::sigv4::{Signer, Timestamp};
 
-/// Composer of one thread's requests. It keeps the last composed request until that request is encoded.
+/// Composer of one thread's requests. The composer keeps the last composed request until that request is encoded.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestWriter {
     signer: Option<Signer>,

@@ -1,5 +1,5 @@
-//! The first response of a run. It shows properties of the server. Its length is compared with the lengths of later
-//! bodies, as in ab.
+//! The first response of a run. This response shows properties of the server. The length of its body is compared with
+//! the lengths of later bodies, as in ab.
 
 use crate::control::Control;
 use crate::plan::{Pick, Plan, Then};

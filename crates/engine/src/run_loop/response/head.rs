@@ -1,4 +1,4 @@
-//! The judgement of a complete head, and the choice of how to treat the body that follows it.
+//! Judging a complete head, and choosing how to treat the body that follows.
 
 use super::body::BodySink;
 use super::checks::{self, AfterHead};

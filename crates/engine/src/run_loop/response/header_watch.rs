@@ -14,7 +14,7 @@ const NAME_BIT: u128 = 1 << (u128::BITS - 1);
 const _: () =
     assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each required field needs a bit, and so does the name");
 
-/// Receiver of the header fields of a response. It keeps the few fields that a run needs.
+/// Receiver of the header fields of a response. The watch keeps the few fields that a run needs.
 pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,

@@ -1,5 +1,5 @@
-//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are
-//! computed by pure functions from closed sets of errors.
+//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. Pure functions
+//! compute these outcomes from closed sets of errors.
 
 use crate::http2_session::Failure;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
