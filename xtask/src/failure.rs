@@ -22,7 +22,7 @@ pub fn failure(message: impl Display) -> Failure {
     Failure::Message(message.to_string())
 }
 
-/// Extension of results that adds context to errors of the system.
+/// Extension trait that adds context to the errors of system calls.
 pub trait Context<T> {
     /// Adds "cannot …" in front of the error.
     fn cannot(self, action: impl Display) -> Result<T>;

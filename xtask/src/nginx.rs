@@ -93,8 +93,8 @@ impl Nginx {
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // The variable `NGINX` lists listening sockets that nginx inherits. The sockets stay open from the choice of
-        // their ports, so no other program can take these ports.
+        // The variable `NGINX` lists listening sockets that nginx inherits. The sockets are already open here, so no
+        // other program can take their ports.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER_CORE)?;
@@ -139,7 +139,7 @@ impl Nginx {
         let (_, body) = page.split_once("\r\n\r\n").unwrap_or_default();
         let line = body.lines().nth(2).unwrap_or_default();
         let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
-        count.ok_or_else(|| failure("nginx returns no counters; it needs to be built with stub_status"))
+        count.ok_or_else(|| failure("nginx returns no counters; use an nginx that is built with stub_status"))
     }
 
     /// Returns the CPU time of the worker process so far.

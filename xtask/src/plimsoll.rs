@@ -17,7 +17,7 @@ pub const EXTRA: Duration = Duration::from_secs(60);
 /// The program to measure.
 #[derive(clap::Args, Debug)]
 pub struct ProgramArgs {
-    /// Measure this program instead of building one.
+    /// Measure this program instead of building Plimsoll.
     #[arg(long, visible_alias = "program", value_name = "FILE")]
     plimsoll: Option<PathBuf>,
 }

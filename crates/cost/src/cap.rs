@@ -104,7 +104,7 @@ mod tests {
         let error = cap("61USD").decide(&money("4377.1SC"), &Rates::default()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "cannot convert SC to USD: no rate is stated; add one with its date to `rates` of the price sheet"
+            "cannot convert SC to USD: no rate is stated; add a rate with its date to `rates` in the price sheet"
         );
     }
 

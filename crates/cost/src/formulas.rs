@@ -35,7 +35,7 @@ pub struct Outlay {
     pub upload: Money,
 }
 
-/// An error from pricing an [`Outlay`].
+/// An error from computing the cost of an [`Outlay`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutlayError {
     /// The amounts are in different currencies.

@@ -37,7 +37,7 @@ pub struct Requests {
 }
 
 impl Usage {
-    /// Returns the usage of a plan that sends every byte and every request once and reads nothing back.
+    /// Returns the usage of a planned run that sends each byte and each request once, and reads nothing back.
     #[must_use]
     pub fn of_plan(file_bytes: u64, puts: u64, stored: Months) -> Self {
         Self {

@@ -37,8 +37,8 @@ struct Published {
     contracts: u64,
     /// Money that left the wallet, in SC.
     left_wallet: &'static str,
-    /// Money that remains in contracts, in SC. The reports state either this amount or two amounts whose difference it
-    /// is.
+    /// Money that remains in contracts, in SC. The amount is the first number minus the second, because some reports
+    /// state only two such numbers.
     remaining: [&'static str; 2],
     /// In SC.
     upload: Option<&'static str>,

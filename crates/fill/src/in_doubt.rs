@@ -1,5 +1,5 @@
-//! Objects in doubt: objects that the journal reserved, but whose uploads were not acknowledged. What the target has
-//! stored of an object decides how to continue its upload.
+//! Objects in doubt: objects that the journal reserved, but whose uploads were not acknowledged. How the upload of an
+//! object continues depends on what the target has stored of it.
 
 use std::num::NonZeroU64;
 

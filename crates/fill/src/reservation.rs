@@ -30,7 +30,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Creates the reservation of a fill of `count` objects. The journal already lists the objects below `promised`.
+    /// Creates the reservation for a fill with `count` objects. The journal already lists the objects below `promised`.
     #[must_use]
     pub fn new(count: u64, promised: u64, in_flight_max: u64) -> Self {
         let least = LEAST.max(in_flight_max.saturating_mul(4)).min(MOST);
@@ -68,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. The
-        /// fill must rarely wait for a reservation, and must reserve every object exactly once.
+        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. Waits
+        /// for a reservation must be rare, and every object must be reserved exactly once.
         #[test]
         fn every_object_is_promised_once_and_in_time(count in 1_u64..3_000_000, rate in 1_u64..200_000, slots in 1_u64..5000) {
             let mut reservation = Reservation::new(count, 0, slots);

@@ -78,7 +78,7 @@ fn span(text: &str) -> Result<Duration, String> {
         return Err(format!("`{text}` has no unit; write {text}h or {text}s"));
     }
     match parse_span(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err(format!("`{text}` is no time at all")),
+        Duration::ZERO => Err(format!("`{text}` must be longer than 0")),
         span => Ok(span),
     }
 }

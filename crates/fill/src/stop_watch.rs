@@ -175,13 +175,13 @@ mod tests {
             let active = HOUR + minutes * MINUTE;
             watch.note(Reached { active, files: 1, file_bytes: 10_000_000, in_touch: true })
         };
-        assert_eq!(note(&mut watch, 60), None, "10 MB came in these two hours");
+        assert_eq!(note(&mut watch, 60), None, "10 MB were uploaded in these two hours");
         let stopped = note(&mut watch, 121).unwrap();
         assert_eq!(stopped.bandwidth, Some(DataRate::bits_per_second(0)));
         let mut watch = StopWatch::new(&[rule("gone > 30m")]);
         watch.recall(HOUR, 0);
         let at = |minutes: u32| Reached { active: HOUR + minutes * MINUTE, ..Reached::default() };
-        assert_eq!(watch.note(at(30)), None, "silence counts from the start of this session");
+        assert_eq!(watch.note(at(30)), None, "time without contact counts from the start of this session");
         assert!(watch.note(at(31)).is_some());
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// Hastings per siacoin.
 const PER_SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
-/// Digits after the decimal point when an amount in siacoins is exact to one hasting.
+/// Maximum number of decimals of an amount in siacoins. The last decimal counts single hastings.
 const FRACTION_DIGITS: usize = 24;
 /// The largest valid amount, which is 3,000 times all existing siacoins. With this limit, the difference of any two
 /// amounts fits into an `i128`.

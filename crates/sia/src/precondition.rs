@@ -62,8 +62,8 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// Returns the first unmet condition for uploads to siad; `None` if all are met. The order is that in which a user must
-/// meet the conditions. `need` is the required number of contracts. The study waited for 50 contracts.
+/// Returns the first unmet condition for uploads to siad; `None` if all are met. Conditions are checked in the order in
+/// which a user must meet them. `need` is the required number of contracts. The study waited for 50 contracts.
 #[must_use]
 pub fn unmet_of_siad(
     consensus: &siad::Consensus,
@@ -90,8 +90,8 @@ pub fn unmet_of_siad(
     }
 }
 
-/// Returns the first unmet condition for uploads to renterd; `None` if all are met. The order is that in which a user
-/// must meet the conditions. An upload needs one good contract for each shard of a slab.
+/// Returns the first unmet condition for uploads to renterd; `None` if all are met. Conditions are checked in the order
+/// in which a user must meet them. An upload needs one good contract for each shard of a slab.
 #[must_use]
 pub fn unmet_of_renterd(
     consensus: &renterd::Consensus,

@@ -29,15 +29,15 @@ pub enum Component {
     Requests,
     /// Fees of contracts.
     Fees,
-    /// Spending that the system reports without a component, such as renterd's prepaid accounts.
+    /// Spending that no other component covers, such as payments into renterd's prepaid accounts.
     Other,
 }
 
 impl Component {
-    /// All components, in the order of reports.
+    /// All components, in the order in which reports list them.
     pub const ALL: [Self; 6] = [Self::Storage, Self::Upload, Self::Download, Self::Requests, Self::Fees, Self::Other];
 
-    /// Returns the name in reports.
+    /// Returns the name of the component in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,10 +61,10 @@ pub enum Charge {
     NoPrice,
 }
 
-/// Costs by component. A missing component was not used.
+/// Costs by component. A component that is missing from `charges` was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bill {
-    /// The provider or system, for reports.
+    /// The name of the provider or system in reports.
     pub name: String,
     /// The currency of all charges.
     pub currency: Currency,

@@ -20,7 +20,7 @@ pub struct Currency {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurrencyError {
     /// The text is not a currency code.
-    #[error("expected the code of a currency in 2 to {LETTERS_MAX} capital letters")]
+    #[error("expected a currency code of 2 to {LETTERS_MAX} capital letters")]
     NotACode,
     /// The text is another unit of Sia, such as hastings. Prices are never stated in such units, and the units are
     /// easily confused with siacoins.

@@ -19,13 +19,10 @@ fn amounts_have_a_number_and_a_currency() {
         assert_eq!(money(text).to_string(), printed);
     }
     for (text, problem) in [
-        ("20", "expected the code of a currency in 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
+        ("20", "expected a currency code of 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
         ("$20", "expected a decimal number, such as 0.023, followed by a currency, such as 20USD or 5000SC"),
         ("-20USD", "expected a decimal number, such as 0.023, followed by a currency, such as 20USD or 5000SC"),
-        (
-            "20usd",
-            "expected the code of a currency in 2 to 8 capital letters, after the number, such as 20USD or 5000SC",
-        ),
+        ("20usd", "expected a currency code of 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
         (
             "5KS",
             "expected SC for siacoins, because amounts in hastings or in multiples of siacoins are easily misread, after \

@@ -34,7 +34,7 @@ pub struct PriceSheet {
     pub source: Option<String>,
     /// Notes for readers of a bill.
     pub notes: Option<String>,
-    /// Storage, per unit of data and month.
+    /// Price of storage, per unit of data and per month.
     pub storage: Option<StoragePrice>,
     /// Transfer of data into the system.
     pub upload: Option<DataPrice>,

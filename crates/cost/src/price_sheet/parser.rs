@@ -68,7 +68,7 @@ struct Parser {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The entries of a map whose keys are all known.
+/// The entries of a map, with what is needed for error messages about it.
 struct Fields<'n> {
     at: Position,
     what: &'static str,
@@ -131,7 +131,7 @@ impl Parser {
     fn redundancy(&mut self, entry: &Entry) -> Option<Exact> {
         let redundancy = self.number(entry)?;
         if redundancy < Exact::from(1_u64) {
-            return self.error(entry.node.at, "`redundancy` is at least 1: absolute bytes per byte of a file");
+            return self.error(entry.node.at, "`redundancy` must be at least 1 (stored bytes per byte of a file)");
         }
         Some(redundancy)
     }

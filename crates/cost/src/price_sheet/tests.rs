@@ -73,15 +73,10 @@ fn each_mistake_has_its_position_and_its_fix() {
     for (from, to, at, message) in [
         ("name: Example\n", "", "1:1", "a price sheet needs `name`, e.g. name: My provider"),
         ("currency: EUR", "currency: hastings", "2:11", "`currency`: expected SC for siacoins, because amounts in"),
-        (
-            "currency: EUR",
-            "currency: €",
-            "2:11",
-            "`currency`: expected the code of a currency in 2 to 8 capital letters",
-        ),
+        ("currency: EUR", "currency: €", "2:11", "`currency`: expected a currency code of 2 to 8 capital letters"),
         ("2026-01-31", "31.1.2026", "3:7", "`date`: expected a date, such as 2018-03-14, got `31.1.2026`"),
         ("redundancy: 1.5\n", "", "6:41", "a price of absolute bytes needs `redundancy`"),
-        ("redundancy: 1.5", "redundancy: 0.5", "6:13", "`redundancy` is at least 1"),
+        ("redundancy: 1.5", "redundancy: 0.5", "6:13", "`redundancy` must be at least 1"),
         ("4.20", "4,20", "7:20", "unknown `20`; `storage` has the keys price, per, bytes, minimum"),
         ("price: 4.20", "price: -4.20", "7:18", "`price`: expected a decimal number, such as 0.023, got `-4.20`"),
         ("per: TiB", "per: T", "7:29", "`per`: unknown unit `T`; units are GB (10^9 bytes), GiB (2^30), TB (10^12)"),

@@ -155,7 +155,7 @@ impl Row {
         Self::DownloadCost,
     ];
 
-    /// Returns the name in reports.
+    /// Returns the name of the row in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -260,9 +260,9 @@ impl StudyInputs {
     fn fee_share(&self) -> Result<Quantity, Missing> {
         let money = self.money()?;
         let fees = known(money.fees.as_ref(), "fees")?;
-        let reported = known(money.reported.as_ref(), "spending by the target's own report")?;
+        let reported = known(money.reported.as_ref(), "spending as reported by the target")?;
         let share = fees.ratio(reported).map_err(|error| Missing::Money(error.into()))?;
-        Ok(percent(&share.ok_or(Missing::Zero("spending by the target's own report"))?))
+        Ok(percent(&share.ok_or(Missing::Zero("spending as reported by the target"))?))
     }
 
     fn download_cost(&self) -> Result<Quantity, Missing> {
@@ -285,7 +285,7 @@ impl StudyInputs {
             notes.push(format!("1 {} = {} {} on {}.", rate.from(), rate.value(), rate.to(), rate.date()));
         }
         notes.push(format!(
-            "Cost per TB (10^12 bytes) and month includes fees and excludes uploads, for contracts of {}.",
+            "Cost per TB (10^12 bytes) and month is for contracts of {}. It includes fees and excludes uploads.",
             money.contract
         ));
         notes

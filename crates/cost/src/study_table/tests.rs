@@ -65,7 +65,7 @@ fn every_row_has_a_value() {
         [
             "Total spent is the money that left the wallet, minus the money in contracts that is assumed to come back.",
             "1 SC = 0.013951 USD on 2018-03-11.",
-            "Cost per TB (10^12 bytes) and month includes fees and excludes uploads, for contracts of 2.77 months.",
+            "Cost per TB (10^12 bytes) and month is for contracts of 2.77 months. It includes fees and excludes uploads.",
         ]
     );
 }

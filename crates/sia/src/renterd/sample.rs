@@ -95,8 +95,8 @@ impl Sample {
         contracts.fees.checked_add(contracts.spending.total()?)
     }
 
-    /// Returns how to append samples to a table that may already exist. `first` is the first KiB of the file or more,
-    /// or the whole file if it is shorter. `last` is the last byte of the file.
+    /// Returns how to append samples to a table that may already exist. `first` is the beginning of the file: at least
+    /// 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
     ///
     /// # Errors
     /// Returns an error if the file has a different header.

@@ -118,7 +118,7 @@ struct Wire {
     expired: Option<Vec<Contract>>,
 }
 
-/// Deserializes a list. `None` is left for an absent key, because `null` means an empty list.
+/// Deserializes a list. `null` means an empty list, so the result is `None` only for an absent key.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Contract>>, D::Error> {
     json::list::<_, _, CONTRACTS_MAX>(deserializer).map(Some)
 }

@@ -24,7 +24,7 @@ pub struct Allowance {
     pub hosts: u64,
     /// The length of contracts, in blocks.
     pub period: u64,
-    /// The number of blocks between the renewal of a contract and its end.
+    /// A contract is renewed this number of blocks before its end.
     #[serde(rename = "renewwindow")]
     pub renew_window: u64,
 }

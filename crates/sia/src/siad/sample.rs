@@ -82,8 +82,8 @@ impl Sample {
         Self { timestamp: Some(timestamp), contracts, files, wallet, api_latency_ms }
     }
 
-    /// Returns how to append samples to a table that may already exist. `first` is the first KiB of the file or more,
-    /// or the whole file if it is shorter. `last` is the last byte of the file.
+    /// Returns how to append samples to a table that may already exist. `first` is the beginning of the file: at least
+    /// 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
     ///
     /// # Errors
     /// Returns an error if the file has a different header.

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Behavior of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behavior {
-    /// Requests served at the same time; 0 for no limit.
+    /// Maximum number of requests served at the same time; 0 for no limit.
     pub servers: u32,
     /// Service time of every request, or the mean service time if `exponential` is set.
     pub service: Duration,

@@ -25,7 +25,7 @@ pub enum Cause {
     ClientQuota,
     /// The client is stopped and continued periodically.
     ClientDutyCycle,
-    /// The client makes signed uploads, and another process spins on its only core.
+    /// The client makes signed uploads, and another process spins on the client's only core.
     ClientNeighbor,
     /// The client is stopped for a second.
     ClientStopped,
@@ -100,7 +100,8 @@ impl Cause {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
             // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. No printed percentile is near these
-            // shares; if one were, a single operation would decide its value. The pause begins after the warm-up.
+            // shares. Otherwise a single operation could decide the value of a percentile. The pause begins after the
+            // warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
@@ -157,7 +158,8 @@ impl Cause {
             // The target could serve more requests in the same time, so the load itself is the limit.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
-            // A run with a single number of slots cannot always distinguish between slots and target as the limit.
+            // With a single number of slots, the run does not always show whether the slots or the target limit the
+            // rate.
             Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
             // In the open model, all requests are served, some of them late. In the closed model, the slots wait during
             // the pause.
@@ -227,8 +229,8 @@ impl Cause {
         if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
     }
 
-    /// Returns whether the program probes other numbers of slots. Without probes, it cannot always distinguish between
-    /// target and slots as the limit.
+    /// Returns whether the program probes other numbers of slots. Without probes, a run does not always show whether
+    /// the slots or the target limit the rate.
     pub fn is_probed(self, variant: Variant) -> bool {
         let asks = matches!(
             self,

@@ -235,7 +235,7 @@ mod tests {
             while state() != wanted {
                 assert!(
                     begun.elapsed() < Duration::from_secs(20),
-                    "the state did not change in time; stopped wanted: {wanted}"
+                    "the process did not stop or continue in time; expected stopped = {wanted}"
                 );
                 std::thread::yield_now();
             }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench causes`: checks whether Plimsoll reports the right results and limits. The benchmark causes known
-//! problems on purpose ("plants causes"), and compares them with the reports.
+//! `cargo xtask bench causes`: checks whether Plimsoll reports the right results and limits. The benchmark produces
+//! known problems on purpose (it "plants causes"), and compares these problems with the reports.
 //!
 //! The targets are nginx and a small Go server (`target.go`) that logs each request. The true response times are
 //! computed from the schedule and from that log.

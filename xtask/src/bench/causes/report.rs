@@ -51,9 +51,10 @@ impl ResultWord {
 pub struct Printed {
     /// Quantile, from 0 to 1.
     pub q: f64,
-    /// Lower end of the percentile's interval, or the value itself. 0 if the lower end is unknown, as in `≤ 26 ms`.
+    /// Lower end of the percentile's interval, or the value itself. If the lower end is unknown, as in `≤ 26 ms`, this
+    /// is 0.
     pub low: f64,
-    /// Upper end of the percentile's interval, or the value itself. Infinite if the upper end is unknown.
+    /// Upper end of the percentile's interval, or the value itself. If the upper end is unknown, this is infinite.
     pub high: f64,
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Source of the program.
 const SOURCE: &str = include_str!("target.go");
-/// Time limit for the start, and also for the end, of the target.
+/// Time limit for starting the target, and for ending it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The target program, built once for all runs.

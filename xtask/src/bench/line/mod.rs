@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     console::line(format_args!(
-        "    {right} of {tried} lines at most {:.0} % too low and {:.0} % too high: {}",
+        "    {right} of {tried} results are at most {:.0} % too low or {:.0} % too high: {}",
         BELOW * 100.0,
         ABOVE * 100.0,
         GoalResult::from(right == tried)

@@ -69,8 +69,8 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // For the half rate, use the measured rate, so that nginx can keep up. For the double rate, use the higher one of
-    // the two rates, so that the client certainly cannot keep up.
+    // Use half of the measured rate, so that nginx can keep up. Use twice the higher one of the two rates, so that the
+    // client certainly cannot keep up.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)
 }

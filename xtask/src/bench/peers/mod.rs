@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     console::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    // A TLS listener of nginx either offers HTTP/2 to all clients or to none, so each version of HTTP has its own
+    // A TLS listener of nginx offers HTTP/2 either to all clients or to none, so each version of HTTP has its own
     // server.
     let files = |http2| -> Vec<Served> {
         args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
@@ -134,7 +134,7 @@ fn print_clients(clients: &[Installed]) {
     let missing: Vec<_> = missing.map(|peer| peer.name()).collect();
     if !missing.is_empty() {
         console::line(format_args!(
-            "missing   {}: not on PATH; goals relative to them are not judged",
+            "missing   {}: not on PATH; goals for these clients are not judged",
             missing.join(", ")
         ));
     }

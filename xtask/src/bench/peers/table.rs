@@ -30,7 +30,7 @@ impl Ratios {
         median_interval(&self.values)
     }
 
-    /// Compares the ratios with a goal. The goal is met if the whole confidence interval is at or below it.
+    /// Compares the ratios with a goal. The goal is met if the whole confidence interval is at or below the goal.
     fn result(&self, goal: f64) -> GoalResult {
         self.interval().map_or(GoalResult::NotJudged, |interval| GoalResult::from(interval.high <= goal))
     }
@@ -88,7 +88,7 @@ fn print_cost(client: Client, work: Workload, samples: &[Sample]) {
     ));
 }
 
-/// Returns the median of the peak memories. If this median is only known as an upper bound, the text shows this.
+/// Returns the median of the peak memories. The prefix `≤` marks a median that is only an upper bound.
 fn peak(samples: &[&Sample]) -> String {
     let mut peaks: Vec<PeakMemory> = samples.iter().map(|sample| sample.run.peak).collect();
     peaks.sort_by_key(|peak| peak.bytes());

@@ -29,9 +29,9 @@ pub enum Workload {
 /// Unit of work for the cost of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A request, as the server counts them.
+    /// A request. The server counts the requests.
     Request,
-    /// 10⁹ bytes, as the loopback interface counts them.
+    /// 10⁹ bytes. The loopback interface counts the bytes.
     Gigabyte,
 }
 

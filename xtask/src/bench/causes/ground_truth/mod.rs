@@ -6,7 +6,7 @@
 //! client under test really sent its requests.
 //!
 //! In addition to the planned work, a target needs time for other things, for example to wake up or to encrypt. This
-//! time delays the request, but other requests can use the place at the server meanwhile.
+//! time delays the request itself, but not the requests that queue behind it.
 //!
 //! A printed percentile is right if its interval contains the true value, or the value of the next faster or next
 //! slower operation. The neighbors count because values jump at the edge of a planned pause. On which side of the edge
@@ -66,7 +66,7 @@ pub struct Window {
 pub enum Load {
     /// Number of requests per second, evenly spaced.
     Open(f64),
-    /// Number of slots. Each slot sends its next request when its previous one has ended.
+    /// Number of slots. Each slot sends a request as soon as its previous request has ended.
     Closed(u32),
 }
 
@@ -249,8 +249,8 @@ impl Ord for Instant {
     }
 }
 
-/// Returns two bounds of quantile `q`: the values of the operations just before and just after it in `sorted`, which
-/// contains all values in ascending order.
+/// Returns two bounds of quantile `q`: the values of the operations just below and just above the quantile. `sorted`
+/// contains the values of all operations in ascending order.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
     let last = sorted.len().checked_sub(1)?;
     let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
