@@ -23,7 +23,7 @@ pub struct EdgeOp {
     pub sent: Instant,
     /// Instant at which the operation ended.
     pub end: Instant,
-    /// Class of the operation. It is compared only with operations of the same class.
+    /// Class of the operation. The operation is compared only with operations of the same class.
     #[serde(flatten)]
     pub class: OperationClass,
 }

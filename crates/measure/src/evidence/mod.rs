@@ -1,4 +1,5 @@
-//! Evidence of what limited a run. It is recorded during the run, and [`crate::limits`] draws the conclusion.
+//! Evidence of what limited a run. The evidence is recorded during the run, and [`crate::limits`] draws the conclusion
+//! from it.
 //!
 //! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the
 //! target falls behind, response times grow for as long as the run lasts.

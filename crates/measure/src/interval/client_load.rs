@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Busy time of the busiest run-loop thread, as a share of the interval. It consists of CPU time without
-    /// busy-waiting, and of the time for which the thread could not hand over its results.
+    /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
+    /// busy-waiting, plus the time for which the thread could not hand over its results.
     pub busy: f64,
     /// Share of the polls of the busiest thread that found responses waiting after a full round of work.
     pub unread: f64,

@@ -80,7 +80,8 @@ impl IntervalJoiner {
         Self { model, length_nanos, open: None }
     }
 
-    /// Adds the next interval. Returns a joined interval if it is complete.
+    /// Adds the next interval. If the interval does not belong to the joined interval that is being built, returns the
+    /// latter as complete.
     pub fn add(&mut self, interval: Interval) -> Option<Interval> {
         let number = |interval: &Interval| interval.start.as_nanos() / self.length_nanos;
         let fits = |open: &&mut Interval| {

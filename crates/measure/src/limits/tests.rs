@@ -278,7 +278,7 @@ fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
     assert_eq!(
         judge(OPEN, &seconds(5, full, |i| respond(i, 110_000))),
         LimitedBy::Rate,
-        "full descriptors are not the limit if no operation was refused"
+        "a lack of descriptors is not the limit if no operation was refused"
     );
     let dropped = |interval: &mut Interval| {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);

@@ -41,7 +41,8 @@ pub enum Metric {
     Rate,
     /// Minimum goodput in body bytes per second ([`Summary::goodput`]).
     Goodput,
-    /// Lower bound of a quantile of the speed of operations that succeed, counted from the slowest.
+    /// Lower bound of a quantile of the speeds of operations that succeed. The quantile is counted from the slowest
+    /// operation.
     Speed(f64),
 }
 
@@ -117,8 +118,8 @@ impl Objective {
         self.bound
     }
 
-    /// Returns the measured value of a run, in the unit of the bound. `None` if no operation has the metric, or if the
-    /// quantile of a time falls among operations that failed or never ended.
+    /// Returns the measured value of a run, in the unit of the bound. `None` if no operation has a value of the metric,
+    /// or if the quantile of a time falls among operations that failed or never ended.
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
         match self.metric {

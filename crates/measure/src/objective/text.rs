@@ -33,7 +33,7 @@ impl Objective {
         }
     }
 
-    /// Returns the text that [`Self::missed_when`] parses to this objective.
+    /// Returns the condition that [`Self::missed_when`] parses to this objective.
     #[must_use]
     pub fn condition(&self) -> String {
         let text = self.to_string();

@@ -96,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// Declares that slots start the operations, not a schedule.
+    /// Declares that slots, and not a schedule, start the operations.
     #[must_use]
     pub fn of_slots(mut self) -> Self {
         self.evidence.of_slots();

@@ -32,8 +32,8 @@ pub struct Silence {
     pub in_flight: u64,
     /// Time from the last sign of service to the last failure in the measured window.
     pub failing: Duration,
-    /// Number of operations that failed after the last sign of service, or in the same interval. Failures that a delay
-    /// of the client may have caused are not included.
+    /// Number of operations that failed after the last sign of service, or in the same interval as that sign. Failures
+    /// that a delay of the client may have caused are not included.
     pub failed: u64,
     /// Longest time that a failed operation took.
     pub longest: Duration,
@@ -86,7 +86,7 @@ impl Failing {
     fn of(time: &[Second]) -> Option<Self> {
         let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
         // While operations wait for their timeouts, there may be seconds in which none ends. The period starts with the
-        // first operation that failed. It ends with the last failure, because silence after that shows nothing.
+        // first operation that failed. The period ends with the last failure, because silence after that shows nothing.
         let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
         let (last, _) = failing().next_back()?;
         let failed = sum(time.iter().map(|second| second.failed));

@@ -16,7 +16,7 @@ pub enum Reason {
         /// Number of responses.
         responses: u64,
     },
-    /// Two counters that must agree differ, because of a defect of the program or a damaged record.
+    /// Two counters disagree, because of a defect of the program or a damaged record.
     CountersDisagree(Violation),
     /// The target could not be reached at all.
     Unreachable {

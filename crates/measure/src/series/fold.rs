@@ -95,7 +95,7 @@ pub struct Series {
     in_last: usize,
     /// Time of the previous poll.
     before: Option<f64>,
-    /// Time and value of the last known value of each column.
+    /// Last known value of each column, preceded by its time.
     last: Vec<Option<(f64, f64)>>,
 }
 

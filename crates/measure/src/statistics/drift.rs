@@ -1,14 +1,15 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is the number of operations that were scheduled and have not ended. They are in flight, or still wait in
-//! this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it grows by
-//! the difference between the offered and the sustained rate.
+//! The backlog is the number of operations that were scheduled and have not ended. These operations are in flight, or
+//! still wait in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not,
+//! the backlog grows by the difference between the offered and the sustained rate.
 //!
-//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. It
-//! compares the growth of the rest with its random fluctuation. The fluctuation is estimated from the increments of
-//! consecutive batches. The variance of their sum is the variance of an increment times the number of increments (batch
-//! means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its
-//! increments cancel each other. The estimate is then too large, so the test tends towards "undecided".
+//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. For
+//! the rest of the run, the test compares the growth with the random fluctuation. The fluctuation is estimated from the
+//! increments of consecutive batches. The variance of their sum is the variance of an increment times the number of
+//! increments (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and
+//! shrinks again, its increments cancel each other. The estimate is then too large, so the test tends towards
+//! "undecided".
 
 use super::series::variance;
 use super::student;
@@ -51,7 +52,7 @@ const POINTS_MAX: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Backlog {
     /// For each point in time, the number of operations offered so far, and the backlog. The backlog does not include
-    /// the most recent operation. If an operation is due exactly between two slices, it falls into one of them by
+    /// the most recent operation, because an operation that is due exactly between two slices falls into one of them by
     /// chance.
     points: Vec<(f64, f64)>,
     /// Number of slices between two points.
@@ -123,7 +124,8 @@ impl Backlog {
     }
 
     fn look(&self) -> Option<Drift> {
-        // Every backlog grows at first. Wait until operations have been ending for as long as the first one took.
+        // Every backlog grows at first. The look therefore waits until operations have been ending for as long as the
+        // first operation took.
         if self.first.is_none_or(|first| self.slices < 2 * first) {
             return None;
         }
@@ -150,8 +152,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the index of the first point that is used. The time before it is a multiple of the mean time in the
-    /// system, which Little's law yields.
+    /// Returns the index of the first point that is used. The time before this point is a multiple of the mean time in
+    /// the system, which is computed by Little's law.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };

@@ -11,7 +11,7 @@ pub const BEYOND: u64 = u64::MAX;
 pub struct Recorded(Vec<(u64, u64)>);
 
 impl Recorded {
-    /// Returns the values of a distribution. Each is represented by the upper end of its bucket.
+    /// Returns the values of a distribution. Each value is represented by the upper end of its bucket.
     #[must_use]
     pub fn of(distribution: &Distribution) -> Self {
         Self(distribution.recorded().collect())

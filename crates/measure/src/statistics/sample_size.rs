@@ -4,8 +4,8 @@
 const MISS: f64 = 0.05;
 
 /// Returns the number of samples that a percentile needs. With this number, at least one sample lies beyond quantile
-/// `q` with a certainty of 95 %. The number is ⌈ln 0.05 / ln q⌉, for example 299 for p99 and 29,956 for p99.99. It is 1
-/// for the minimum and the maximum.
+/// `q` with a certainty of 95 %. The number is ⌈ln 0.05 / ln q⌉, for example 299 for p99 and 29,956 for p99.99. For the
+/// minimum and the maximum, the number is 1.
 #[must_use]
 pub fn samples_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }

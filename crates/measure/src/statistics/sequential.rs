@@ -102,7 +102,7 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // The number of windows is odd here, so the last one is not merged. It consists of the slice just added.
+            // The number of windows is odd here, so the last window is not merged. It consists of the slice just added.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }
@@ -112,7 +112,7 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first one that exceeds it decides the test. Until then, the test is
+        // If no operation may exceed the bound, the first operation that does decides the test. Until then, the test is
         // undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
@@ -168,8 +168,8 @@ impl Sequential {
     }
 }
 
-/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for
-/// the two degrees of freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. The sum is scaled up
+/// for the two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;
@@ -208,8 +208,8 @@ mod tests {
         (None, shares.len())
     }
 
-    /// For a target exactly at its bound, both decisions are wrong. They must not be more frequent than `alpha` allows,
-    /// although the test looks at each slice.
+    /// For a target exactly at its bound, both decisions are wrong. Wrong decisions must not be more frequent than
+    /// `alpha` allows, although the test looks at each slice.
     #[test]
     fn targets_at_the_bound_are_rarely_decided() {
         for (rho, seed) in [(0.0, 41), (0.3, 42), (0.5, 43)] {

@@ -125,7 +125,7 @@ fn residuals(units: &[Share]) -> Vec<f64> {
 }
 
 /// Returns the two-sided probability of complete separation by chance: all `successes` operations of one side succeed,
-/// and all `failures` operations of the other side fail. It is 2 / C(successes + failures, successes).
+/// and all `failures` operations of the other side fail. This probability is 2 / C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);

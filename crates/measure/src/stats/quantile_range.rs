@@ -1,5 +1,5 @@
-//! Range that contains the true percentile of the target. It is a range because the client may have added time to the
-//! measured times.
+//! Range that contains the true percentile of the target. The exact percentile is unknown because the client may have
+//! added to the measured times.
 //!
 //! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
 //! left out ([`super::affected_operations`]). The time that requests and responses spent inside the client is
@@ -36,8 +36,8 @@ const WIDE_SHARE: f64 = 0.08;
 /// Minimum width of a wide range, in nanoseconds.
 const WIDE_NANOS: u64 = 160_000;
 
-/// Minimum share of unaffected operations. Only with at least this share, the lower end is computed from them. A
-/// smaller share may come from one short part of the run, which may not be typical of the rest.
+/// Minimum share of unaffected operations from which the lower end is computed. A smaller share may come from one short
+/// part of the run, which may not be typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
 impl QuantileRange {

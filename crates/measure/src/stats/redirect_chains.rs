@@ -19,7 +19,8 @@ const ROWS_IN_RECORD: usize = ROWS_MAX + POSITIONS as usize;
 /// Requests of all redirected operations that had the same position and went to the same host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HopStats {
-    /// Number of redirects before the request. It is 0 for the first request of an operation. 15 means 15 or more.
+    /// Number of redirects before the request. The number is 0 for the first request of an operation, and 15 for 15 or
+    /// more redirects.
     pub position: u8,
     /// Host to which the requests were sent.
     pub host: Label,

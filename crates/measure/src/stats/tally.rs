@@ -170,8 +170,8 @@ pub struct Traffic {
     /// Number of request body bytes in [`Self::sent`].
     #[serde(default)]
     pub sent_body: u64,
-    /// Response body bytes that arrived inside the measured window for attempts that failed or were redirects. They are
-    /// counted when the operation ends.
+    /// Response body bytes that arrived inside the measured window for attempts that failed or were redirects. These
+    /// bytes are counted when the operation ends.
     pub wasted: u64,
     /// Request body bytes that were sent inside the measured window for attempts that failed or were redirects.
     #[serde(default)]

@@ -22,8 +22,8 @@ const NIC_MAX: f64 = 0.9;
 const RUN_DELAY_MAX: f64 = 0.05;
 /// Maximum share of time for which the hypervisor may run other virtual machines instead.
 const STEAL_MAX: f64 = 0.02;
-/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, it is the
-/// maximum instead.
+/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, that time
+/// is the maximum instead.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 /// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;
@@ -218,7 +218,7 @@ impl ClientLimits {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
 
-    /// Returns how long something other than its CPU quota stopped this client, in seconds.
+    /// Returns the time for which this client was stopped, but not by its CPU quota, in seconds.
     #[must_use]
     pub fn stopped(&self) -> f64 {
         (self.frozen - self.throttled).max(0.0)

@@ -78,7 +78,7 @@ impl RunTimes {
 struct Member {
     /// Wall time of the zero of the run's clock.
     zero: u64,
-    /// End of the run's measured window if its drain counts; else `None`.
+    /// End of the run's measured window if the drain of the run counts; else `None`.
     drains_from: Option<u64>,
 }
 

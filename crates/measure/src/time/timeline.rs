@@ -1,9 +1,9 @@
 //! Stages of a run: warm-up, measured window, drain.
 //!
-//! The intended start of an operation decides whether it belongs to the measured window. Its bytes are counted when
-//! they arrive, and its sample belongs to the interval in which it ended (docs/measurement.md). The end of the window
-//! may be unknown during the run, because a run with a fixed number of operations ends with the last of them. An
-//! interrupt may move the end to an earlier time.
+//! The intended start of an operation decides whether the operation belongs to the measured window. The bytes of an
+//! operation are counted when they arrive, and its sample belongs to the interval in which the operation ended
+//! (docs/measurement.md). The end of the window may be unknown during the run, because a run with a fixed number of
+//! operations ends with the last of them. An interrupt may move the end to an earlier time.
 
 use crate::enumerated;
 use crate::time::Instant;

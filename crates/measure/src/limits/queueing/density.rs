@@ -45,7 +45,7 @@ impl Density {
         log_density(0.5 * (self.coarse.density(nanos) + self.fine.density(nanos)), nanos)
     }
 
-    /// Returns [`Self::density`] for a time that is known only roughly, from the coarse histogram alone.
+    /// Returns the same as [`Self::density`] for a time that is known only roughly. Uses the coarse histogram alone.
     pub fn coarse_density(&self, nanos: f64) -> f64 {
         let nanos = nanos.max(1.0);
         log_density(self.coarse.density(nanos), nanos)

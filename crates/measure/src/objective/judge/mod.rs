@@ -20,8 +20,8 @@ pub struct ObjectiveResult {
     pub objective: Objective,
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
-    /// Measured value, in the unit of the bound. `None` if no operation has the metric, or if the quantile of a time
-    /// falls among operations that failed or never ended.
+    /// Measured value, in the unit of the bound. `None` if no operation has a value of the metric, or if the quantile
+    /// of a time falls among operations that failed or never ended.
     pub value: Option<f64>,
     /// Number of operations to which the objective applies.
     pub operations: u64,
@@ -81,7 +81,7 @@ impl Bounded {
         if self.strict { beyond >= tolerated - ROUNDING } else { beyond > tolerated + ROUNDING }
     }
 
-    /// Returns whether the objective is met, even if all undecided operations exceed the bound.
+    /// Returns whether the objective would be met even if all undecided operations exceeded the bound.
     fn is_met(&self, around: Around) -> bool {
         around.all >= self.needed.max(1)
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)

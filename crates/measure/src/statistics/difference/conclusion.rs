@@ -87,8 +87,9 @@ impl Concluded {
     }
 }
 
-/// Returns the conclusion over all metrics. It is worse if any metric is worse, better if any is better and none is
-/// worse, and equivalent if all are equivalent. It is never better if success may have dropped.
+/// Returns the conclusion over all metrics. It is worse if any metric is worse. It is better if any metric is better,
+/// none is worse, and success cannot have dropped. It is equivalent if all metrics are equivalent. Otherwise it is
+/// inconclusive.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

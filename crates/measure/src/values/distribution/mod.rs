@@ -13,8 +13,8 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values therefore have three
-/// significant digits from 64,000 on, for example from 64 µs.
+/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values below 64,000, such as times
+/// below 64 µs, therefore have fewer than three significant digits.
 pub const RESOLUTION: u64 = 64;
 
 /// Recorded values, with quantiles to three significant digits.
