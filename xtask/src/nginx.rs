@@ -34,7 +34,7 @@ pub enum Served {
     HundredMebibytes,
     /// `/1g`, 1 GiB.
     Gibibyte,
-    /// `/object-00000000.bin`, 100 MiB: the only object of a dataset, so that a client can verify its bytes.
+    /// `/object-00000000.bin`, 100 MiB. This file is the only object of a dataset, so a client can verify the bytes.
     Object,
 }
 

@@ -142,8 +142,8 @@ impl Published {
     fn inputs(&self, [files, absolute, wallet, contracts, price, hours]: [i8; 6]) -> StudyInputs {
         let (file_bytes, half) = self.file_bytes;
         let [total, spent] = self.remaining;
-        // A difference is lowest if the first amount is lowest and the second amount, which is subtracted, is highest.
-        // "0" means that there is no second amount.
+        // The second amount is subtracted, so it is moved in the opposite direction. "0" means that there is no second
+        // amount.
         let spent = if spent == "0" { Exact::zero() } else { rounded(spent, -contracts) };
         let date = "2018-03-11".parse().unwrap();
         let rate = Rate::new(Currency::SIACOIN, Currency::US_DOLLAR, rounded(self.price, price), date).unwrap();

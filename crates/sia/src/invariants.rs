@@ -33,7 +33,7 @@ pub fn wealth_gap(first: &siad::Sample, later: &siad::Sample) -> Option<SignedHa
     wealth(later)?.checked_sub(wealth(first)?)
 }
 
-/// A counter of money that should never decrease. Each variant names the daemons that report it.
+/// A counter of money, which should never decrease. Each variant names the daemons that report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
     /// siad: cost of all contracts.

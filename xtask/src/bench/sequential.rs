@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
                 share(found.beyond) * 100.0,
                 share(found.open) * 100.0
             ));
-            // At exactly the tolerated share, it is not wrong to pass a level, and not wrong to fail it.
+            // At exactly the tolerated share, a level may pass or fail; neither decision is wrong.
             if times > 1.0 {
                 wrong = wrong.max(share(found.within));
             }

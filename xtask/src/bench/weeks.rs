@@ -127,7 +127,7 @@ fn write(dir: &Path, args: &Args) -> Result<()> {
         (interval.start, interval.end) = (at(second), at(second + length));
         interval.stats.last.ok = Some(at(second + length));
         writer.interval(&interval).map_err(saved)?;
-        // Wait for the thread that joins intervals. In a real run, it has a quarter of an hour for each file.
+        // Wait for the thread that joins intervals. In a real run, this thread has 15 minutes for each file.
         if second % 900 == 0 {
             writer.settle();
             check_interrupt()?;

@@ -87,15 +87,15 @@ impl TestBed {
     }
 }
 
-/// Returns the cores on which the target or the client runs. Each has a core of its own, unless the cause is that both
-/// compete with other processes.
+/// Returns the cores on which the target or the client runs. Each has a core of its own, except for causes in which
+/// both compete with other processes.
 fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }
 
 /// Returns a command prefix that raises the target's priority. With HTTP/2, some of the target's work is missing from
-/// the log, so other processes must not delay this work. There is no prefix if the cause is competition for the cores.
-/// The prefix has no effect without the permission to raise a priority.
+/// the log, so other processes must not delay this work. The prefix is empty for causes in which other processes
+/// compete for the cores. Without the permission to raise a priority, the prefix has no effect.
 fn priority_prefix(cause: Cause) -> Vec<String> {
     let words: &[&str] = if is_shared_host(cause) { &[] } else { &["nice", "-n", "-15"] };
     words.iter().map(|&word| word.to_owned()).collect()

@@ -48,7 +48,8 @@ struct Setup {
 }
 
 impl Setup {
-    /// Runs `plimsoll get`. Returns its cost, its report, and the share of the time for which nginx was busy.
+    /// Runs `plimsoll get`. Returns the cost of the run, the report, and the share of the time for which nginx was
+    /// busy.
     fn get(&self, words: &[&str]) -> Result<(Run, JsonReport, f64)> {
         check_interrupt()?;
         let before = self.nginx.cpu()?;
