@@ -47,7 +47,7 @@ struct Published {
     hours: &'static str,
 }
 
-/// 48,358 files of 1 B (report 1). Wallet, contracts and spending are from the last report's tables.
+/// 48,358 files of 1 B (report 1). The amounts of money are from the tables of the last report.
 const WORST: Published = Published {
     file_bytes: (48_358, 0),
     absolute_tib: "9.8",
@@ -73,7 +73,7 @@ const REAL: Published = Published {
     hours: "231.7",
 };
 
-/// 40,552 files of one chunk each (report 3). Money is from the last report's tables.
+/// 40,552 files of one chunk each (report 3). The amounts of money are from the tables of the last report.
 const BEST: Published = Published {
     file_bytes: (40_552 * CHUNK_BYTES, 0),
     absolute_tib: "7.2",

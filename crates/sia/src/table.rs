@@ -19,7 +19,7 @@ pub enum LineEnd {
     /// A line feed.
     #[default]
     LineFeed,
-    /// Carriage return and line feed. The study's collector wrote these on Windows.
+    /// Carriage return and line feed. The study's collector used this line end on Windows.
     CarriageReturnLineFeed,
 }
 

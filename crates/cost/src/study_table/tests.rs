@@ -142,7 +142,8 @@ fn ledgers_of_the_study_give_its_row() {
     let published = inputs().money.unwrap();
     let from_ledgers =
         StudyMoney::of_ledgers(&start, &end, published.rate.clone(), published.contract.clone()).unwrap();
-    // The study published rounded components. Their sum is 0.1 SC below the published sum.
+    // The study published rounded amounts for the components of the spending. The sum of these amounts is 0.1 SC below
+    // the published sum.
     assert_eq!(from_ledgers, StudyMoney { reported: Some(money("2243.7SC")), ..published });
 }
 

@@ -51,8 +51,8 @@ impl Usability {
     }
 }
 
-/// Money spent from a contract. Spending on uploads includes the storage. Downloads are paid from prepaid accounts,
-/// which get their money from contracts.
+/// Money spent from a contract. Spending on uploads includes the payment for storage. Downloads are paid from prepaid
+/// accounts, which get their money from contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spending {

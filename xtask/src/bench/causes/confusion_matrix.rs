@@ -85,7 +85,7 @@ impl Row {
     }
 }
 
-/// Returns the counts of each cause, in the order of the runs, and the counts over all runs.
+/// Returns the counts for each cause, in the order of the runs, and the counts for all runs together.
 pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     let (mut rows, mut all) = (Vec::<(&str, Row)>::new(), Row::default());
     for run in runs {
