@@ -1,4 +1,4 @@
-//! Samples of the time for which received bytes waited before this client read them.
+//! Samples of how long received bytes waited before this client read them.
 //!
 //! The kernel's arrival timestamps are wall-clock times, and the wall clock can be stepped. The run uses a monotonic
 //! clock. The sampler therefore keeps the difference between the two clocks. If this difference has changed since the

@@ -16,7 +16,7 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Share of the time that this thread spends waiting for its core, from which on other threads are considered to need
+/// If this thread spends more than this share of the time waiting for its core, other threads are considered to need
 /// the core. The gathering thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
@@ -25,8 +25,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause without busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// State of busy waiting of one thread. The state determines when the thread waits busily, and counts the time spent
-/// so.
+/// State of busy waiting of one thread. The state determines when the thread waits busily, and counts the time spent in
+/// busy waiting.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
     /// Instant from which the thread may wait busily; `NEVER` if the thread must not or need not wait busily.

@@ -1,8 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
 //! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. The
-//! instant of a stop is slightly in the future. Every thread thus reads it in time, and the window ends at the same
-//! instant for all threads.
+//! instant of a stop is slightly in the future. Every thread thus learns of the stop in time, and the window ends at
+//! the same instant for all threads.
 
 use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};

@@ -50,8 +50,8 @@ pub struct EpollNetwork {
 }
 
 impl EpollNetwork {
-    /// Returns the network of the calling thread. If there are `local_addresses`, connections are opened from each of
-    /// them in turn.
+    /// Returns the network of the calling thread. If `local_addresses` is not empty, connections are opened from these
+    /// addresses in turn.
     ///
     /// # Errors
     /// Fails if the kernel does not create an epoll descriptor.

@@ -1,8 +1,8 @@
 //! Name lookups in the background, so that no thread of the run loop waits for a resolver.
 //!
-//! A background thread calls the system's resolver. The threads of the run read its cache when they open a connection,
-//! at most once a second for each host. Names are looked up again after `FRESH`, because the addresses of a long-lived
-//! service change.
+//! A background thread calls the system's resolver. The threads of the run read the resolver's cache when they open a
+//! connection, at most once a second for each host. Names are looked up again after `FRESH`, because the addresses of a
+//! long-lived service change.
 
 use crate::network::{NameError, Resolution};
 use std::collections::HashMap;

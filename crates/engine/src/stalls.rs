@@ -2,7 +2,7 @@
 //!
 //! A client stall is a time in which a thread of this client acts later than it should. After the stall, the thread
 //! catches up with a burst of requests. The burst queues at the target and also delays the operations of the other
-//! threads. A stall therefore affects operations from its start until the number in flight has returned to its level
+//! threads. The effect of a stall therefore ends only when the number of operations in flight has returned to the level
 //! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. The state is a few
 //! atomics, which a thread reads when an operation ends and once per step of its loop.
 
@@ -41,7 +41,8 @@ pub(crate) struct Stalls {
     total: AtomicU64,
     /// Length of the stalls since the open stall began. Overlapping stalls count once.
     stood_still: AtomicU64,
-    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if it is not known.
+    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if the mean is not
+    /// known.
     level: AtomicU64,
     in_flight: Box<[Gauge]>,
 }

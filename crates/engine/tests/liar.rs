@@ -1,4 +1,4 @@
-//! Tests that each misbehavior of a server has one class and one cause, and that its bytes are counted.
+//! Tests that each misbehavior of a server has one class and one cause, and that all bytes are counted.
 
 mod support;
 

@@ -112,8 +112,8 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// A server that responds after 1 ms. If `after` is set, it closes the connection after this further time, without an
-/// announcement in the head.
+/// A server that responds after 1 ms. If `after` is set, the server closes the connection after this further time,
+/// without an announcement in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
         let mut replies = respond_at(now + ms(1), 10);

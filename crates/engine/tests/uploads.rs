@@ -17,7 +17,8 @@ use support::*;
 const BODY: usize = 8 << 20;
 
 /// Runs one upload to a server that sends `100 Continue` after 1 ms. After 2 ms, about ten pieces have been sent, and
-/// the server reacts with `then`. The client detects this when it sends, because it is not reading at that time.
+/// the server reacts with `then`. The client detects the reaction when it sends, because the client is not reading at
+/// that time.
 fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let mut plan = Plan { log_ops: true, ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };

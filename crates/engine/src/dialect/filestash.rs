@@ -138,7 +138,8 @@ fn cookies(response: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Returns the message of a refused login. Filestash sends it as JSON, but a proxy in front of it may send plain text.
+/// Returns the message of a refused login. Filestash sends the message as JSON, but a proxy in front of Filestash may
+/// send plain text.
 fn reason(response: &[u8]) -> Option<String> {
     let message = |response: serde_json::Value| Some(response.get("message")?.as_str()?.to_owned());
     let text = || String::from_utf8_lossy(response).into_owned();

@@ -1,8 +1,8 @@
 //! Trustless IPFS gateways: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
 //! The length of a CAR is not known beforehand. The last chunk does not prove that the CAR is complete, because kubo
-//! sends it even if blocks are missing. CARs are therefore always parsed into blocks (`wire::gateway`). With
-//! `--verify`, each block is checked.
+//! sends the last chunk even if blocks are missing. CARs are therefore always parsed into blocks (`wire::gateway`).
+//! With `--verify`, each block is checked.
 
 use super::{Access, BadName, Dialect, Form};
 use measure::OpKind;

@@ -6,7 +6,7 @@ use h2::Reason;
 /// Reason why a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113
+    /// The peer refused the stream with REFUSED_STREAM, which means that the peer did not process the request (RFC 9113
     /// §8.7).
     Refused,
     /// The peer sent GOAWAY with a lower stream number. The peer accepts no more streams, and has not processed this

@@ -2,9 +2,9 @@
 //! session has no socket and no clock.
 //!
 //! The h2 library implements frames, header compression, flow control and the states of streams. This library is
-//! written for asynchronous runtimes, but is used here without a runtime. Instead of a socket, `Session` passes it a
-//! pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever bytes were
-//! added to or removed from the pipe. `failure` classifies errors.
+//! written for asynchronous runtimes, but is used here without a runtime. Instead of a socket, `Session` passes the
+//! library a pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever
+//! bytes were added to or removed from the pipe. `failure` classifies errors.
 //!
 //! A peer cannot increase the memory use without limit. The number of streams is limited, because only this side opens
 //! streams. The pipe limits the output. A maximum size limits the fields of a head. Received content is dropped as soon

@@ -1,8 +1,8 @@
 //! Replacement for the socket that the h2 library reads from and writes to: two buffers in memory.
 //!
 //! The library is polled by hand after bytes have been added or removed, so the pipe needs no waker. The output buffer
-//! is limited. While it is full, the library's writes are pending until the real socket has accepted bytes. During that
-//! time, the library also stops reading.
+//! is limited. While this buffer is full, the library's writes are pending until the real socket has accepted bytes.
+//! During that time, the library also stops reading.
 
 use std::cell::RefCell;
 use std::io;

@@ -54,7 +54,7 @@ pub struct HttpPlan {
 /// The load model.
 #[derive(Clone, Debug)]
 pub enum LoadModel {
-    /// Each of N slots starts its next operation when its previous one has ended.
+    /// Each of N slots starts its next operation when the previous operation has ended.
     Closed {
         /// Number of slots in use over time.
         slots: Profile,

@@ -94,7 +94,8 @@ impl Area {
         }
     }
 
-    /// Returns the number in the dataset of the target with this index; `None` if it is not an object of the dataset.
+    /// Returns the dataset's number of the target with this index; `None` if the target is not an object of the
+    /// dataset.
     fn number(&self, index: u64) -> Option<u64> {
         let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
         match &self.objects {
@@ -193,7 +194,7 @@ impl Targets {
     /// Adds a URL. Returns `false` if there are too many origins, or if the targets are a dataset.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {
-        // Lists are mostly sorted by origin. The search starts at the last origin, because it is the most likely one.
+        // Lists are mostly sorted by origin. The search starts at the last origin, which is the most likely match.
         let known = self.origins.iter().rposition(|origin| origin == url.origin());
         let Objects::Listed(items) = &mut self.objects else { return false };
         if known.is_none() && self.origins.len() >= ORIGINS_MAX {

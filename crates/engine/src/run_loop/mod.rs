@@ -5,7 +5,7 @@
 //! the clock of its network. The folders follow the life of an operation:
 //!
 //! - `pacing` decides which slot may start an operation, and when;
-//! - `operation` chooses its request and object, and the requests that follow;
+//! - `operation` chooses the request and the object of an operation, and the requests that follow;
 //! - `attempt` begins and ends requests: redirects, resends, retries and timeouts (for both versions of HTTP);
 //! - `request` composes the fields and the body of a request;
 //! - `connections` finds a free connection for an attempt, or opens a new one;

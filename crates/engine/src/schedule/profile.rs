@@ -158,7 +158,8 @@ impl Profile {
         }
     }
 
-    /// Returns Λ⁻¹(`area`): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if it never does.
+    /// Returns Λ⁻¹(`area`): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if the integral
+    /// never reaches `area`.
     #[must_use]
     pub fn time_of(&self, area: f64) -> Option<f64> {
         for segment in &self.segments {

@@ -3,8 +3,8 @@
 //!
 //! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.
 //! Time stands still while the loop works (unless a cost is set for each send), and jumps to the next event when the
-//! loop waits. Ten seconds of load therefore take only milliseconds, and every result can be compared with the expected
-//! one to the nanosecond.
+//! loop waits. Ten seconds of load therefore take only milliseconds, and a test can compare every result with the
+//! expected value to the nanosecond.
 
 mod drive;
 

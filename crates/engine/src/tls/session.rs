@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. If a record is
-    /// damaged, the plaintext before it is passed on first, and then the error is returned.
+    /// damaged, first passes on the plaintext before that record, and then returns the error.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;

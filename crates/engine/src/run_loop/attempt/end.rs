@@ -71,7 +71,7 @@ impl<N: Network> RunLoop<'_, N> {
         };
         let expects = request.body.as_ref().is_some_and(|body| body.expect_continue);
         if status == 417 && expects && !op.expectation_failed && after_head != AfterHead::Read {
-            // The server does not support `Expect`, so the request is sent again without it.
+            // The server does not support `Expect`, so the request is sent again without this field.
             op.expectation_failed = true;
             if op.continue_nanos.is_none() {
                 op.note_continue(now);

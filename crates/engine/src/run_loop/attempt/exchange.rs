@@ -42,7 +42,7 @@ pub(in crate::run_loop) struct Exchange {
     /// Body of the request; `None` if it has no body.
     pub upload: Option<Box<Upload>>,
     /// Bytes of the request that the kernel has not accepted yet, from its head and from one piece of its body. On a
-    /// stream this is always empty, because the session of the connection keeps such bytes.
+    /// stream, this buffer is always empty, because the session of the connection keeps such bytes.
     pub unsent: Vec<u8>,
     /// Time at which the current phase times out.
     pub deadline: Instant,

@@ -51,7 +51,7 @@ pub(in crate::run_loop) struct Attempt {
     pub headers_matched: u128,
     /// The ETag of the response, kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,
-    /// Sample of the time for which the end of the response waited before it was read; `None` if it was not sampled.
+    /// Sample of how long the end of the response waited before it was read; `None` if this read was not sampled.
     pub unread: Option<ReadSample>,
     /// `true` once the attempt has ended and is recorded.
     pub over: bool,

@@ -57,7 +57,7 @@ impl<N: Network> RunLoop<'_, N> {
         // Both the limit and `visited` apply to each request of an operation separately, for example to each page of a
         // listing.
         if visited.len() > usize::from(most) {
-            // If a URL is visited twice, this need not be a loop, because the server may respond differently. A loop is
+            // A second visit of a URL need not be a loop, because the server may respond differently. A loop is
             // reported only if the limit is also exceeded.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));

@@ -38,8 +38,7 @@ pub(in crate::run_loop) struct Multiplexed {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct Lost {
     pub class: AttemptClass,
-    /// Cause of the loss. `None` if the cause is different for each stream, because it depends on the state of the
-    /// stream.
+    /// Cause of the loss. `None` if each stream has its own cause, which depends on the state of the stream.
     pub cause: Option<Cause>,
     pub detail: String,
 }

@@ -34,7 +34,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Assigns the upload that an earlier run began to the slot's operation. Returns `false` if there is none.
+    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if there is
+    /// none.
     #[cold]
     fn take_up(&mut self, slot: u32) -> bool {
         let run = self.plan;

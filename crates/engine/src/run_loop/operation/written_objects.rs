@@ -1,5 +1,5 @@
-//! Objects that a run has written at the server, and multipart uploads that it leaves open. Until an open upload is
-//! aborted, its parts use space at the server. A run therefore reports its open uploads at the end.
+//! Objects that a run has written at the server, and multipart uploads that the run leaves open. Until an open upload
+//! is aborted, its parts use space at the server. A run therefore reports its open uploads at the end.
 
 use super::op::Op;
 use crate::plan::{RequestPlan, Subject, Then};

@@ -1,4 +1,4 @@
-//! The closed model: each slot starts its next operation when its previous one has ended.
+//! The closed model: each slot starts its next operation when the previous operation has ended.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;

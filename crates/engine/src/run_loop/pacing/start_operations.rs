@@ -68,7 +68,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             let Some((slot, since)) = closed.next(now) else { return now };
             // The intended start of an operation determines its stage. If the slot became free in the warm-up, the
-            // operation belongs to the warm-up, even if it starts in the window.
+            // operation belongs to the warm-up, even if the operation starts in the window.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             let taken = &mut self.slots.get_mut(slot).taken;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {

@@ -12,8 +12,8 @@ use wire::url::Origin;
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestTemplate {
     pub http1: Http1Head,
-    /// The same part for HTTP/2; `None` if HTTP/2 is not used. (It is also `None` if the fields cannot be sent with
-    /// HTTP/2, which is a defect.)
+    /// The fixed part in the form of HTTP/2. `None` if HTTP/2 is not used, or if the fields cannot be sent with HTTP/2,
+    /// which is a defect of this program.
     pub http2: Option<Box<Http2Head>>,
     /// Fixed fields that a signature covers; `None` for origins whose requests are not signed.
     pub signed: Option<Box<SignedFields>>,

@@ -56,7 +56,7 @@ impl<'p> FirstResponseWatch<'p> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
     }
 
-    /// Returns whether a complete body has another length than the first complete response.
+    /// Returns whether the length of a complete body differs from that of the run's first complete response.
     #[inline]
     pub fn length_differs(&mut self, body_bytes: u64) -> bool {
         self.length.differs(body_bytes)
@@ -79,8 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether a complete body has another length than the first complete response. The body itself may be the
-    /// first one.
+    /// Returns whether the length of a complete body differs from that of the run's first complete response. The body
+    /// itself may be the first one.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {
