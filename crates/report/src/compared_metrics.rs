@@ -12,7 +12,7 @@ pub struct ComparedMetric {
     pub of: fn(&SavedRun) -> Option<f64>,
     /// Returns the lower end of the value's range, or the value itself if the metric has no range.
     pub low: fn(&SavedRun) -> Option<f64>,
-    /// Formats a lower end and a value for people.
+    /// Formats a value and the lower end of its range for people.
     pub show: fn(Option<f64>, f64) -> String,
 }
 

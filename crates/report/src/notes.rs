@@ -69,7 +69,7 @@ pub enum Note {
         /// Change from the start to the end of the window, relative to the median. Negative if the series fell.
         change: f64,
     },
-    /// A series did not settle within half of the window.
+    /// A series did not settle in the first half of the window.
     Unsettled {
         /// The series.
         series: Series,
@@ -96,7 +96,7 @@ pub enum Note {
         /// Number of bytes that were written.
         bytes: u64,
     },
-    /// The records cannot be read beyond some byte.
+    /// The records are damaged and can be read only up to a certain byte.
     Damaged(store::Damage),
 }
 

@@ -161,7 +161,7 @@ mod tests {
             stats.unfinished_wait.record(wait * 1_000_000_000);
         }
         assert!(matches!(of_all(&stats, 5, 0.5), Percentile::Value(_)));
-        // Rank 81 of 100 is the first unfinished operation, which has waited for one second.
+        // Of 100 operations, rank 81 is the first unfinished one. It has waited for one second.
         let Percentile::LongerThan(nanos) = of_all(&stats, 5, 0.805) else { panic!("not unfinished") };
         assert!(nanos.abs_diff(1_000_000_000) < 1_000_000, "{nanos}");
         assert_eq!(of_all(&stats, 5, 0.95), Percentile::Failed);

@@ -56,7 +56,7 @@ impl RunPair {
 }
 
 /// The share of the owners' goodput that is lost when reading through one server. It is negative if reading through one
-/// server is faster. A pair in which nothing succeeded counts too, as the general rule for pairs requires
+/// server is faster. Pairs in which nothing succeeded count too, as in all comparisons of pairs
 /// ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {

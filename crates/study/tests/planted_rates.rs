@@ -94,8 +94,8 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the load line of a server is found. The default objective is checked, and an objective on p99 if there
-/// is a `bound`.
+/// Checks that the load line of a server is found. The default objective is always checked. If there is a `bound`, an
+/// objective on p99 is checked as well.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));

@@ -21,7 +21,7 @@ pub struct Ended {
     pub peak_memory_bytes: u64,
 }
 
-/// A child process. Dropping this value before the end of the process kills it.
+/// A child process. If the process has not ended, dropping this value kills the process.
 #[derive(Debug)]
 pub struct Process {
     id: libc::pid_t,

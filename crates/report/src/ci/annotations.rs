@@ -1,5 +1,5 @@
-//! GitHub's workflow commands. They are lines on standard output that GitHub shows on the pages of a workflow and of a
-//! pull request.
+//! GitHub's workflow commands. These are lines on standard output, which GitHub shows on the page of the workflow and
+//! in the pull request.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 

@@ -1,7 +1,7 @@
 //! Results for CI systems: the test cases of a JUnit file, and annotations for GitHub workflows.
 //!
 //! Each objective of a run and each search for the load line is a test case. An unusable result is an error instead of
-//! a failure, because its objectives show nothing about the target.
+//! a failure, because its objectives do not describe the target.
 
 mod annotations;
 mod junit;
@@ -124,7 +124,7 @@ impl Suite {
     }
 }
 
-/// Returns whether a reason is already shown by the case of an objective.
+/// Returns whether the test case of an objective already shows this reason.
 fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
@@ -146,8 +146,8 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     }
 }
 
-/// Returns the outcome for a reason that concerns no objective. An incomplete run is a failure only if the program
-/// exits with an error code.
+/// Returns the outcome for a reason other than an objective. An incomplete run is a failure only if the program exits
+/// with an error code.
 fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     let text = result::text(reason);
     match reason.word() {

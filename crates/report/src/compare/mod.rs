@@ -2,9 +2,9 @@
 //!
 //! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
 //! one run per side, the seconds of the runs are the observations. They separate a change from chance within these two
-//! runs, but show nothing about further runs. Success is compared first, with a separate test. A run in which
-//! everything failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas
-//! in docs/measurement.md.
+//! runs, but do not predict other runs. Success is compared first, with a separate test. A run in which everything
+//! failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas in
+//! docs/measurement.md.
 
 mod conclusion;
 mod differences;
@@ -54,8 +54,8 @@ pub enum Scope {
 pub enum Sides {
     /// Old and new runs.
     BaseAndNew,
-    /// Old and new runs in pairs: the n-th old run and the n-th new run were made one after the other. Both sides have
-    /// the same number of runs.
+    /// Old and new runs in pairs. The n-th pair consists of the n-th old run and the n-th new run, which were made one
+    /// after the other. Both sides have the same number of runs.
     Pairs,
     /// Two halves of the runs of one target. Only noise makes them differ.
     Halves,
@@ -143,8 +143,8 @@ impl<'a> Comparison<'a> {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns the number of runs per side, or of pairs, that are needed to find a difference in this many metrics.
-    /// Returns `None` if there are enough.
+    /// Returns the number of runs per side (or the number of pairs) that is needed to find a difference in this many
+    /// metrics. Returns `None` if there are enough runs.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();

@@ -1,5 +1,5 @@
 //! The run over time, as a table with one row for each interval. Old intervals of a long run are longer than a second,
-//! so `length_seconds` has the length of each interval.
+//! so the column `length_seconds` contains the length of each interval.
 
 use super::column::{Column, count, number, text};
 use super::ms;

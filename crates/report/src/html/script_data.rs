@@ -16,7 +16,7 @@ pub struct Document {
     pub charts: Vec<Chart>,
     /// Groups of small charts, shown after the charts.
     pub groups: Vec<Group>,
-    /// Columns that all charts over time share, in seconds from the start of the run.
+    /// Columns that all charts over time share. Times are in seconds from the start of the run.
     pub times: Times,
     /// The sections of the text report.
     pub sections: Vec<Section>,
@@ -103,7 +103,7 @@ pub struct Chart {
     pub plot: Plot,
 }
 
-/// A group of small charts with the same axes. All charts show the same metric, which the reader selects.
+/// A group of small charts with the same axes. The reader selects one metric, which all charts then show.
 #[derive(Debug, Serialize)]
 pub struct Group {
     /// ID of the group in the file.
@@ -289,7 +289,7 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
-    /// One of several lines without another role, with the first color.
+    /// The first of several lines without a role of their own. It has the first color.
     #[serde(rename = "line-0")]
     Line0,
     /// The second color.

@@ -177,7 +177,7 @@ fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     section
 }
 
-/// Returns the section with the differences of cells, computed pair by pair.
+/// Returns the section with the differences between cells, computed from pairs of trials.
 fn differences(list: &[Subtraction]) -> Option<Section> {
     let head = ["metric", "subtracted", "from", "difference", "interval", "conclusion"];
     let mut blocks = vec![Block::Line { text: subtraction::about(list) }];
@@ -195,7 +195,7 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
     (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
-/// Returns the target of a search. For repeated searches, the number of the repeat follows.
+/// Returns the name of a search: its target, followed by the number of the repeat if searches were repeated.
 fn search_name(study: &SavedStudy, search: &LineTrial) -> String {
     let more = study.study.load_lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
     if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }

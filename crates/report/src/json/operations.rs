@@ -32,7 +32,7 @@ pub struct Operations {
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
-    /// Attempts that sent a request again because the server had closed the kept connection.
+    /// Attempts that sent a request again because the server had closed the reused connection.
     pub resends: u64,
     /// Attempts that sent a failed request again after a pause. Measured load has none.
     #[serde(default)]

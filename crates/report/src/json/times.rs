@@ -26,7 +26,7 @@ pub struct Times {
     /// Time to send the request, from its first byte to its last, for successful uploads. It does not include the wait
     /// for `100 Continue`.
     pub sending: Spread,
-    /// Wait for the response of successful uploads: from the last byte of the request to the end.
+    /// Wait for the response of successful uploads: from the last byte of the request to the end of the response.
     pub waiting: Spread,
     /// Time to open a connection, for successes that opened one.
     pub connect: Spread,

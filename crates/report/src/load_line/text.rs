@@ -99,8 +99,8 @@ impl LoadLine {
         }
     }
 
-    /// Returns the titles of [`Self::row`]. One column shows the percentiles of the objectives. Without such
-    /// objectives, it shows the p99 of response time.
+    /// Returns the titles of [`Self::row`]. One column shows the percentiles for which there are objectives. If there
+    /// are none, the column shows the p99 of response time.
     pub(crate) fn columns(&self) -> [String; 10] {
         let bounded: Vec<String> = self.bounded().map(|measured| bounded_title(&measured.objective)).collect();
         let bounded = if bounded.is_empty() { "p99".to_owned() } else { bounded.join(" · ") };
@@ -128,8 +128,8 @@ impl LoadLine {
         ]
     }
 
-    /// Returns the first level's objectives on percentiles, except the median response time, which has a separate
-    /// column.
+    /// Returns the objectives on percentiles from the first level. The median response time is excluded, because it has
+    /// a separate column.
     fn bounded(&self) -> impl Iterator<Item = &MeasuredObjective> {
         let shown = |measured: &&MeasuredObjective| match measured.objective.metric() {
             Metric::Time(Timed::Response, q) => q != 0.5 || measured.objective.kind().is_some(),

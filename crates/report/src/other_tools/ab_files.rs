@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use store::OpRecord;
 use store::Utc;
 
-/// Writes the file of `ab -e`. It has the time within which each percentage of requests was served.
+/// Writes the file of `ab -e`. For each percentage of requests, the file contains the time within which they were
+/// served.
 ///
 /// # Errors
 /// If writing fails.

@@ -218,8 +218,8 @@ fn percentile_lines(response: &Distribution) -> String {
     }
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50_u64, 66, 75, 80, 90, 95, 98, 99] {
-        // ab uses sorted[n·p/100], counted from 0. Request half a rank less, so that rounding cannot reach the next
-        // rank.
+        // ab uses sorted[n·p/100], counted from 0. Request a quantile half a rank lower, so that rounding errors cannot
+        // select the next rank.
         let rank = u128::from(count) * u128::from(percent) / 100 + 1;
         let value = response.quantile((rank as f64 - 0.5) / count as f64).unwrap_or(0);
         let _ = writeln!(text, "  {percent}%  {:>5}", ms(value as f64));

@@ -42,7 +42,7 @@ fn usual(run: &SavedRun) -> Duration {
 }
 
 /// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
-/// during the silence, because it could then have missed later signs.
+/// during the silence, because the client may have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
     let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;

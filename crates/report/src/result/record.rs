@@ -36,6 +36,6 @@ pub struct ResultRecord {
 pub struct NamedText {
     /// Stable name.
     pub name: String,
-    /// Sentence with the numbers of this run. Its wording may change.
+    /// Sentence with the numbers of this run. The wording may change between versions.
     pub text: String,
 }

@@ -101,7 +101,8 @@ impl Study {
         joint
     }
 
-    /// Returns phrases with the number of trials that met their objectives, and the number of searches for load lines.
+    /// Returns up to two phrases: one with the number of trials that met their objectives, and one with the number of
+    /// searches for load lines.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);

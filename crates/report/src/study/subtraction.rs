@@ -237,8 +237,8 @@ impl PairedMetric {
         Some(Self { metric, of, minus, difference, range, margin })
     }
 
-    /// Returns the metric for success. It pools the shares of all pairs, which needs fewer pairs for a conclusion than
-    /// ranks.
+    /// Returns the metric for success. The shares of all pairs are pooled, because this needs fewer pairs for a
+    /// conclusion than a rank test.
     fn success(pairs: &[Pair<'_>]) -> Option<Self> {
         let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();

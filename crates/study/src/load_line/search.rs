@@ -72,7 +72,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Starts a search. If the first level is above the highest one, the search starts at the highest.
+    /// Starts a search. If `bounds.from` is above `bounds.to`, the search starts at `bounds.to`.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();

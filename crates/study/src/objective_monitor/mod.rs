@@ -117,7 +117,7 @@ pub struct LevelEvidence {
     /// Objective with too few operations for its percentile, the number of operations that ended, and the number
     /// needed.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// `true` if one conclusion is certain at the requested confidence: all objectives are met, or one is missed.
+    /// `true` if it is certain, at the requested confidence, that all objectives are met or that one is missed.
     pub certain: bool,
 }
 

@@ -72,7 +72,7 @@ pub struct Axis {
 /// A value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisValue {
-    /// Name in reports. This is the value itself, unless the axis names its values.
+    /// Name in reports. If the axis does not name its values, this is the value itself.
     pub label: String,
     /// Value of the setting.
     pub value: String,

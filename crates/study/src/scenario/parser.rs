@@ -71,7 +71,7 @@ impl Parser<'_> {
             self.error(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
         }
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
-        // Variables come first, because values of other keys refer to them.
+        // Parse variables first, because values of other keys refer to them.
         if let Some(vars) = of("vars") {
             for (name, value) in self.texts(&vars.node, "vars") {
                 self.variables.add(&name, value);

@@ -242,7 +242,8 @@ fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
 fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("vs. {first}");
-    // If nothing succeeded on the first target, the ratio is infinite. Only the tables show such a ratio.
+    // If nothing succeeded on the first target, the ratio is infinite. Charts cannot show this, so only the tables
+    // contain such a ratio.
     let ratio = |row: &Row| row.ratio_to(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {
