@@ -69,7 +69,7 @@ impl Collector {
         }
     }
 
-    /// Records the end of an operation. `size` is the index of its size class.
+    /// Records the end of an operation. `size` is the index of the operation's size class.
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.source == Source::Arrivals {

@@ -54,8 +54,8 @@ struct Marked {
 
 impl OvertakingWatch {
     /// Marks an operation that starts at `now`, unless another one is already marked. The mark is the instant of the
-    /// start. If two operations start at the same instant, the mark is removed, because it no longer identifies one of
-    /// them.
+    /// start. If two operations start at the same instant, the mark is removed, because it no longer identifies a
+    /// single operation.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         let alone = self.last_start.replace(now) != Some(now);

@@ -161,8 +161,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
 mod tests {
     use super::*;
 
-    /// Returns cohorts with one operation per millisecond. `response` maps the time at which an operation is due to its
-    /// response time, both in seconds.
+    /// Returns cohorts with one operation per millisecond. `response` takes the time at which an operation is due, and
+    /// returns the response time of this operation, both in seconds.
     fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
         let mut cohorts = ArrivalCohorts::default();
         for millisecond in 0..seconds * 1000 {

@@ -138,7 +138,7 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
-    // A client that does not upload delays operations only by the time for which their responses wait unread.
+    // If the client does not upload, it delays operations only by the time for which their responses wait unread.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX

@@ -21,7 +21,8 @@ pub struct Limit {
     pub by: LimitedBy,
     /// Facts that show the limit.
     pub reason: LimitReason,
-    /// Effect of `in_flight_max` on the run. `None` for closed runs, and for open runs that did not reach it.
+    /// Effect of `in_flight_max` on the run. `None` for closed runs, and for open runs that did not reach
+    /// `in_flight_max`.
     pub in_flight: Option<InFlightLimit>,
     /// `true` if the rates are lower bounds, because the client or its host limited a closed run.
     pub rates_are_lower_bounds: bool,

@@ -16,8 +16,8 @@ const EXAMPLES: &str = "for example 'success >= 99.9%', 'response p99 <= 500ms',
 const CONDITION_EXAMPLES: &str = "for example 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
 
 impl Objective {
-    /// Returns the objective that a run misses if the condition is true. For example, it returns `success >= 50%` for
-    /// `success < 50%`.
+    /// Returns the objective that a run misses if the condition is true. For example, the condition `success < 50%`
+    /// returns the objective `success >= 50%`.
     ///
     /// # Errors
     /// Fails if the text is not a condition, or if it is a condition on a rate. Rates are known only at the end of a

@@ -65,15 +65,15 @@ impl Recorder {
     }
 
     /// Counts an operation that was scheduled but will never start. `by_client` means that the client itself failed to
-    /// start it in time, although a slot was free.
+    /// start the operation in time, although a slot was free.
     pub fn dropped(&mut self, intended: Instant, by_client: bool) {
         let tally = self.tally(intended);
         tally.dropped += 1;
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that
-    /// the response fitted into one segment.
+    /// Adds a sample of the time for which a response waited unread, with the service time of its operation. `exact`
+    /// means that the response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
             self.current.stats.unread_responses.add(sample, service_nanos, exact);

@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence.
-    /// PASS if there are no runs.
+    /// Returns the combined result of several runs: the worst of their results, in the order in which exit codes take
+    /// precedence. PASS if there are no runs.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -107,7 +107,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns whether the records are complete, so that they contain an end of every operation.
+    /// Returns whether the records are complete and therefore contain an end of every operation.
     fn is_in_good_order(&self) -> bool {
         matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
     }

@@ -64,7 +64,8 @@ impl Silence {
     fn outage(&self, slots: Option<u64>) -> Option<Duration> {
         let all = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
         let hangs = self.hanging >= all && self.hanging.saturating_mul(HANGING_PART) >= self.in_flight;
-        // If failed operations took longer than half of this time, they may have started while the target still served.
+        // If failed operations took longer than half of the time without service, they may have started while the
+        // target still served.
         let fails = self.failed >= failures_needed(slots) && self.failing >= FAILING_MIN.max(self.longest * 2);
         let (hanging, failing) = (hangs.then_some(self.time), fails.then_some(self.failing));
         hanging.max(failing)

@@ -105,7 +105,7 @@ pub enum CutOff {
     NoEnd,
     /// The records are damaged from some position on.
     Damaged,
-    /// The result combines several runs. It covers the time in which all of them were measured.
+    /// The result combines several runs. The result covers the time in which all of these runs were measured.
     Merged {
         /// Number of merged runs.
         runs: u64,

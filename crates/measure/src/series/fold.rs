@@ -136,7 +136,7 @@ impl Series {
         self.push(SeriesPoint { from, to: at, values });
     }
 
-    /// Adds a value. Returns the value of a gauge, or the rate of a counter, as a point shows it.
+    /// Adds a value. Returns the value of a gauge, or the rate of a counter, as stored in a point.
     fn value(&mut self, index: usize, at: f64, value: f64) -> Option<f64> {
         let summary = &mut self.summaries[index];
         summary.last = Some(value);

@@ -45,7 +45,7 @@ const SLICES_MIN: u64 = 8;
 const NEXT_LOOK: f64 = 1.2;
 /// Length of the beginning that is left out, as a multiple of the mean time of an operation in the system.
 const FILL: f64 = 3.0;
-/// Maximum number of points kept. If there are more, every second one is dropped.
+/// Maximum number of points kept. If there are more, every second point is dropped.
 const POINTS_MAX: usize = 1024;
 
 /// Backlog of a run, which is tested for growth during the run.

@@ -27,7 +27,8 @@ pub fn runs_needed(metrics: usize) -> u64 {
 }
 
 /// Returns the number of pairs of runs that the signed-rank test needs to show a difference in one of `metrics`
-/// metrics. This is the smallest n at which its smallest possible p-value, 2 / 2ⁿ, is at most α / `metrics`.
+/// metrics. This is the smallest n at which the smallest possible p-value of the test, 2 / 2ⁿ, is at most α /
+/// `metrics`.
 #[must_use]
 pub fn pairs_needed(metrics: usize) -> u64 {
     let alpha = super::ALPHA / metrics.max(1) as f64;

@@ -33,7 +33,7 @@ const SPELLS_BEYOND: f64 = 3.0;
 const WINDOWS_MIN: usize = 10;
 /// Minimum number of batches for an estimate of the variance.
 const BATCHES_MIN: usize = 8;
-/// Maximum number of windows kept. If there are more, neighbors are merged.
+/// Maximum number of windows kept. If there are more, neighboring windows are merged.
 const WINDOWS_MAX: usize = 256;
 /// Parameter ρ of the boundary for independent operations. The boundary is tightest at a variance of about eight times
 /// this value.
@@ -154,7 +154,7 @@ impl Sequential {
     }
 
     /// Returns an upper estimate of the share over the whole level. If the share rose from the first half of the
-    /// windows to the second, it is assumed to keep rising. If it fell, it is assumed to stay constant.
+    /// windows to the second, it is assumed to keep rising. If the share fell, it is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {

@@ -4,11 +4,11 @@
 //! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
 //! percentile of the unaffected operations does not ([`super::quantile_range`]).
 //!
-//! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its
-//! start, and the longest stall. The longest stall is included because of the operations ahead in the target's queue.
-//! If a target processes requests in order, each one is delayed by at most the longest delay of those before it. If the
-//! operation had to wait for a slot, all stalls since the slots ran out are added, because each of them may have kept a
-//! slot in use for longer.
+//! The time that stalls add to an operation is at most the sum of three times: the lateness of the operation, the
+//! stalls since its start, and the longest stall. The longest stall is included because of the operations ahead in the
+//! target's queue. If a target processes requests in order, each one is delayed by at most the longest delay of those
+//! before it. If the operation had to wait for a slot, all stalls since the slots ran out are added, because each of
+//! them may have kept a slot in use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
@@ -57,8 +57,8 @@ impl AffectedOperations {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to it, in nanoseconds. This
-    /// time does not include lateness.
+    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to the operation, in
+    /// nanoseconds. This time does not include lateness.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);

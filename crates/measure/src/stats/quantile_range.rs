@@ -115,8 +115,8 @@ impl KindStats {
             let value = values.quantile(q).unwrap_or(0);
             value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
         };
-        // Binary search assumes that the condition is true for all ranks above some rank. If it changes at several
-        // ranks, the search may find any of them.
+        // Binary search assumes that the condition is true for all ranks above some rank. If the condition changes at
+        // several ranks, the search may find any of them.
         let (mut within, mut beyond_rank) = (all - beyond, all + 1);
         while beyond_rank - within > 1 {
             let rank = within.midpoint(beyond_rank);

@@ -155,8 +155,8 @@ impl RedirectChains {
         (whole > 0).then(|| nanos as f64 / whole as f64)
     }
 
-    /// Returns the row of a position and host. Creates it if it does not exist yet. If there are too many rows, returns
-    /// the row of other hosts.
+    /// Returns the row of a position and host. Creates the row if it does not exist yet. If there are too many rows,
+    /// returns the row of other hosts.
     pub(crate) fn row_mut(&mut self, position: u8, host: &Label) -> &mut HopStats {
         let position = position.min(POSITIONS - 1);
         let find =

@@ -1,22 +1,22 @@
 //! Time for which the client was at its limits during the measured window.
 //!
 //! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md
-//! determine which limits it reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the
-//! conclusion.
+//! determine which limits the client reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`]
+//! draws the conclusion.
 
 use super::Model;
 use crate::interval::Interval;
 use crate::stats::Tally;
 use serde::{Deserialize, Serialize};
 
-/// Busy share of a thread above which it has no time left.
+/// Busy share of a thread above which the thread has no time left.
 const BUSY_MAX: f64 = 0.95;
 /// Maximum share of time that a thread uses even without operations: to wake up, read the clock, and hand over results.
 /// Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
 /// Minimum share of polls that find waiting responses, from which responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
-/// Share of a network card's speed above which it is full.
+/// Share of a network card's speed above which the card counts as full.
 const NIC_MAX: f64 = 0.9;
 /// Maximum share of time for which a thread may wait for a core.
 const RUN_DELAY_MAX: f64 = 0.05;
@@ -72,7 +72,7 @@ pub struct ClientLimits {
     /// Time for which a thread waited for a core while other processes or machines used it. This time counts even if it
     /// did not delay operations.
     pub host_delay: f64,
-    /// Time for which the CPU quota of the client's control group kept it from running.
+    /// Time for which the CPU quota of the client's control group kept the client from running.
     pub throttled: f64,
     /// Seconds in which all cores of this host were in use.
     #[serde(default)]
@@ -96,7 +96,7 @@ impl ClientLimits {
         }
         let load = &interval.client;
         // Waiting for a core uses up a thread's time just as work does. Uploads have no responses that could wait
-        // unread, so for them it is enough that a thread has no time left.
+        // unread. For uploads, it is therefore enough that a thread has no time left.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);

@@ -7,9 +7,9 @@
 //! of runs never agree exactly.
 //!
 //! Seconds of different runs start at different instants. Each second of a run is assigned to the second of the common
-//! time that it overlaps most. The results of two machines are therefore shifted by at most half a second plus the
-//! difference of their clocks. A second of the common time counts only if every run has a second that is assigned to
-//! it.
+//! time that it overlaps most. The results of two machines are therefore shifted against each other by at most half a
+//! second plus the difference of their clocks. A second of the common time counts only if every run has a second that
+//! is assigned to it.
 //!
 //! If the measured window of a run ends with the common time, the drain of this run counts too: the percentiles that
 //! include failures need its dropped and unfinished operations. If a run continued after the common time, its drain

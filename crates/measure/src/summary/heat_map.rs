@@ -2,8 +2,8 @@
 //!
 //! A reader of a saved run does not keep the histograms of all intervals. It keeps a heat map of limited size instead.
 //! A heat map has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. If
-//! there would be more columns, neighboring ones are merged in pairs, so each column covers twice the time. The map
-//! then loses resolution, but no counts.
+//! more columns are needed, neighboring columns are merged in pairs, so each column covers twice the time. The map then
+//! loses resolution, but no counts.
 
 use crate::time::Instant;
 use crate::values::Distribution;

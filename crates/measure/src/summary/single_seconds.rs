@@ -9,8 +9,8 @@ use crate::time::{INTERVAL, Instant, Stage};
 use crate::values::{add, bounded, sum};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of seconds that are kept: 46 days. Later ones are left out, so that a hostile record cannot exhaust
-/// the memory of its reader.
+/// Maximum number of seconds that are kept: 46 days. Later seconds are left out, so that a hostile record cannot
+/// exhaust the memory of its reader.
 pub const SECONDS_MAX: u64 = 4_000_000;
 /// Maximum length of the list of stretches.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;

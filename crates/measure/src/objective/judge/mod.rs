@@ -222,8 +222,8 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 
 impl Timed {
     /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, with
-    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared. An unfinished operation
-    /// exceeds a bound if it has waited for longer than the bound.
+    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared with the bound. An
+    /// unfinished operation exceeds a bound if it has waited for longer than the bound.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };

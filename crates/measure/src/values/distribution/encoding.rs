@@ -60,7 +60,7 @@ const COUNT_MAX: u64 = 1 << 36;
 /// Rejects encodings that this module never writes. They could make the decoder panic or use gigabytes of memory.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
-    // The decoder allocates the payload length that the header announces before it checks whether the payload exists.
+    // The decoder allocates memory for the payload length in the header before it checks whether the payload exists.
     let length = u32::try_from(payload.len()).map_err(|_| "the histogram is too long")?;
     if header[4..8] != length.to_be_bytes() {
         return Err("the histogram's length differs from its header");
