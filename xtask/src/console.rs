@@ -1,5 +1,5 @@
-//! Standard output and standard error. If the reader of the output has closed it, this is neither a failure nor a
-//! panic.
+//! Standard output and standard error. Errors are ignored, for example if the output is a pipe that its reader has
+//! closed.
 
 use std::io::{self, Write};
 

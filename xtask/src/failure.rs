@@ -9,7 +9,7 @@ pub enum Failure {
     /// The user interrupted the task.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// Message with the failure, the reason, and the fix.
+    /// Message for the user: what failed, why, and how to fix it.
     #[error("{0}")]
     Message(String),
 }
@@ -22,7 +22,7 @@ pub fn failure(message: impl Display) -> Failure {
     Failure::Message(message.to_string())
 }
 
-/// Adds context to errors of the system.
+/// Extension trait that adds context to the errors of system calls.
 pub trait Context<T> {
     /// Adds "cannot …" in front of the error.
     fn cannot(self, action: impl Display) -> Result<T>;

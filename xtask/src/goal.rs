@@ -9,10 +9,10 @@ pub enum GoalResult {
     Met,
     /// The goal is not met.
     NotMet,
-    /// The goal is not met. No program could meet it on this machine, because the machine pauses even a spinning thread
-    /// for longer.
+    /// The goal is not met, but no program could meet it on this machine, because the machine pauses even a spinning
+    /// thread for a longer time.
     NotPossible,
-    /// There is too little data.
+    /// There is too little data to decide.
     NotJudged,
 }
 

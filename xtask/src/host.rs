@@ -17,15 +17,15 @@ pub fn print_machine() {
     ));
 }
 
-/// Prints the machine, the version of nginx, and the limits of measurements over loopback.
+/// Prints the machine, the version of nginx, and a caution about measurements over loopback.
 pub fn print() -> Result<()> {
     print_machine();
     console::line(format_args!("server    {}: one process on core 0, files in memory", nginx::version()?));
     console::line(
-        "caution   Over loopback, client and server share the machine, its memory and its caches, and the sender pays for most",
+        "caution   Over loopback, client and server share the machine, its memory and its caches, and the kernel charges most",
     );
     console::line(
-        "          of the kernel's work to receive. Absolute times and rates vary by 10 to 30 % from run to run: compare only",
+        "          of the receive work to the sender. Absolute times and rates vary by 10 to 30 % from run to run: compare only",
     );
     console::line("          ratios from one interleaved run.");
     Ok(())

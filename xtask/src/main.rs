@@ -1,5 +1,5 @@
-//! Maintainer tasks. `cargo xtask bench …` measures Plimsoll, and compares it with other load testers and with its
-//! goals. `cargo xtask crash` kills fills.
+//! Maintainer tasks. `cargo xtask bench …` measures Plimsoll, and compares the results with other load testers and with
+//! goals. `cargo xtask crash` kills fills, and checks that nothing is lost.
 //!
 //! All load stays on this machine and is limited in time. Every task ends the processes that it started, and removes
 //! the files that it wrote, even after Ctrl-C.
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Catches Ctrl-C, so that an interrupted task cleans up. Raises the limit on open files, because child processes
-/// inherit it and some clients have a thousand connections.
+/// Catches Ctrl-C, so that an interrupted task cleans up. Raises the limit on open files for child processes, because
+/// some clients open a thousand connections.
 fn prepare() -> Result<()> {
     sys::signals::catch_interrupts().cannot("catch Ctrl-C")?;
     sys::limits::raise_descriptor_limit().cannot("raise the limit on open files")?;

@@ -1,8 +1,8 @@
-//! The median of a few values, and its confidence interval from order statistics. The values must be independent draws
-//! from one distribution. No other assumption is made (H. A. David and H. N. Nagaraja, "Order Statistics", 3rd ed.
-//! 2003, §7.1).
+//! The median of a few values, and its confidence interval from order statistics (H. A. David and H. N. Nagaraja,
+//! "Order Statistics", 3rd ed. 2003, §7.1). The only assumption is that the values are independent draws from one
+//! distribution.
 
-/// Minimum number of values for an interval (docs/measurement.md).
+/// Minimum number of values for a confidence interval (docs/measurement.md).
 pub const PAIRS_MIN: usize = 12;
 
 /// Minimum probability that the interval contains the true median.
@@ -41,8 +41,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
 }
 
 /// Returns the largest k for which the k-th smallest and the k-th largest of `count` values enclose the true median
-/// with sufficient confidence. The number B of values below the median is binomially distributed with parameters
-/// `count` and ½. The condition is therefore 1 − 2·P(B < k) ≥ 0.95. `None` if there are fewer than 6 values.
+/// with a probability of at least 95 %. `None` if there are fewer than 6 values. Let B be the number of values below
+/// the median. B has a binomial distribution with parameters `count` and ½, so the condition is 1 − 2·P(B < k) ≥ 0.95.
 fn interval_rank(count: usize) -> Option<usize> {
     let mut probability = 0.5_f64.powi(i32::try_from(count).ok()?);
     let mut below = 0.0;
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Returns the probability that at most `most` of `count` values lie below the true median. It is computed by
-    /// counting all cases.
+    /// Returns the probability that at most `most` of `count` values lie below the true median. Counts all 2^`count`
+    /// cases.
     fn below_at_most(count: u32, most: u32) -> f64 {
         let cases = (0..1_u32 << count).filter(|below| below.count_ones() <= most).count();
         cases as f64 / 2_f64.powi(count as i32)
@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn ranks_agree_with_published_tables() {
-        // These ranks are in every table of the 95 % interval of the sign test.
+        // Published tables of the sign test contain these ranks for the 95 % interval.
         for (count, rank) in [(5, None), (6, Some(1)), (12, Some(3)), (15, Some(4)), (20, Some(6)), (25, Some(8))] {
             assert_eq!(interval_rank(count), rank, "{count} values");
         }
     }
 
-    /// A value lies strictly inside the interval if and only if the two-sided sign test at 5 % does not reject it as
-    /// the median.
+    /// A value is strictly inside the interval if and only if the two-sided sign test at 5 % does not reject this value
+    /// as the median.
     #[test]
     fn the_interval_agrees_with_the_sign_test() {
         let mut shuffler = Shuffler::new(7);
@@ -122,7 +122,8 @@ mod tests {
             let interval = median_interval(&values).unwrap();
             covered += i32::from(interval.low <= std::f64::consts::LN_2 && std::f64::consts::LN_2 <= interval.high);
         }
-        // With 12 values, the exact share is 96.14 %. The tolerance is four standard errors.
+        // With 12 values, an interval contains the true median with a probability of 96.14 %. The tolerance is four
+        // standard errors.
         let share = f64::from(covered) / 4_000.0;
         assert!((share - 0.9614).abs() < 0.0125, "{share}, seed 11");
     }

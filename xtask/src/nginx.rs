@@ -1,7 +1,7 @@
-//! The server of the benchmarks: nginx with one worker process on its own core, and with its files in memory.
+//! The server of the benchmarks: nginx with one worker process on a core of its own, and with all files in memory.
 //!
-//! The goals were set with this configuration. nginx counts the requests, so a benchmark does not depend on the counts
-//! of clients.
+//! The goals were set with this configuration. nginx counts the requests, so a benchmark does not rely on counts from
+//! clients.
 
 use crate::failure::{Context, Result, failure};
 use crate::process::{Running, SERVER_CORE, children_cpu, start};
@@ -15,13 +15,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Paths of nginx. Some of them are not in the PATH of ordinary users.
+/// Paths of nginx. Some of these directories are not in the PATH of ordinary users.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 /// A directory that is in memory.
 const MEMORY: &str = "/dev/shm";
 /// Seed of the bytes of [`Served::Object`]. This is the default seed of the program.
 const DATASET: Seed = Seed(1);
-/// Time limit for starting, for ending and for a response.
+/// Time limit for the start of nginx, for its end, and for a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MIB: usize = 1 << 20;
 
@@ -34,7 +34,7 @@ pub enum Served {
     HundredMebibytes,
     /// `/1g`, 1 GiB.
     Gibibyte,
-    /// `/object-00000000.bin`, 100 MiB: the only object of a dataset, so that a client can verify its bytes.
+    /// `/object-00000000.bin`, 100 MiB. This file is the only object of a dataset, so a client can verify the bytes.
     Object,
 }
 
@@ -58,8 +58,8 @@ impl Served {
     }
 }
 
-/// A running server. Its directory is in memory, and is also the working directory of the clients. On drop, the server
-/// ends and the directory is removed.
+/// A running server. Its directory is in memory, and is also the working directory of the clients. Dropping the value
+/// ends the server and removes the directory.
 pub struct Nginx {
     running: Running,
     directory: TempDir,
@@ -93,8 +93,8 @@ impl Nginx {
         let errors = File::create(directory.path().join("stderr")).cannot("write the messages of nginx")?;
         let mut command = Command::new(program);
         command.arg("-p").arg(directory.path()).arg("-c").arg(&path).args(["-e", "error.log"]);
-        // `NGINX` lists listening sockets that nginx inherits. The port is thus reserved, and no other program can get
-        // it.
+        // The variable `NGINX` lists listening sockets that nginx inherits. The sockets are already open here, so no
+        // other program can take their ports.
         command.env("NGINX", "0;1;").stderr(errors);
         command.stdin(OwnedFd::from(listener)).stdout(OwnedFd::from(secure_listener));
         let running = start(&mut command, SERVER_CORE)?;
@@ -135,11 +135,11 @@ impl Nginx {
     /// Returns the number of requests so far, including the request that reads the number.
     pub fn requests(&self) -> Result<u64> {
         let page = self.status_page().cannot("ask nginx for its counters")?;
-        // The third line has the numbers of connections accepted, connections handled, and requests.
+        // The third line has three counts: accepted connections, handled connections, and requests.
         let (_, body) = page.split_once("\r\n\r\n").unwrap_or_default();
         let line = body.lines().nth(2).unwrap_or_default();
         let count = line.split_whitespace().nth(2).and_then(|number| number.parse().ok());
-        count.ok_or_else(|| failure("nginx returns no counters; it needs to be built with stub_status"))
+        count.ok_or_else(|| failure("nginx returns no counters; use an nginx that is built with stub_status"))
     }
 
     /// Returns the CPU time of the worker process so far.
@@ -159,14 +159,15 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // The master ends the worker process.
+        // This ends the master process, which then ends the worker process.
         self.running.stop(PATIENCE);
     }
 }
 
 fn listen() -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).cannot("listen on a loopback port")?;
-    // nginx does not change a socket that it inherits. On a blocking socket, it would block in `accept`.
+    // nginx does not change the mode of a socket that it inherits, and `accept` on a blocking socket would block the
+    // worker.
     listener.set_nonblocking(true).cannot("make a socket nonblocking")?;
     let address = listener.local_addr().cannot("read the port of a socket")?;
     Ok((listener, address))
@@ -191,7 +192,8 @@ pub fn version() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stderr).trim().replace("nginx version: ", ""))
 }
 
-/// Writes the files with random bytes. The pages of sparse files would all be one page in the processor's cache.
+/// Writes the files with random bytes. In a sparse file, all pages would be the same page of memory, which stays in the
+/// processor's cache.
 fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
     let mut block = vec![0; MIB];
     File::open("/dev/urandom").and_then(|mut noise| noise.read_exact(&mut block)).cannot("read /dev/urandom")?;
@@ -215,7 +217,7 @@ fn write_files(directory: &Path, files: &[Served]) -> Result<()> {
         });
         written.cannot(format_args!("write {}", path.display()))?;
     }
-    // As root, nginx runs its worker process as another user.
+    // If nginx is started by root, the worker process runs as another user, who needs access to the files.
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).cannot("open the directory to nginx")
 }

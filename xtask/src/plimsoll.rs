@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Time limit beyond the duration of a run. It covers the drain and the writing of the report.
+/// Time that a run may take beyond its duration, to drain and to write the report.
 pub const EXTRA: Duration = Duration::from_secs(60);
 
 /// The program to measure.
 #[derive(clap::Args, Debug)]
 pub struct ProgramArgs {
-    /// Measure this program instead of building one.
+    /// Measure this program instead of building Plimsoll.
     #[arg(long, visible_alias = "program", value_name = "FILE")]
     plimsoll: Option<PathBuf>,
 }
@@ -32,7 +32,7 @@ impl ProgramArgs {
     }
 }
 
-/// Builds the program in the same target directory as this program, and returns its path.
+/// Builds Plimsoll in the target directory that contains this program, and returns the path of the new program.
 fn build() -> Result<PathBuf> {
     let own = std::env::current_exe().cannot("find the path of this program")?;
     let profile = own.parent().ok_or_else(|| failure("cannot find the directory of this program"))?;

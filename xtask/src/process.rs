@@ -1,4 +1,4 @@
-//! Processes on chosen cores, with a time limit and a measured cost.
+//! Processes that run on chosen cores, with a time limit. Their CPU time and memory are measured.
 
 use crate::failure::{Context, Result, check_interrupt, failure};
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct Running {
     started: Instant,
 }
 
-/// Cost of a process, and the way in which it ended.
+/// Cost of a process, and how the process ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Time from start to end.
@@ -43,32 +43,32 @@ pub struct Run {
     pub end: ProcessEnd,
 }
 
-/// Peak resident memory of a process. The kernel's number includes the peak that the parent had when it started the
+/// Peak resident memory of a process. The kernel's number is at least the peak that the parent had when it started the
 /// process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeakMemory {
     /// The exact number of bytes.
     Bytes(u64),
-    /// An upper bound in bytes. It is the peak of this program itself, which hides the peak of the process.
+    /// An upper bound in bytes. The number is the peak of this program itself, and hides the lower peak of the process.
     AtMost(u64),
 }
 
-/// The way in which a process ended.
+/// End of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// It ended with this exit code.
+    /// The process ended with this exit code.
     Code(i32),
-    /// A signal with this number ended it.
+    /// A signal with this number ended the process.
     Signal(i32),
-    /// It was killed at its time limit.
+    /// The process was killed at its time limit.
     TimeLimit,
 }
 
 /// Starts a program.
 pub fn start(command: &mut Command, place: Affinity) -> Result<Running> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // A process inherits the cores of the thread that starts it. A new thread is therefore used, whose cores can be
-    // changed.
+    // A process inherits the affinity of the thread that starts it. So start the process from a new thread, and change
+    // the affinity of this thread only.
     let spawned = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             if let Affinity::Core(core) = place {
@@ -94,7 +94,7 @@ impl Running {
         self.started.elapsed()
     }
 
-    /// Waits until the process has ended or has reached this age. Returns `None` if it is still running.
+    /// Waits until the process has ended or has reached this age. Returns `None` if the process is still running.
     pub fn wait_until(&mut self, age: Duration) -> Result<Option<Run>> {
         loop {
             check_interrupt()?;
@@ -109,7 +109,7 @@ impl Running {
         }
     }
 
-    /// Waits for the process to end, and kills it when it reaches this age.
+    /// Waits for the process to end. Kills the process when it reaches this age.
     pub fn finish(mut self, limit: Duration) -> Result<Run> {
         if let Some(run) = self.wait_until(limit)? {
             return Ok(run);
@@ -138,7 +138,7 @@ impl Running {
 }
 
 impl PeakMemory {
-    /// Returns the number of bytes, whether exact or an upper bound.
+    /// Returns the number of bytes, which may be an upper bound.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Bytes(bytes) | Self::AtMost(bytes) => bytes,
@@ -170,8 +170,8 @@ impl fmt::Display for ProcessEnd {
 pub struct Resident {
     /// Resident memory (`VmRSS`).
     pub all: u64,
-    /// The part that the process allocated (`RssAnon`). It excludes pages of the program file, which the kernel may
-    /// drop.
+    /// The part that the process allocated (`RssAnon`). Pages of the program file are excluded, because the kernel may
+    /// drop them.
     pub anonymous: u64,
 }
 
@@ -186,18 +186,19 @@ pub fn resident(id: u32) -> Option<Resident> {
     Some(Resident { all: bytes("VmRSS:")?, anonymous: bytes("RssAnon:")? })
 }
 
-/// Returns the CPU time that the children of a running process have used so far. It is exact to a hundredth of a
+/// Returns the CPU time that the children of a running process have used so far. The resolution is a hundredth of a
 /// second.
 pub fn children_cpu(id: u32) -> Option<Duration> {
     let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
     let ticks = children.split_whitespace().map(|child| {
         let text = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        // The name is in parentheses and may contain spaces. User and kernel time are the 12th and 13th field after it.
+        // The program's name is in parentheses and may contain spaces. The 12th and 13th field after the name are user
+        // and kernel time.
         let (_, fields) = text.rsplit_once(')')?;
         let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
         Some(times.next()?.ok()? + times.next()?.ok()?)
     });
-    // USER_HZ is 100 on every Linux that has these files.
+    // A tick is a hundredth of a second, because USER_HZ is 100 on every Linux that has these files.
     ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(ticks * 10))
 }
 
@@ -216,13 +217,13 @@ mod tests {
         let running = start(&mut shell("test $(nproc) = 1"), SERVER_CORE).unwrap();
         assert_eq!(running.finish(Duration::from_secs(20)).unwrap().end, ProcessEnd::Code(0));
         assert!(start(&mut shell("true"), Affinity::Core(1_000_000)).is_err());
-        // The cores of this thread must not have changed.
+        // The affinity of this thread must be unchanged.
         assert_eq!(sys::limits::available_cores(), std::thread::available_parallelism().unwrap().get());
     }
 
     #[test]
     fn the_cpu_time_of_running_children_is_known() {
-        // The loop is bounded, so that it ends even if the test fails.
+        // The loop of the shell is bounded, so that it ends even if the test fails.
         let mut outer =
             start(&mut shell("(i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done) & wait"), Affinity::AllCores)
                 .unwrap();

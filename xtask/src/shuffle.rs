@@ -1,7 +1,7 @@
-//! Random orders from a seed. Each round runs the clients in a new order, so that no client always runs after the same
-//! other client.
+//! Random orders from a seed. A new order in each round prevents a client from always running after the same other
+//! client.
 
-/// Generator of random orders and numbers (SplitMix64).
+/// Generator of random numbers (SplitMix64) and random orders.
 pub struct Shuffler(u64);
 
 impl Shuffler {
@@ -10,14 +10,14 @@ impl Shuffler {
         Self(seed)
     }
 
-    /// Shuffles `items` (Fisher and Yates).
+    /// Shuffles `items` with the algorithm of Fisher and Yates.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, (self.number() % (last as u64 + 1)) as usize);
         }
     }
 
-    /// Returns the next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    /// Returns the next number of the SplitMix64 generator (Steele, Lea and Flood, OOPSLA 2014).
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
@@ -48,7 +48,7 @@ mod tests {
             *seen.entry(order).or_default() += 1;
         }
         assert_eq!(seen.len(), 24);
-        // Each order is expected 1000 times. Five standard deviations are 155.
+        // Each order is expected 1000 times. The tolerance of 155 is five standard deviations.
         assert!(seen.values().all(|count| count.abs_diff(1000) < 155), "{seen:?}, seed 3");
     }
 

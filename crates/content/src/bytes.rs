@@ -1,8 +1,9 @@
-//! The bytes of objects. They are the AES-128 keystream in counter mode, and can be generated from any offset.
+//! The bytes of objects. The bytes of an object are a keystream of AES-128 in counter mode, so they can be generated
+//! from any offset.
 //!
 //! The key depends only on the seed and is expanded once. Each object has its own initial counter. Counters are 128-bit
-//! big-endian numbers and wrap. The `aes` crate selects the widest instructions of the processor at run time (VAES-512,
-//! VAES-256, AES-NI, ARMv8, or portable code).
+//! big-endian numbers that wrap around. The `aes` crate selects the widest instructions of the processor at run time
+//! (VAES-512, VAES-256, AES-NI, ARMv8, or portable code).
 
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit, array::typenum::U16};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The seed of all content. Datasets with different seeds have nothing in common.
+/// The seed of all content. Different seeds produce unrelated content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);
@@ -18,8 +19,9 @@ pub struct Seed(pub u64);
 /// Identifies the formula that computes the bytes. If the formula changes, the label must change too.
 const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
 const BLOCK: usize = 16;
-/// Number of bytes generated at a time. They stay in the first-level cache from the time the counters are written until
-/// they are encrypted. The number is a multiple of the widest batch of any backend (64 blocks).
+/// Number of bytes generated at a time. A batch is small enough to stay in the L1 cache from the moment its counters
+/// are written until they are encrypted. It is a multiple of 64 blocks, the largest number of blocks that any AES
+/// backend encrypts at once.
 const BATCH: usize = 4096;
 
 type Block = Array<u8, U16>;
@@ -31,7 +33,7 @@ pub struct Content {
     cipher: Aes128Enc,
 }
 
-/// The content of one object. It is endless; the caller knows the size of the object.
+/// The content of one object. The content has no end. Only the caller knows the size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
     cipher: &'c Aes128Enc,
@@ -51,7 +53,7 @@ pub(crate) fn encrypt(cipher: &Aes128Enc, value: u128) -> [u8; BLOCK] {
     block.into()
 }
 
-/// Returns the first 16 bytes as a big-endian number.
+/// Returns the first 16 bytes of `hash` as a big-endian number.
 fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
@@ -69,7 +71,7 @@ impl Content {
         self.seed
     }
 
-    /// Returns the content of the object with this key. This computes one SHA-256, over the key.
+    /// Returns the content of the object with this key. Each call computes the SHA-256 hash of the key.
     #[must_use]
     pub fn object(&self, key: &str) -> ObjectContent<'_> {
         ObjectContent { cipher: &self.cipher, start: first_half(&Sha256::digest(key.as_bytes())) }
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes a byte by the definition of the content, one block at a time.
+    /// Computes one byte directly from the definition of the content, without batches.
     fn byte_by_definition(object: &ObjectContent, offset: u64) -> u8 {
         let counter = object.start.wrapping_add(u128::from(offset / 16));
         encrypt(object.cipher, counter)[(offset % 16) as usize]

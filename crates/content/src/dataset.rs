@@ -9,14 +9,15 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of objects whose sizes are added up individually to reach a total. This takes about ten seconds.
+/// Maximum number of random sizes that [`Dataset::of_total`] adds up one by one. Adding up this many sizes takes about
+/// ten seconds.
 const ADDED_UP_MAX: u64 = 1_000_000_000;
 
-/// The description of a dataset. It defines the dataset completely.
+/// The description of a dataset. Equal descriptions define equal datasets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The seed of bytes, sizes and directories.
+    /// The seed of the objects' bytes, sizes and directories.
     pub seed: Seed,
     /// Number of objects.
     pub count: u64,
@@ -46,12 +47,12 @@ pub struct Object {
     pub size: ByteSize,
 }
 
-/// The handling of the last object of a dataset with a given total size.
+/// The size of the last object of a dataset whose total size is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remainder {
     /// The last object is truncated, so the total is exact.
     Cut,
-    /// The last object is complete, so the total is reached or exceeded.
+    /// The last object keeps its full size, so the dataset may exceed the total.
     Whole,
 }
 
@@ -65,7 +66,7 @@ impl Dataset {
     /// Creates a dataset with as many objects as needed for `total` bytes.
     ///
     /// # Errors
-    /// Fails if all objects are empty. Also fails if sizes vary and more than 10⁹ objects would have to be added up.
+    /// Fails if all objects are empty. Also fails if the sizes are random and the total needs more than 10⁹ objects.
     pub fn of_total(
         total: ByteSize,
         remainder: Remainder,
@@ -97,7 +98,8 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Returns the number and the total size of the objects in all complete cycles of known sizes below `total`.
+    /// Returns the number of objects that fit below `total` in complete cycles, and their total size. A cycle is one
+    /// pass through the list of sizes. Both numbers are 0 if the sizes are random.
     fn whole_cycles(&self, total: ByteSize) -> (u64, u64) {
         let Some(cycle) = self.description.sizes.cycle() else { return (0, 0) };
         // This cannot overflow: there are at most 1024 sizes of at most 2⁵³ bytes.
@@ -106,7 +108,7 @@ impl Dataset {
         (cycles * cycle.len() as u64, cycles * bytes)
     }
 
-    /// Returns the description. [`Self::new`] creates the same dataset from it.
+    /// Returns the description, from which [`Self::new`] creates an equal dataset.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
@@ -126,8 +128,8 @@ impl Dataset {
         Some(Object { key, size })
     }
 
-    /// Returns the size of object `index`, and writes the object's key into `key`. Unlike [`Self::object`], this reuses
-    /// the string.
+    /// Returns the size of object `index`, and writes the object's key into `key`. Unlike [`Self::object`], this
+    /// function reuses the memory of the string.
     pub fn read(&self, index: u64, key: &mut String) -> Option<ByteSize> {
         let size = self.size(index)?;
         key.clear();
@@ -161,8 +163,8 @@ impl Dataset {
         (0..self.count()).map_while(|index| self.object(index))
     }
 
-    /// Returns the total size of all objects. If sizes are random, this adds up all objects, which takes about a second
-    /// per 10 to 100 million objects.
+    /// Returns the total size of all objects. If the sizes are random, the function adds up the sizes of all objects.
+    /// This takes about a second per 10 to 100 million objects.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         let (added, sum) = match self.description.sizes.cycle() {

@@ -1,7 +1,8 @@
-//! Random numbers as pure functions of seed and object index. Each object needs one block of AES-128.
+//! Random numbers as pure functions of seed and object index. The numbers of an object are one block that is encrypted
+//! with AES-128.
 //!
-//! The cipher is already needed for the content. It is fast enough for hundreds of millions of objects, and its output
-//! has none of the patterns that a hash of a few multiplications may have.
+//! The content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. Its output has no
+//! patterns, unlike that of some simple hashes.
 
 use crate::bytes::{Seed, cipher, encrypt};
 use aes::Aes128Enc;
@@ -36,9 +37,9 @@ impl Draws {
     }
 }
 
-/// Scales `bits` to 0..`bound`. Also returns the remainder, which is a new uniform number. This is the method of D.
-/// Lemire, "Fast random integer generation in an interval", 2019, without the rejection step. Its bias is below `bound`
-/// / 2⁶⁴.
+/// Scales `bits` to 0..`bound`. Also returns the remainder, which can serve as another uniform random number. This is
+/// the method of D. Lemire, "Fast random integer generation in an interval", 2019, without the rejection step. The bias
+/// of the result is below `bound` / 2⁶⁴.
 pub(crate) fn scale(bits: u64, bound: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(bound);
     ((product >> 64) as u64, product as u64)
@@ -61,7 +62,7 @@ mod tests {
             let draw = draws.of(index);
             bins[scale(draw.size, 8).0 as usize][scale(draw.directory, 8).0 as usize] += 1;
         }
-        // Each bin contains 1,000 on average. The tolerance is 5 standard deviations.
+        // Each bin contains 1,000 draws on average. The tolerance is 5 standard deviations.
         assert!(bins.as_flattened().iter().all(|count| (842..=1158).contains(count)), "seed 7: {bins:?}");
     }
 

@@ -1,6 +1,6 @@
 //! The error for invalid descriptions of objects.
 
-/// An invalid description. The message is one line with the mistake and the valid form.
+/// An invalid description. The message is one line that names the mistake and shows a valid form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);

@@ -1,8 +1,8 @@
 //! Naming schemes. The key of object i is a pure function of i and of its random numbers.
 //!
-//! A key is `prefix` + number + `extension`. The number is padded with zeros. Keys can be spread over directories by a hash
-//! of the object's number. The directory comes after the last `/` of the prefix, so all keys stay below the folder that
-//! the user specified.
+//! A key is `prefix` + number + `extension`. The number has leading zeros. Keys can be spread over directories by a
+//! hash of the object's number. The name of this directory follows the last `/` of the prefix, so all keys stay below
+//! the folder that the user specified.
 
 use crate::draw::{Draw, scale};
 use crate::error::Invalid;
@@ -14,8 +14,8 @@ use std::num::NonZeroU32;
 const DIGITS_MAX: u8 = 20;
 /// Maximum size of a key, as in S3.
 const KEY_BYTES_MAX: usize = 1024;
-/// Maximum size of a file or directory name. File systems allow 255 bytes, but some are reserved for the names of
-/// unfinished files.
+/// Maximum size of a file or directory name. File systems allow 255 bytes, but the name of an unfinished file is longer
+/// than its final name.
 const SEGMENT_BYTES_MAX: usize = 230;
 const DIRECTORIES_MAX: u32 = 1_000_000;
 
@@ -24,7 +24,7 @@ const DIRECTORIES_MAX: u32 = 1_000_000;
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct Names {
     parts: Parts,
-    /// Length of the part of the prefix before the directory.
+    /// Length of the prefix up to and including its last `/`. The name of the directory follows at this position.
     folder: usize,
     /// Number of hexadecimal digits of a directory name.
     directory_digits: usize,
@@ -69,7 +69,8 @@ impl Names {
         let _ = write!(key, "{stem}{index:0width$}{}", self.parts.extension, width = usize::from(self.parts.digits));
     }
 
-    /// Returns the number in a key that matches this scheme, without checking the directory.
+    /// Returns the number in `key`, or `None` if the last segment of `key` does not match this scheme. Does not check
+    /// the directory.
     pub(crate) fn number(&self, key: &str) -> Option<u64> {
         let last = key.rsplit('/').next()?;
         let digits = last.strip_prefix(&self.parts.prefix[self.folder..])?.strip_suffix(&self.parts.extension)?;
@@ -233,6 +234,6 @@ mod tests {
         assert!(Names::new("", 8, "a/b", None).is_err());
         assert!(names("", DIRECTORIES_MAX + 1).is_err());
         let stored = r#"{"prefix":"../","digits":8,"extension":""}"#;
-        assert!(serde_json::from_str::<Names>(stored).is_err(), "names in records must be checked as well");
+        assert!(serde_json::from_str::<Names>(stored).is_err(), "names that are read from JSON must be checked too");
     }
 }

@@ -3,11 +3,11 @@
 use crate::bytes::{ObjectContent, bytes_to_next_block};
 use std::fmt;
 
-/// Number of bytes generated and compared at a time, on the stack. They stay in the first-level cache.
+/// Number of bytes generated and compared at a time, on the stack. A batch of this size stays in the L1 cache.
 const BATCH: usize = 2048;
 const EXCERPT_MAX: usize = 16;
 
-/// A comparison of a stream with the content of an object. It keeps only a position and does not allocate.
+/// A comparison of a stream with the content of an object. A verifier stores only a position and does not allocate.
 #[derive(Clone, Copy, Debug)]
 pub struct Verifier<'c> {
     object: ObjectContent<'c>,
@@ -15,7 +15,7 @@ pub struct Verifier<'c> {
 }
 
 impl<'c> ObjectContent<'c> {
-    /// Returns a verifier of received bytes, starting at `offset`.
+    /// Returns a verifier for received bytes that start at `offset` in the object.
     #[must_use]
     pub fn verifier(self, offset: u64) -> Verifier<'c> {
         Verifier::new(self, offset)
@@ -25,11 +25,11 @@ impl<'c> ObjectContent<'c> {
 /// The first difference between received bytes and the content of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The offset of the first different byte in the object.
+    /// The offset in the object of the first byte that differs.
     pub offset: u64,
-    /// The bytes of the object, starting at `offset`.
+    /// The correct bytes of the object, starting at `offset`.
     pub expected: Excerpt,
-    /// The received bytes at the same place, as many as in `expected`.
+    /// The received bytes at the same offset. Their number is the same as in `expected`.
     pub got: Excerpt,
 }
 
@@ -45,13 +45,14 @@ impl<'c> Verifier<'c> {
         Self { object, offset }
     }
 
-    /// Returns the offset of the next byte in the object.
+    /// Returns the offset in the object of the next byte to compare.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Compares the next bytes. The position advances past them, even if they differ.
+    /// Compares `received` with the next bytes of the object. The position advances past these bytes, even if they
+    /// differ.
     ///
     /// # Errors
     /// Returns the first difference.
@@ -130,7 +131,7 @@ mod tests {
     use crate::{Content, Seed};
     use proptest::prelude::*;
 
-    /// Checks `bytes` in pieces of the given lengths, in turn.
+    /// Checks `bytes` in pieces, whose lengths are those in `pieces` in turn.
     fn check(object: ObjectContent, offset: u64, bytes: &[u8], pieces: &[usize]) -> Result<(), Mismatch> {
         let mut verifier = object.verifier(offset);
         let mut rest = bytes;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Money, MoneyError, NoRate, Rates};
 
-/// The maximum spending of a run. Once it is reached, no upload starts. Contracts that the system renews by itself
-/// still cost money.
+/// The maximum spending of a run. Once it is reached, no upload starts. The system may still renew contracts by itself,
+/// which costs more money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cap(Money);
@@ -16,9 +16,9 @@ pub struct Cap(Money);
 /// The state of spending relative to a cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spending {
-    /// Below the cap. The amount is what remains, in the cap's currency.
+    /// Below the cap. Contains the money that may still be spent, in the cap's currency.
     Within(Money),
-    /// At or above the cap. The amount is the excess, in the cap's currency.
+    /// At or above the cap. Contains the money spent beyond the cap, in the cap's currency.
     Reached(Money),
 }
 
@@ -40,7 +40,7 @@ impl Cap {
         &self.0
     }
 
-    /// Returns whether `spent` reaches the cap.
+    /// Compares the money spent with the cap.
     ///
     /// # Errors
     /// Returns an error if the currencies differ and there is no rate between them.
@@ -104,7 +104,7 @@ mod tests {
         let error = cap("61USD").decide(&money("4377.1SC"), &Rates::default()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "cannot convert SC to USD: no rate is stated; add one with its date to `rates` of the price sheet"
+            "cannot convert SC to USD: no rate is stated; add a rate with its date to `rates` in the price sheet"
         );
     }
 

@@ -22,7 +22,7 @@ pub struct DateError;
 impl FromStr for Date {
     type Err = DateError;
 
-    /// Parses an ISO 8601 date with all its digits.
+    /// Parses an ISO 8601 date with a four-digit year and a two-digit month and day.
     fn from_str(text: &str) -> Result<Self, DateError> {
         let mut parts = text.splitn(3, '-');
         let mut part = |width: usize| {

@@ -12,11 +12,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The maximum number of digits of a parsed number, before and after the decimal point together.
 const DECIMAL_DIGITS_MAX: usize = 60;
-/// The maximum number of digits of the numerator and of the denominator of a stored fraction. Formulas multiply only a
-/// few numbers, so this is enough.
+/// The maximum number of digits in the numerator of a stored fraction, and also in its denominator. Formulas multiply
+/// only a few numbers, so this limit is high enough.
 const FRACTION_DIGITS_MAX: usize = 2_000;
 
-/// A rational number, so quotients are exact too.
+/// A number stored as a fraction of two integers, so even quotients are exact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exact(BigRational);
 
@@ -26,7 +26,7 @@ pub enum NumberError {
     /// The text is not a decimal number.
     #[error("expected a decimal number, such as 0.023")]
     NotANumber,
-    /// The number has more digits than any price or amount has.
+    /// The number has more digits than any real price or amount.
     #[error("a number has at most {DECIMAL_DIGITS_MAX} digits")]
     TooLong,
 }
@@ -90,8 +90,8 @@ impl Exact {
         format!("{sign}{whole}{point}{fraction}")
     }
 
-    /// Formats the number with `decimals` decimals. A small number gets more decimals, until it shows `digits`
-    /// significant digits. So 0.0042 does not become 0.00.
+    /// Formats the number with `decimals` decimals. A small number gets as many decimals as it needs to show `digits`
+    /// significant digits, so that 0.0042 does not become 0.00.
     #[must_use]
     pub fn to_decimal_or_digits(&self, decimals: u32, digits: u32) -> String {
         if self.is_zero() || self.abs() >= Self::from(1_u64).shifted_right(decimals) {
@@ -129,7 +129,7 @@ impl Exact {
     }
 }
 
-/// Parses the digits before and after the decimal point. At least one digit must come before it.
+/// Parses the digits before and after the decimal point. At least one digit must precede the decimal point.
 fn unsigned(whole: &str, digits: &str) -> Option<BigInt> {
     let good = !whole.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     good.then(|| digits.parse().ok()).flatten()
@@ -148,8 +148,8 @@ impl FromStr for Exact {
 }
 
 impl fmt::Display for Exact {
-    /// Formats the exact value as a decimal number if it has a limited number of decimals, otherwise as a fraction such
-    /// as `1/3`.
+    /// Formats the exact value: as a decimal number if it has finitely many decimals, otherwise as a fraction such as
+    /// `1/3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.decimal_places() {
             Some(places) => f.write_str(&self.to_decimal(places)),
@@ -159,7 +159,7 @@ impl fmt::Display for Exact {
 }
 
 impl Exact {
-    /// Returns the number of decimals of the exact value; `None` if it is unlimited or very large.
+    /// Returns the number of decimals of the exact value; `None` if there are infinitely or very many.
     fn decimal_places(&self) -> Option<u32> {
         let mut power = BigInt::from(1);
         for places in 0..=DECIMAL_DIGITS_MAX as u32 {

@@ -35,7 +35,7 @@ pub struct Outlay {
     pub upload: Money,
 }
 
-/// An error from pricing an [`Outlay`].
+/// An error from computing the cost of an [`Outlay`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutlayError {
     /// The amounts are in different currencies.
@@ -47,15 +47,15 @@ pub enum OutlayError {
 }
 
 impl Outlay {
-    /// Returns the cost per TB (10^12 bytes) and month by the study's formula, converted by `rate` if there is one.
-    /// `None` without files or months.
+    /// Returns the cost per TB (10^12 bytes) and month by the study's formula. If there is a `rate`, converts the cost
+    /// with it. Returns `None` if `file_bytes` or the length of a contract is 0.
     ///
     /// `((initial wallet − final remaining renter funds − final upload spending) × price / file TB) / months per
     /// contract`
     ///
-    /// Fees and money that disappeared count as cost; uploads do not. The study's formula starts from the *initial
-    /// wallet*. In the study's best case, however, money was left in the wallet at the end, and the published numbers
-    /// exclude it. This function does the same.
+    /// Fees and money that disappeared count as cost; spending on uploads does not. The study's formula starts from the
+    /// *initial wallet*. In the study's best case, however, money was left in the wallet at the end, and the published
+    /// numbers exclude that money. This function excludes it too.
     ///
     /// # Errors
     /// Returns an error if the amounts are in different currencies, or if `rate` is for other currencies.
@@ -101,7 +101,8 @@ mod tests {
         assert_eq!(mbit(48_358, &hours("596.8"), 8), "0.00000018");
         // The slowest progress that the test accepted: 3 Mbit/s for an hour.
         assert_eq!(mbit(1_350_000_000, &hours("1"), 0), "3");
-        // The example of the posts: 500 MB in 40 s, as 12 chunks of 42 MB on three hosts each.
+        // The example in the study's posts: 500 MB are uploaded in 40 s, as 12 chunks of 42 MB. Each chunk goes to
+        // three hosts.
         let time = Hours::from(Duration::from_secs(40));
         assert_eq!((mbit(500_000_000, &time, 0), mbit(42_000_000 * 12 * 3, &time, 1)), ("100".into(), "302.4".into()));
         assert_eq!(bandwidth_bits_per_second(1, &hours("0")), None);
@@ -130,7 +131,8 @@ mod tests {
         assert_eq!(redundancy(1, 0), None);
     }
 
-    /// 205 copies of 50 GiB are about 10 TiB, and 250 MiB of dummy data are 5 files of 50 MiB.
+    /// Two sizes from the study: 205 copies of 50 GiB are about 10 TiB, and 250 MiB of dummy data are 5 files of 50
+    /// MiB.
     #[test]
     fn sizes_of_the_study() {
         let copies = DataUnit::Tebibyte.count(&Exact::from(205 * (50_u64 << 30)));

@@ -1,11 +1,11 @@
-//! Ledgers: a system's own reports of its spending, and three rules that these reports must satisfy.
+//! Ledgers: reports of a system about its own spending, and three rules that these reports must satisfy.
 //!
-//! 1. The money put into contracts equals the money spent from them plus the money that remains in them.
-//! 2. The sum of wallet and contracts does not change. Forming a contract only moves money, and spending happens within
-//!    contracts.
+//! 1. The money put into contracts equals the money spent from contracts plus the money that remains in contracts.
+//! 2. The money in the wallet plus the money put into contracts is constant. Forming a contract moves money from the
+//!    wallet to the contract, and all spending happens within contracts.
 //! 3. Money spent or put into contracts never decreases.
 //!
-//! The study's author found that siad broke all three. A gap is shown with its sign, never corrected.
+//! The study's author found that siad broke all three. Reports show a gap with its sign and never correct it.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::bill::{Bill, Component};
 use crate::exact::Exact;
 use crate::money::{Currency, Money, OtherCurrency};
 
-/// The name of the money put into contracts, in reports of sums that decreased.
+/// The name under which a decrease of the money put into contracts is reported.
 const CONTRACTS_NAME: &str = "total_contract_spending";
 
-/// A system's report of its money at one time. All amounts are in one currency.
+/// A system's report of its money at one moment. All amounts are in one currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// The currency.
@@ -29,7 +29,7 @@ pub struct Ledger {
     pub contracts: Option<Exact>,
     /// Money that remains in contracts. Negative if they are overdrawn.
     pub remaining: Exact,
-    /// Money spent so far, by the system's own names.
+    /// Money spent so far. The keys are the system's own names.
     pub spent: BTreeMap<String, Spent>,
 }
 
@@ -54,22 +54,23 @@ pub struct Decrease {
 }
 
 impl Ledger {
-    /// Returns the gap of rule 1: money put into contracts, minus the money spent from them and the money that remains.
-    /// `None` if the system does not report the money put into contracts.
+    /// Returns the gap of rule 1: the money put into contracts, minus the money spent from contracts, minus the money
+    /// that remains in contracts. `None` if the system does not report the money put into contracts.
     #[must_use]
     pub fn contract_gap(&self) -> Option<Money> {
         let gap = self.contracts.as_ref()? - &self.explained();
         Some(Money::new(gap, self.currency))
     }
 
-    /// Returns the sum of wallet and contracts.
+    /// Returns the money in the wallet plus the money put into contracts. If the system does not report the latter,
+    /// uses the money spent from contracts plus the money that remains in contracts.
     #[must_use]
     pub fn wealth(&self) -> Money {
         let contracts = self.contracts.clone().unwrap_or_else(|| self.explained());
         Money::new(&self.wallet + &contracts, self.currency)
     }
 
-    /// Returns the gap of rule 2 from `self` to a later ledger. It is negative if money disappeared.
+    /// Returns the gap of rule 2 from `self` to a later ledger. The gap is negative if money disappeared.
     ///
     /// # Errors
     /// Returns an error if the currencies differ.
@@ -125,7 +126,7 @@ impl Ledger {
     }
 }
 
-/// Returns a sum from a Sia report. Its name is the name of its column in tables of samples.
+/// Returns an entry of [`Ledger::spent`]. Its name is the name of the column in tables of samples.
 fn spent(name: &str, component: Component, hastings: sia::Hastings) -> (String, Spent) {
     (name.to_owned(), Spent { component, amount: Money::from(hastings).amount })
 }
@@ -136,7 +137,8 @@ impl Ledger {
     pub fn of_siad(sample: &sia::siad::Sample) -> Option<Self> {
         let (wallet, contracts) = (sample.wallet?, sample.contracts?);
         let hastings = |amount| Money::from(amount).amount;
-        // The confirmed balance still includes the money of unconfirmed payments, and their change.
+        // The confirmed balance ignores unconfirmed payments. `outgoing` is the money that these payments take from the
+        // wallet, and `incoming` includes the change that they return.
         let wallet = &(&hastings(wallet.confirmed) + &hastings(wallet.incoming)) - &hastings(wallet.outgoing);
         let spent = [
             spent("contract_fee_spending", Component::Fees, contracts.fees),
@@ -155,14 +157,14 @@ impl Ledger {
 
     /// Returns the ledger of a sample of renterd; `None` if the sample lacks contracts or wallet.
     ///
-    /// renterd does not report the money put into contracts, so rule 1 cannot be checked. It pays for storage with
-    /// uploads. It pays for downloads and other calls from accounts.
+    /// renterd does not report the money put into contracts, so rule 1 cannot be checked. The price of an upload
+    /// includes its storage. Downloads and other calls are paid from prepaid accounts.
     #[must_use]
     pub fn of_renterd(sample: &sia::renterd::Sample) -> Option<Self> {
         let (wallet, contracts) = (sample.wallet?, sample.contracts?);
         let hastings = |amount| Money::from(amount).amount;
-        // The spendable balance excludes the inputs of unconfirmed payments. The change of these payments is in
-        // `unconfirmed`.
+        // The spendable balance excludes all money that unconfirmed payments take from the wallet. `unconfirmed`
+        // includes the change that these payments return.
         let wallet = &(&hastings(wallet.spendable) + &hastings(wallet.unconfirmed)) + &hastings(wallet.immature);
         let spending = contracts.spending;
         let spent = [

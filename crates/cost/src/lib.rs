@@ -2,9 +2,9 @@
 //!
 //! * [`money`]: amounts that are never converted without a stated rate, and rates with their dates;
 //! * [`PriceSheet`]: the prices of a provider, from a YAML file;
-//! * [`Usage`] and [`bill`]: the usage and cost of a run, estimates compared with results, and comparisons of
+//! * [`Usage`] and [`bill`]: the usage and cost of a run, comparisons of estimates with results, and comparisons of
 //!   providers;
-//! * [`ledger`]: a system's reports of its own spending, and the rules that such reports must satisfy;
+//! * [`ledger`]: reports of a system about its own spending, and the rules that these reports must satisfy;
 //! * [`Cap`]: a limit on spending;
 //! * [`formulas`] and [`study_table`]: the results that the Sia study published, computed for any run.
 //!

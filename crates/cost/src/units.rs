@@ -93,8 +93,8 @@ impl Months {
         Self(Exact::zero())
     }
 
-    /// Returns the time rounded up to whole terms, and the number of terms, which is at least one. A term of length 0
-    /// leaves the time unchanged.
+    /// Returns the time rounded up to whole terms, and the number of terms. There is at least one term. A term of
+    /// length 0 leaves the time unchanged.
     #[must_use]
     pub fn in_terms(&self, term: &Self) -> (Self, Exact) {
         let one = Exact::from(1_u64);
@@ -111,7 +111,7 @@ impl Months {
 impl FromStr for Months {
     type Err = MonthsError;
 
-    /// Parses a number with one unit, such as `2.77 months`.
+    /// Parses a number with a unit, such as `2.77 months`.
     fn from_str(text: &str) -> Result<Self, MonthsError> {
         let text = text.trim();
         let end = text.find(|letter: char| !(letter.is_ascii_digit() || "._".contains(letter))).unwrap_or(text.len());
@@ -147,7 +147,7 @@ mod tests {
     fn a_month_is_a_twelfth_of_365_days() {
         assert_eq!(months("365 days"), months("12 months"));
         assert_eq!(months("730h"), months("1 month"));
-        // The study converted the 12 weeks of a contract to 2.77 months.
+        // The study converted the 12 weeks of a contract to 2.77 months, but 12 weeks are 2.76 months of 730 hours.
         assert_eq!(months("12 weeks").to_string(), "2.76 months");
         for text in ["", "3", "months", "3 years", "3m", "-1 days", "1 month 2 days"] {
             assert_eq!(text.parse::<Months>(), Err(MonthsError), "{text}");

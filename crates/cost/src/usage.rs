@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Months;
 
-/// Stored and transferred bytes, and requests. They come from a plan, for an estimate, or from a finished run.
+/// Stored and transferred bytes, and requests. The numbers come from a plan (for an estimate) or from a finished run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The sum of the sizes of the stored files.
@@ -17,9 +17,9 @@ pub struct Usage {
     pub downloaded_bytes: u64,
     /// Requests.
     pub requests: Requests,
-    /// Contracts that were formed or renewed; `None` before a run, and for systems without contracts.
+    /// Number of contracts that were formed or renewed. `None` before a run, and for systems without contracts.
     pub contracts: Option<u64>,
-    /// Storage time of the files.
+    /// Time for which the files are stored.
     pub stored: Months,
 }
 
@@ -37,7 +37,7 @@ pub struct Requests {
 }
 
 impl Usage {
-    /// Returns the usage of a plan that sends every byte and every request once and reads nothing back.
+    /// Returns the usage of a planned run that sends each byte and each request once, and reads nothing back.
     #[must_use]
     pub fn of_plan(file_bytes: u64, puts: u64, stored: Months) -> Self {
         Self {

@@ -1,7 +1,8 @@
 //! The published result table of the Sia study (April 2018), recomputed from the inputs in its reports.
 //!
-//! Most inputs were rounded for print. So the test computes each cell from the inputs as printed, and from the lowest
-//! and the highest values that print the same. [`Relation`] lists the possible results.
+//! The study rounded most inputs before printing them. The test therefore computes each cell several times: from the
+//! printed inputs, and from the lowest and the highest values that round to them. [`Relation`] lists the possible
+//! results.
 
 use std::iter;
 
@@ -12,23 +13,23 @@ use cost::{Currency, Exact, Hours, Money, Rate};
 const CHUNK_BYTES: u64 = 41_942_760;
 const TIB: u64 = 1 << 40;
 
-/// The relation of a published cell to the published inputs.
+/// Agreement of a published cell with the published inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
-    /// The cell follows from the inputs as printed.
+    /// The cell follows from the printed inputs.
     Follows,
-    /// The cell follows only from other values that print the same as the inputs.
+    /// The cell follows only from other inputs that round to the printed ones.
     WithinRounding,
     /// An input was not published.
     NotPublished(&'static str),
-    /// The cell does not follow from any values that print the same as the inputs.
+    /// The cell does not follow from any inputs that round to the printed ones.
     Contradicted,
 }
 use Relation::{Contradicted, Follows, NotPublished, WithinRounding};
 
 /// A test of the study, with its published inputs.
 struct Published {
-    /// File bytes, and half of the unit to which they are rounded.
+    /// File bytes, and the maximum rounding error of this number.
     file_bytes: (u64, u64),
     /// In TiB with one decimal.
     absolute_tib: &'static str,
@@ -36,7 +37,8 @@ struct Published {
     contracts: u64,
     /// Money that left the wallet, in SC.
     left_wallet: &'static str,
-    /// Money that remains in contracts, in SC. The reports state it as a difference of up to two amounts.
+    /// Money that remains in contracts, in SC. The amount is the first number minus the second, because some reports
+    /// state only two such numbers.
     remaining: [&'static str; 2],
     /// In SC.
     upload: Option<&'static str>,
@@ -45,7 +47,7 @@ struct Published {
     hours: &'static str,
 }
 
-/// 48,358 files of 1 B (report 1). Wallet, contracts and spending are from the last report's tables.
+/// 48,358 files of 1 B (report 1). The amounts of money are from the tables of the last report.
 const WORST: Published = Published {
     file_bytes: (48_358, 0),
     absolute_tib: "9.8",
@@ -71,7 +73,7 @@ const REAL: Published = Published {
     hours: "231.7",
 };
 
-/// 40,552 files of one chunk each (report 3). Money is from the last report's tables.
+/// 40,552 files of one chunk each (report 3). The amounts of money are from the tables of the last report.
 const BEST: Published = Published {
     file_bytes: (40_552 * CHUNK_BYTES, 0),
     absolute_tib: "7.2",
@@ -91,12 +93,13 @@ type PublishedCell = (&'static [&'static str], Relation);
 #[rustfmt::skip]
 const TABLE: [(Row, [PublishedCell; 3]); 11] = [
     (Row::FileBytes, [(&["47.2"], Follows), (&["4.3"], Follows), (&["1.5"], Follows)]),
-    // These three cells are inputs.
+    // The three cells of this row are inputs.
     (Row::AbsoluteBytes, [(&["9.8"], Follows), (&["15.4"], Follows), (&["7.2"], Follows)]),
     (Row::StorageEfficiency, [(&["0.0000004470"], WithinRounding), (&["28.3"], WithinRounding), (&["21.5"], Follows)]),
     (Row::Files, [(&["48358"], Follows), (&["2626"], Follows), (&["40552"], Follows)]),
     (Row::Contracts, [(&["60"], Follows), (&["62"], Follows), (&["68"], Follows)]),
-    // The tables of the last report give 3,626.4 SC for the worst case, and 4,377.1 SC × $0.013951 are $61.06.
+    // Two published cells differ from their inputs. For the worst case, the tables of the last report give 3,626.4 SC.
+    // For the real case, 4,377.1 SC × $0.013951/SC is $61.06.
     (Row::Spent, [(&["3625", "50.75"], Contradicted), (&["4377.1", "61.07"], WithinRounding), (&["1840", "25.21"], Follows)]),
     (Row::CostPerTbMonth, [
         (&["350"], NotPublished("final upload spending")),
@@ -118,7 +121,8 @@ fn decimals(text: &str) -> u32 {
     text.split_once('.').map_or(0, |(_, fraction)| fraction.len() as u32)
 }
 
-/// Returns a printed number (0), or the lowest (-1) or highest (1) number that prints the same.
+/// Returns the lowest number that rounds to the printed number (direction -1), the printed number itself (0), or the
+/// highest number that rounds to it (1).
 fn rounded(text: &str, direction: i8) -> Exact {
     let half = Exact::from(5_u64).shifted_right(decimals(text) + 1);
     match direction {
@@ -133,13 +137,13 @@ fn siacoins(amount: Exact) -> Money {
 }
 
 impl Published {
-    /// Returns the inputs. Each rounded input is moved in its direction (-1, 0 or 1): file bytes, absolute bytes,
-    /// wallet, contracts, price, hours.
+    /// Returns the inputs. Each argument is the direction (-1, 0 or 1) in which [`rounded`] changes an input: file
+    /// bytes, absolute bytes, wallet, contracts, price, hours.
     fn inputs(&self, [files, absolute, wallet, contracts, price, hours]: [i8; 6]) -> StudyInputs {
         let (file_bytes, half) = self.file_bytes;
         let [total, spent] = self.remaining;
-        // A difference is lowest for the lowest total and the highest subtrahend. "0" means that there is no
-        // subtrahend.
+        // The second amount is subtracted, so it is moved in the opposite direction. "0" means that there is no second
+        // amount.
         let spent = if spent == "0" { Exact::zero() } else { rounded(spent, -contracts) };
         let date = "2018-03-11".parse().unwrap();
         let rate = Rate::new(Currency::SIACOIN, Currency::US_DOLLAR, rounded(self.price, price), date).unwrap();
@@ -166,7 +170,7 @@ impl Published {
         }
     }
 
-    /// Returns the inputs as printed, and then all combinations of their lowest and highest values.
+    /// Returns the printed inputs, and then all combinations of their lowest and highest unrounded values.
     fn corners(&self) -> impl Iterator<Item = StudyInputs> {
         let corners = (0..64_u8).map(|bits| [0, 1, 2, 3, 4, 5].map(|bit| if (bits >> bit) & 1 == 0 { -1 } else { 1 }));
         iter::once([0; 6]).chain(corners).map(|directions| self.inputs(directions))
@@ -247,7 +251,8 @@ fn all_33_cells_are_accounted_for() {
     assert_eq!(count(|relation| *relation == Contradicted), 1);
 }
 
-/// The study computed the table from unrounded absolute bytes: one number explains three cells of each column.
+/// The study computed the table from unrounded absolute bytes. In each column, a single unrounded number explains three
+/// cells.
 #[test]
 fn one_number_of_absolute_bytes_explains_size_efficiency_and_bandwidth() {
     let rows = [Row::AbsoluteBytes, Row::StorageEfficiency, Row::AbsoluteBandwidth];
@@ -261,7 +266,8 @@ fn one_number_of_absolute_bytes_explains_size_efficiency_and_bandwidth() {
     }
 }
 
-/// Dividing the printed cells gives other numbers than the study. These differences are rounding, not contradictions.
+/// Dividing the printed cells gives other efficiencies than the study prints. The differences come from rounding; the
+/// cells do not contradict each other.
 #[test]
 fn printed_cells_alone_give_other_efficiencies() {
     let percent =
@@ -271,7 +277,8 @@ fn printed_cells_alone_give_other_efficiencies() {
     assert_eq!(REAL.inputs([0; 6]).cell(Row::StorageEfficiency).to_string(), "28.2 %");
 }
 
-/// The upload spending that the two cells require. The worst case prints only two digits, so its range is wide.
+/// The upload spending that the two published costs imply. The cost of the worst case has only two significant digits,
+/// so the range of its upload spending is wide.
 #[test]
 fn unpublished_inputs_have_a_range() {
     let cost = |published: &Published, upload: &str| {
@@ -286,11 +293,11 @@ fn unpublished_inputs_have_a_range() {
     assert_eq!((tens("229"), tens("327")), ("36".to_owned(), "34".to_owned()));
 }
 
-/// Spending in the worst case. The published wallet and contracts give 1.4 SC more than the table.
+/// Spending in the worst case. The published amounts in the wallet and in contracts give 1.4 SC more than the table.
 #[test]
 fn the_contradicted_cell() {
     let spent = WORST.inputs([0; 6]).cell(Row::Spent).to_string();
     assert_eq!(spent, "3,626.40 SC (50.77 USD)");
-    // The dollars follow from the printed siacoins.
+    // The published dollars follow from the published siacoins.
     assert_eq!((&exact("3625") * &exact("0.014")).to_decimal(2), "50.75");
 }

@@ -1,10 +1,10 @@
-//! Samples of the time for which received bytes waited before this client read them.
+//! Samples of how long received bytes waited before this client read them.
 //!
 //! The kernel's arrival timestamps are wall-clock times, and the wall clock can be stepped. The run uses a monotonic
-//! clock. The sampler therefore keeps the difference between the two clocks. It discards a sample if this difference
-//! has changed since the bytes arrived. A read that also returns the timestamp costs two additional system calls. If
-//! there are many reads, only a part of them is therefore sampled, and the kernel timestamps data only part of the time
-//! (see [`turns`]).
+//! clock. The sampler therefore keeps the difference between the two clocks. If this difference has changed since the
+//! bytes arrived, the sampler discards the sample. A read that also returns the timestamp costs two additional system
+//! calls. At high read rates, only some of the reads are therefore sampled, and the kernel takes timestamps for only
+//! part of the time (see [`turns`]).
 
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::time::Duration;
@@ -12,24 +12,24 @@ use turns::Turns;
 
 mod turns;
 
-/// Maximum number of reads per second at which every read is sampled. At higher rates, only a part of the reads is
+/// Maximum number of reads per second at which every read is sampled. At higher rates, only some of the reads are
 /// sampled.
 const FULL_RATE: f64 = 2000.0;
-/// Maximum number of reads for one sample, at any rate.
+/// Maximum value of `every`: at any rate, at least one of this many reads is sampled.
 const EVERY_MAX: u32 = 64;
-/// Number of sampling decisions after which the sampled part is computed again.
+/// Number of sampling decisions after which `every` is computed again.
 const BLOCK: u32 = 32;
-/// Maximum drift between the two clocks from one check to the next. The time between the checks divided by
-/// [`DRIFT_PART`] is added. This allows for slow adjustments of a clock, and for the time between reading the two
-/// clocks.
+/// Maximum drift between the two clocks from one check to the next. In addition, one part in [`DRIFT_PART`] of the time
+/// between the checks is allowed. The tolerance covers slow adjustments of a clock, and the time between reading the
+/// two clocks.
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
-/// Sampler of the reads of one thread. It chooses the reads to sample, and keeps the sample of the last read.
+/// Sampler of the reads of one thread. The sampler chooses the reads to sample, and keeps the sample of the last read.
 #[derive(Debug)]
 pub(crate) struct ArrivalSampling {
     turns: Turns,
-    /// Number of reads for one sample.
+    /// Sampling interval: one of `every` reads is sampled.
     every: u32,
     /// Number of reads until the next sampling decision.
     countdown: u32,
@@ -77,8 +77,8 @@ impl ArrivalSampling {
         may_have_timestamp
     }
 
-    /// Adds a sampled read. `arrived` is the wall time at which the newest of its bytes arrived, if the kernel knows
-    /// it.
+    /// Adds a sampled read. `arrived` is the wall time at which the newest byte of the read arrived, if the kernel has
+    /// recorded this time.
     pub fn add(&mut self, arrived: Option<Duration>, clock: &MonotonicClock) {
         let now = clock.now();
         let waited = self.clocks.waited(now, sys::clock::realtime(), arrived);
@@ -105,13 +105,13 @@ impl ArrivalSampling {
 struct Clocks {
     /// Time of the last check.
     checked: Instant,
-    /// Wall time at the zero of the run's clock, computed at the last check, in nanoseconds.
+    /// Wall time, in nanoseconds, at which the run's clock is zero, as computed at the last check.
     zero: i128,
-    /// Instant after which the wall clock was not stepped.
+    /// Instant since which the wall clock has not been stepped.
     steady_since: Instant,
 }
 
-/// Returns the wall time at the zero of the run's clock, in nanoseconds.
+/// Returns the wall time, in nanoseconds, at which the run's clock is zero.
 fn zero(now: Instant, wall: Duration) -> i128 {
     i128::from(wall.as_secs()) * 1_000_000_000 + i128::from(wall.subsec_nanos()) - i128::from(now.as_nanos())
 }

@@ -1,23 +1,23 @@
 //! Busy waiting until an operation is due, if no other thread needs the core.
 //!
 //! A thread that sleeps wakes up late. On a virtual machine, the delay is tens of microseconds, because the host uses
-//! idle cores for other machines. An open run waits before every operation. For the last part of each wait, it
-//! therefore keeps the thread busy instead of sleeping. This must not slow down other processes, because the target may
-//! be on this host. If other threads need the core, this thread also has to wait for it. The thread therefore checks
-//! how long it waited for its core. If it waited for long, it sleeps instead.
+//! idle cores for other machines. An open run waits before every operation. During the last part of each wait, the
+//! thread therefore stays busy instead of sleeping. Busy waiting must not slow down other processes, because the target
+//! may be on this host. If other threads need the same core, this thread sometimes has to wait for the core. The thread
+//! therefore measures these waits. If they are long, it sleeps instead of waiting busily.
 
 use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;
 use measure::Instant;
 use std::time::Duration;
 
-/// Length of the last part of a wait, in which the thread stays awake. On most machines, waking up takes less than
-/// this.
+/// Length of the last part of a wait, in which the thread stays awake. On most machines, a thread wakes up in less than
+/// this time.
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Minimum share of the time for which this thread waits for its core, if other threads need the core. The gathering
-/// thread of this program causes waits below this share.
+/// If this thread spends more than this share of the time waiting for its core, other threads are considered to need
+/// the core. The gathering thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
 /// up to [`PAUSE_MAX`].
@@ -25,14 +25,15 @@ const PAUSE_MIN: Duration = Duration::from_millis(200);
 /// Maximum length of a pause without busy waiting.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// State of busy waiting of one thread. It decides when the thread waits busily, and counts the time.
+/// State of busy waiting of one thread. The state determines when the thread waits busily, and counts the time spent in
+/// busy waiting.
 #[derive(Debug)]
 pub(crate) struct BusyWait {
-    /// Instant from which the thread may wait busily; `NEVER` if it must not or need not do so.
+    /// Instant from which the thread may wait busily; `NEVER` if the thread must not or need not wait busily.
     from: Instant,
     pause: Duration,
     checked: Instant,
-    /// Total time for which the thread had waited for a core by the last check.
+    /// Total time that the thread had spent waiting for a core, as of the last check.
     delay_nanos: u64,
     /// Time spent busy waiting, in nanoseconds.
     pub spun_nanos: u64,

@@ -22,7 +22,7 @@ struct Limited {
     /// The quota, in cores.
     cores: f64,
     stat: ProcFile,
-    /// Name of the counter of the time for which the group was stopped, and the unit of the counter in nanoseconds.
+    /// Name of the counter of throttled time, and the unit of this counter in nanoseconds.
     counter: (&'static str, u64),
 }
 
@@ -81,7 +81,7 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether a directory is a mount of the version to which `controllers` belongs.
+/// Returns whether `mount` is a mount of version 2 (if `controllers` is empty) or of version 1 (otherwise).
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()
@@ -198,8 +198,8 @@ mod tests {
                 std::hint::spin_loop();
             }
             let (throttled, waited) = (quota.throttled_nanos() - before, delay.nanos() - waited);
-            // The quota is a fifth of the time, so the thread is stopped for most of the time. The last period may
-            // still be in progress.
+            // The quota allows the thread to run for a fifth of the time, so the thread is stopped for the rest. The
+            // last period may still be in progress.
             assert!(throttled > 200_000_000, "{throttled} ns of 700 ms");
             assert!(
                 waited > throttled / 2,

@@ -1,8 +1,8 @@
 //! Commands to a run in progress, and the state that its threads share.
 //!
 //! In addition to the operation budget, threads share only a few atomics, which each loop reads once per step. The
-//! instant of a stop is slightly in the future. Every thread thus reads it in time, and the window ends at the same
-//! instant for all threads.
+//! instant of a stop is slightly in the future. Every thread thus learns of the stop in time, and the window ends at
+//! the same instant for all threads.
 
 use crate::stalls::Stalls;
 use measure::{AttemptOutcome, Instant};
@@ -14,13 +14,13 @@ use std::time::Duration;
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// Time from the stop command until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// Number of attempts without a connection that ends the run, as long as no attempt has got a connection
+/// The run ends after this many attempts without a connection, if no attempt has ever got a connection
 /// (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
 /// Time without any connection after which fewer failed attempts end the run. Slots wait longer and longer before they
 /// try again, so there are few attempts.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// Number of failed attempts that ends the run after [`UNREACHED_FOR`].
+/// Number of failed attempts that is enough to end the run after [`UNREACHED_FOR`].
 const UNREACHED_MIN: u64 = 10;
 
 /// Reason why a run stopped before its stop rule applied.
@@ -117,14 +117,14 @@ impl Control {
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Ends the run at once because one of its threads has failed.
+    /// Ends the run at once, because a thread of the run has failed.
     pub(crate) fn thread_lost(&self, now: Instant) {
         self.stop(now, StopReason::ThreadLost);
         self.abandon.store(true, Ordering::Release);
     }
 
-    /// Returns the body length of the run's first complete response. If there was none yet, this thread's own response
-    /// is the first, and the result is `own`.
+    /// Returns the body length of the run's first complete response. If no response was complete before, this thread's
+    /// own response is the first one, and the result is `own`.
     pub(crate) fn first_length(&self, own: u64) -> u64 {
         *self.first_length.get_or_init(|| own)
     }
@@ -156,8 +156,8 @@ impl Control {
     }
 
     /// Sets the bound for the numbers of operations in the window of a closed run. Operations start only if their
-    /// number is below `bound`. By default, there is no bound. A fill sets the bound before the run. It raises the
-    /// bound after it has recorded that it intends to write more objects. The bound must not be lowered while
+    /// number is below `bound`. By default, there is no bound. A fill sets the bound before the run. Later, the fill
+    /// records which further objects it will write, and then raises the bound. The bound must not be lowered while
     /// operations start.
     pub fn let_start_below(&self, bound: u64) {
         self.start_below.store(bound, Ordering::Release);
@@ -181,8 +181,8 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Records that an attempt got no connection. Stops the run if no attempt has ever got a connection, and there were
-    /// enough failed attempts, or enough time has passed.
+    /// Records that an attempt got no connection. If no attempt has ever got a connection, stops the run after enough
+    /// failed attempts or enough time.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());

@@ -21,12 +21,12 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// Maximum length of a wait whose events were already there when it began.
+/// Maximum length of a wait whose events were already there when the wait began.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of the waits that share one timer. This timer is rarely set. A precise timer for each wait would cost
-/// more than the wait itself.
+/// Minimum length of the waits that share one timer, which is rarely set. Setting a precise timer for each wait would
+/// cost more than the wait itself.
 const COARSE: Duration = Duration::from_millis(2);
-/// Token of that timer. Tokens of connections are smaller.
+/// Token of the shared timer. Tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
 /// Timer slack of the threads. With this value, timers fire when they are due, without the kernel's usual delay.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);
@@ -50,8 +50,8 @@ pub struct EpollNetwork {
 }
 
 impl EpollNetwork {
-    /// Returns the network of the calling thread. If there are `local_addresses`, connections are opened from each of
-    /// them in turn.
+    /// Returns the network of the calling thread. If `local_addresses` is not empty, connections are opened from these
+    /// addresses in turn.
     ///
     /// # Errors
     /// Fails if the kernel does not create an epoll descriptor.
@@ -63,12 +63,12 @@ impl EpollNetwork {
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
-            // A failure is ignored. It only means that this thread wakes up later if other threads need its core.
+            // A failure is ignored. Without the slice, this thread only wakes up later if other threads need its core.
             let _ = sys::scheduling::set_slice(SLICE);
         }
         let (poller, timer) = (Poller::new()?, Timer::new()?);
-        // The timer is edge-triggered. After it has expired, it stays readable until it is set again, and short waits
-        // do not set it.
+        // The timer is edge-triggered. An expired timer stays readable until it is set again, and short waits do not
+        // set the timer.
         poller.add_edges(&timer, TIMER)?;
         let mut run_delay = RunDelay::of_this_thread();
         Ok(Self {
@@ -86,9 +86,9 @@ impl EpollNetwork {
         })
     }
 
-    /// Waits until a socket is ready, or about until `until`. It may return early, so the caller checks the time and
-    /// waits again. Returns the longest time, in nanoseconds, for which the thread was awake without checking for
-    /// events.
+    /// Waits until a socket is ready, or until approximately `until`. The wait may end early, so the caller checks the
+    /// time and waits again. Returns the longest time, in nanoseconds, for which the thread was awake without checking
+    /// for events.
     fn poll(&mut self, before: Instant, until: Instant) -> io::Result<u64> {
         let awake_from = self.busy_wait.awake_from(before, until, &mut self.run_delay);
         if awake_from.is_none_or(|from| before < from) {
@@ -156,7 +156,7 @@ pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Resul
                     break;
                 }
             }
-            // The bytes before the error are returned. The next call returns the error again.
+            // This call returns the number of bytes before the error. The next call returns the error.
             Err(_) if total > 0 => break,
             Err(error) => return Err(error),
         }
@@ -214,7 +214,7 @@ impl Network for EpollNetwork {
     }
 
     fn set_low_water(&mut self, socket: &Socket, bytes: usize) {
-        // A failure is ignored. It only means more wake-ups.
+        // A failure is ignored. Without the low-water mark, the thread only wakes up more often.
         let _ = socket.set_receive_low_water(bytes);
     }
 

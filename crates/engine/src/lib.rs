@@ -2,10 +2,11 @@
 //!
 //! A [`Plan`] describes a run. [`run`] starts one thread per core. Each thread has its own run loop, slots,
 //! connections, random numbers and recorder. Finished intervals are passed to an [`Observer`]. [`run_to_summary`] adds
-//! them up. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. It is a state machine: its input is the
-//! sockets that became ready, and it returns the instant until which it can wait. The load model, the stop rule, checks
-//! and redirects are values in its plan. It accesses sockets and the clock only through a [`network::Network`]. This
-//! trait has two implementations: epoll over real sockets, and a simulation on simulated time.
+//! them up. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. The run loop is a state machine: its input
+//! is the sockets that became ready, and its output is the instant until which the loop can wait. The load model, the
+//! stop rule, checks and redirects are values in the plan. The loop accesses sockets and the clock only through a
+//! [`network::Network`]. This trait has two implementations: epoll over real sockets, and a simulation on simulated
+//! time.
 //!
 //! The engine prints nothing, reads no flags and keeps no body in memory.
 

@@ -1,9 +1,9 @@
 //! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and
 //! names.
 //!
-//! It has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and [`crate::sim::SimNetwork`]
-//! on simulated time. The loop is generic over the interface, so tests run the same code as measurements. Both
-//! implementations report errors as `std::io::Error`, so that errors are classified in one place.
+//! The interface has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and
+//! [`crate::sim::SimNetwork`] on simulated time. The loop is generic over the interface, so tests run the same code as
+//! measurements. Both implementations report errors as `std::io::Error`, so that errors are classified in one place.
 
 use measure::evidence::PathSample;
 use measure::{Instant, ReadSample};
@@ -30,8 +30,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Identity of a connection. It consists of its place in the loop's table and a generation. The generation
-/// distinguishes it from earlier connections in the same place.
+/// Identity of a connection. A token consists of the connection's place in the loop's table and a generation. The
+/// generation distinguishes the connection from earlier ones in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -60,7 +60,8 @@ pub struct Ready {
 pub enum Connecting {
     /// The connection is established.
     Done,
-    /// The connection is being established. It becomes writable when it is established or has failed.
+    /// The connection is being established. The socket becomes writable when the connection is established or has
+    /// failed.
     Pending,
 }
 
@@ -163,7 +164,7 @@ pub trait Network {
     /// Fails with the error of the poller.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
 
-    /// Handles a connection that is closed. Dropping the socket closes it.
+    /// Called when a connection is closed. Dropping the socket closes it.
     fn closed(&mut self, _socket: Self::Socket) {}
 
     /// Returns the kernel's measurements of a connection's network path, if there are any.

@@ -96,8 +96,8 @@ impl Observer for OwnerSearch<'_> {
 impl OwnerSearch<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // These causes are not failures here. An empty object has no first byte, and a server that ignores ranges
-            // still has the object.
+            // With these causes, the entry still owns the object: an empty object has no first byte, and some servers
+            // ignore ranges.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),

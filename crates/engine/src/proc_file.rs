@@ -1,6 +1,6 @@
 //! A file of `/proc` that is read repeatedly.
 //!
-//! Opening the file costs more than reading it, so it stays open. Each read starts at the beginning of the file, and
+//! The file stays open, because opening costs more than reading. Each read starts at the beginning of the file, and
 //! returns its current content.
 
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
-//! There is no generator with state. The choice for operation n therefore does not depend on the thread that makes it,
-//! or on the time. Two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the three
-//! numbers.
+//! There is no generator with state. The choice for operation n therefore depends neither on the time nor on the thread
+//! that makes the choice. Two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the
+//! three numbers.
 
 use measure::values::random::mix;
 
@@ -55,7 +55,7 @@ pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
 /// Returns the `index`-th number of a stream, exponentially distributed with mean 1.
 #[must_use]
 pub fn exponential(seed: u64, stream: Stream, index: u64) -> f64 {
-    // 53 random bits, moved off zero: uniform in (0, 1].
+    // 53 random bits plus 1, so that the result is never 0: uniform in (0, 1].
     let uniform = ((bits(seed, stream, index) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     -uniform.ln()
 }

@@ -1,8 +1,8 @@
 //! Name lookups in the background, so that no thread of the run loop waits for a resolver.
 //!
-//! A background thread calls the system's resolver. The threads of the run read its cache when they open a connection,
-//! at most once a second for each host. Names are looked up again after `FRESH`, because the addresses of a long-lived
-//! service change.
+//! A background thread calls the system's resolver. The threads of the run read the resolver's cache when they open a
+//! connection, at most once a second for each host. Names are looked up again after `FRESH`, because the addresses of a
+//! long-lived service change.
 
 use crate::network::{NameError, Resolution};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Starts a resolver. Its thread ends when the resolver is dropped.
+    /// Starts a resolver. This thread ends when the resolver is dropped.
     #[must_use]
     pub fn start() -> Arc<Self> {
         let (questions, asked) = channel();
@@ -42,7 +42,8 @@ impl Resolver {
         Arc::new(Self { cache, questions: Mutex::new(questions) })
     }
 
-    /// Returns the known result for a name. If there is no result or it is old, requests a lookup in the background.
+    /// Returns the known result for a name. If there is no result, or only an old one, requests a lookup in the
+    /// background.
     pub fn look_up(&self, host: &str, port: u16) -> Resolution {
         if let Some(address) = literal(host) {
             return Resolution::Found(Arc::from([SocketAddr::new(address, port)]));

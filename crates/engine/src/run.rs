@@ -1,8 +1,8 @@
 //! A run: threads that generate load, and one thread that gathers their measurements.
 //!
 //! Each load thread has its own loop and sends finished intervals to the calling thread. The calling thread merges the
-//! intervals of the same second, adds observations of the host, and passes the result to the [`Observer`] in order. It
-//! also calls the observer at regular times, because the observer can control the run.
+//! intervals of the same second, adds observations of the host, and passes the result to the [`Observer`] in order. The
+//! calling thread also calls the observer at regular times, because the observer can control the run.
 
 use crate::control::{Control, TURN_MAX};
 use crate::epoll::EpollNetwork;
@@ -28,26 +28,27 @@ const MESSAGES_MAX: usize = 256;
 /// Pause of the gathering thread between two steps of its work.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// Pauses so that a load thread can run, because they may share the only core. The gathering thread calls this between
-/// the steps of storing an interval. A step usually takes a fraction of a millisecond, so operations are late by at
-/// most this time. The log of operations is written without such pauses, because there is always more to write.
+/// Pauses so that a load thread can run, because the gathering thread and the load threads may share a single core. The
+/// gathering thread calls this between the steps of storing an interval. A step usually takes a fraction of a
+/// millisecond, so gathering delays operations by at most this time. The log of operations is written without such
+/// pauses, because there is always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
 
 /// Receiver of a run's results. It may control the run.
 pub trait Observer {
-    /// Called at the end of a slice, for plans with slices. The slice combines all threads. It is also part of an
+    /// Called at the end of a slice, for plans with slices. The slice combines all threads. Its data is also part of an
     /// interval that is passed on later.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Called with operations that have ended. These are all operations if the plan logs them. Otherwise, they are the
-    /// operations that found damaged objects.
+    /// Called with operations that have ended. If the plan logs operations, this is called with every operation.
+    /// Otherwise, it is called only with operations that found damaged objects.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called with multipart uploads that the server has created, for plans with retries. A later run can continue
-    /// these uploads (see [`crate::plan::ResumedUpload`]). This is called before [`Self::ops`] is called with the
-    /// operation that completes the upload.
+    /// these uploads (see [`crate::plan::ResumedUpload`]). For each upload, this call precedes the call of
+    /// [`Self::ops`] with the operation that completes the upload.
     fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
@@ -136,7 +137,7 @@ pub fn run_to_summary(plan: &Plan) -> Result<Summary, RunError> {
     Ok(summary)
 }
 
-/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the others end at once.
+/// Runs `work` in `threads` threads, and gathers their measurements. If a thread fails, the other threads end at once.
 fn carry_out(
     threads: u32,
     control: &Control,
@@ -184,7 +185,8 @@ fn carry_out(
     })
 }
 
-/// Guard that ends the run if it is dropped while it contains a value, which means that a thread failed.
+/// Guard that ends the run if it is dropped while it contains a value. A dropped guard with a value means that a thread
+/// failed.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -232,7 +234,7 @@ impl Drop for SendDone<'_> {
     }
 }
 
-/// Merger of the threads' intervals of the same second.
+/// Merger of intervals: combines the intervals that the threads have measured in the same second.
 struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,

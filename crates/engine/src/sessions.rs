@@ -1,7 +1,7 @@
 //! Opening sessions before a run: one session for all slots, or one for each slot.
 //!
 //! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Many servers limit
-//! logins. If a login is refused because of a limit, it is repeated at a lower rate, which usual limits allow.
+//! logins. Logins that are refused because of a limit are repeated at a lower rate, which most servers allow.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -23,7 +23,7 @@ const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
 const RATE: f64 = 10.0;
 /// Maximum number of characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Maximum number of rounds in a row without a new session. After that, the logins fail.
+/// Maximum number of rounds in a row without a new session. After this many rounds, the logins fail.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
 /// Reason why sessions could not be opened.
@@ -149,7 +149,7 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
     Ok(())
 }
 
-/// Returns the message of a refusal. Its length is limited, and secrets are removed.
+/// Returns the message of a refusal. The length of the message is limited, and secrets are removed.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
     // Shorter values are not secrets. Hiding them would remove much of every message.
@@ -159,7 +159,8 @@ fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Sessions are opened at the first server. Returns its URL, and targets that contain only this URL.
+/// Returns the URL of the login at the first server, where all sessions are opened, and targets that contain only this
+/// URL.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();

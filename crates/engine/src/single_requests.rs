@@ -1,5 +1,5 @@
-//! Requests before or after a run: a single request, or one for each object. They are made by runs of the usual run
-//! loop.
+//! Requests before or after a run: a single request, or one for each object. Runs of the usual run loop make these
+//! requests.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -45,7 +45,7 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
 pub struct Ended {
     /// Objects whose request succeeded.
     pub good: u64,
-    /// Objects that do not exist (404). The response to a batch does not report such objects.
+    /// Objects that do not exist (404). The response to a request that deletes a batch does not report such objects.
     pub missing: u64,
     /// Objects whose request failed for another reason.
     pub failed: u64,
@@ -219,7 +219,7 @@ pub fn try_each(
     Ok(Tried { interrupted, ..trying.tried })
 }
 
-/// Returns a plan that aborts multipart uploads. Each upload consists of the index of its origin, the encoded path of
+/// Returns a plan that aborts multipart uploads. Each upload is given by the index of its origin, the encoded path of
 /// its object, and its ID. To use the plan, pass it to [`each`] with a DELETE request. A 404 means that the upload no
 /// longer exists.
 #[must_use]
@@ -231,7 +231,7 @@ pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, Strin
     Plan { targets: Arc::new(targets), ..plan.clone() }
 }
 
-/// Returns a plan that makes `count` operations with one request, for the objects in their order.
+/// Returns a plan that makes `count` operations with the same request, for the objects in their order.
 pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, concurrency: NonZeroU64) -> Plan {
     Plan {
         choice: Choice::RoundRobin,

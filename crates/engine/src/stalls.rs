@@ -2,9 +2,9 @@
 //!
 //! A client stall is a time in which a thread of this client acts later than it should. After the stall, the thread
 //! catches up with a burst of requests. The burst queues at the target and also delays the operations of the other
-//! threads. A stall therefore affects operations from its start until the number in flight has returned to its level
-//! before the stall (docs/measurement.md). Because all threads are affected, they share the stalls. These are a few
-//! atomics, which are read when an operation ends and once per step of a loop.
+//! threads. The effect of a stall therefore ends only when the number of operations in flight has returned to the level
+//! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. The state is a few
+//! atomics, which a thread reads when an operation ends and once per step of its loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use std::time::Duration;
 /// is 99 % of the target's capacity. If more operations are in flight after that, the target is the cause, not the
 /// stall.
 const RECOVERY_MAX: u64 = 100;
-/// Factor above the level up to which the number in flight counts as having returned to its level.
+/// The number in flight has returned to the level before the stall once it is at most this factor times that level.
 const LEVEL_SLACK: f64 = 1.05;
 /// Value of `since` if no stall is open.
 const NONE: u64 = u64::MAX;
 /// Number of counters of operations in flight. If there are more threads, several threads share a counter.
 const GAUGES: usize = 64;
 
-/// Number of operations in flight of one thread. It has its own cache line.
+/// Number of operations in flight of one thread. The counter has its own cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Gauge(AtomicU64);
@@ -41,7 +41,8 @@ pub(crate) struct Stalls {
     total: AtomicU64,
     /// Length of the stalls since the open stall began. Overlapping stalls count once.
     stood_still: AtomicU64,
-    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if it is not known.
+    /// Mean number of operations in flight before the open stall, as the bits of a float; infinite if the mean is not
+    /// known.
     level: AtomicU64,
     in_flight: Box<[Gauge]>,
 }
@@ -63,7 +64,7 @@ impl Default for Stalls {
 
 impl Stalls {
     /// Records that a thread acted at `now` although it should have acted at `from`. `level` is the mean number of
-    /// operations in flight before the stall. It is `None` at the start of a run, when no level is known yet.
+    /// operations in flight before the stall. At the start of a run, when no level is known yet, `level` is `None`.
     #[cold]
     pub fn note(&self, from: Instant, now: Instant, level: Option<f64>) {
         let late_until = self.late_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -76,7 +77,7 @@ impl Stalls {
             self.stood_still.store(now.nanos_since(from), Ordering::Relaxed);
             self.level.store(level.unwrap_or(f64::INFINITY).to_bits(), Ordering::Relaxed);
         }
-        // Threads that stall at the same time store about the same value. It does not matter whose value is kept.
+        // Threads that stall at the same time store about the same value, so it does not matter whose value is kept.
         self.since.fetch_min(from.as_nanos(), Ordering::AcqRel);
     }
 
@@ -94,8 +95,8 @@ impl Stalls {
 
     /// Returns the time, in nanoseconds, that stalls may have added to an operation after its start; `None` if no stall
     /// affected it. The operation was due at `intended` and ends now. `total` is the length of all stalls up to its
-    /// start. Later stalls delayed its processing. In addition, it may have waited at the target behind operations that
-    /// the longest stall delayed.
+    /// start. Later stalls delayed the client's work on the operation. In addition, the operation may have waited at
+    /// the target behind operations that the longest stall delayed.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
@@ -116,8 +117,8 @@ impl Stalls {
         let over = now.as_nanos() - late_until > stood_still.saturating_mul(RECOVERY_MAX);
         if none || back || over {
             self.recovered.fetch_max(now.as_nanos(), Ordering::Relaxed);
-            // The exchange fails if another thread has recorded an earlier start in the meantime. The stall then stays
-            // open.
+            // This compare-and-exchange fails if another thread has recorded an earlier start in the meantime. The
+            // stall then stays open.
             let _ = self.since.compare_exchange(since, NONE, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
@@ -135,7 +136,8 @@ impl Stalls {
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Removes all stalls. Simulated threads need this, because they run one after the other, each from instant zero.
+    /// Removes all stalls. Simulated threads need such a reset, because they run one after the other, each from instant
+    /// zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {
@@ -145,7 +147,7 @@ impl Stalls {
     }
 }
 
-/// Measures the mean number of operations in flight, over the last stretch of time and before a stall.
+/// Measures the mean number of operations in flight, both over the last stretch of time and before a stall.
 #[derive(Debug)]
 pub(crate) struct LevelGauge {
     /// Start of the current stretch.
@@ -155,13 +157,13 @@ pub(crate) struct LevelGauge {
     looked: Instant,
     in_flight: u64,
     level: Option<f64>,
-    /// Number of further stretches that are not representative.
+    /// Number of coming stretches to skip, because they are not representative.
     unsettled: u32,
 }
 
 /// Approximate length of the time over which the level before a stall is averaged, in nanoseconds.
 const MEMORY_NANOS: f64 = 1e8;
-/// Number of arrivals in a stretch. The length of a stretch also has limits, which are given below.
+/// Number of arrivals in a stretch. The length of a stretch is also limited by [`STRETCH_MIN`] and [`STRETCH_MAX`].
 const STRETCH_ARRIVALS: f64 = 16.0;
 /// Minimum length of a stretch.
 const STRETCH_MIN: Duration = Duration::from_micros(200);
@@ -176,7 +178,7 @@ pub(crate) fn stretch(rate: f64) -> Duration {
 
 impl LevelGauge {
     pub fn new(now: Instant) -> Self {
-        // The first stretch is skipped. A run starts with nothing in flight, which is not its usual level.
+        // The first stretch is skipped. A run starts with nothing in flight, which is not the usual level of the run.
         Self { from: now, area: 0.0, looked: now, in_flight: 0, level: None, unsettled: 1 }
     }
 

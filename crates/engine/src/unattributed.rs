@@ -1,10 +1,9 @@
 //! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
-/// Counter of received bytes. It counts bytes once it is known whether they are content or overhead. Until then, it
-/// keeps them back.
+/// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, the
+/// counter keeps them back.
 ///
-/// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back. This is the size of a record
-/// or frame.
+/// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unattributed {
     bytes: u64,
@@ -33,7 +32,7 @@ impl Unattributed {
         counted
     }
 
-    /// Returns the number of all bytes that were kept back, and resets it to zero.
+    /// Returns the number of all bytes that were kept back, and resets this number to zero.
     #[inline]
     pub(crate) fn take_all(&mut self) -> u64 {
         std::mem::take(&mut self.bytes)

@@ -45,7 +45,7 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
     prop::collection::vec((deed, 0_u64..300), 1..12)
 }
 
-/// A server that reacts to each request with the next of these reactions, after a delay in milliseconds.
+/// A server with a list of reactions, each with a delay in milliseconds. Each request gets the next reaction.
 struct Unruly {
     deeds: Vec<(Deed, u64)>,
     requests: usize,

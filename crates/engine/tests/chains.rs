@@ -1,5 +1,5 @@
-//! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host. Their
-//! sums must equal the values of the operation.
+//! Tests of redirected operations. The times, bytes and connections of each request must be counted for its host. The
+//! sums over all requests must equal the values of the operation.
 
 #[path = "support/frames.rs"]
 mod frames;

@@ -1,4 +1,4 @@
-//! Tests of CARs from gateways, on simulated time. A response that is valid HTTP must fail if blocks are missing in it.
+//! Tests of CARs from gateways, on simulated time. A response with missing blocks must fail, even if it is valid HTTP.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Tests of HTTP/2. Operations on streams must be measured like operations on HTTP/1 connections. Each misbehavior of a
-//! server must have its class and cause, and the counters of both sides must agree.
+//! Tests of HTTP/2. Operations on HTTP/2 streams must be measured in the same way as operations on HTTP/1 connections.
+//! Each misbehavior of a server must have its class and cause, and the counters of both sides must agree.
 
 #[path = "support/frames.rs"]
 mod frames;
@@ -199,7 +199,7 @@ fn every_fault_ends_in_its_own_cause() {
         ("a frame of no stream", |a| then(a, &[data(0, 1, false)], None), failed(Protocol, Cause::BadHttp2, Head)),
         ("content first", |a| then(a, &[data(a.stream, 1, true)], None), failed(Protocol, Cause::BadHttp2, Head)),
         (
-            "a field that HTTP/2 has not",
+            "a field that HTTP/2 does not allow",
             |a| then(a, &[frame(1, 5, a.stream, b"\x88\x00\x0aconnection\x05close")], None),
             failed(Protocol, Cause::BadStream, Head),
         ),
@@ -328,8 +328,8 @@ fn a_connection_that_is_silent_is_not_used_again() {
     plan.timeouts.head = ms(500);
     let (summary, _, connections) =
         play(&plan, None, |request| if request.connection == 0 { Vec::new() } else { page(request, ms(1), 10) });
-    // The server's settings arrive after the first request began. If that request times out, this does not show that
-    // the connection is dead.
+    // The server's settings arrive after the first request began, so a timeout of that request does not prove that the
+    // connection is dead.
     let tally = &summary.stats.measured;
     assert_eq!((tally.ok, tally.failed, connections), (1, 2, 2), "{tally:?}");
 }
@@ -341,7 +341,7 @@ fn connections_that_close_between_requests_are_stale() {
         *think = ms(10);
     }
     let (summary, _, connections) = play(&plan, None, |request| match request.before {
-        // The connection of the second request was closed without GOAWAY.
+        // The server closes the connection of the second request without GOAWAY.
         1 => vec![(request.now + ms(1), Reply::End)],
         _ => page(request, ms(1), 10),
     });

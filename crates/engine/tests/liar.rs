@@ -1,4 +1,4 @@
-//! Tests that each misbehavior of a server has one class and one cause, and that its bytes are counted.
+//! Tests that each misbehavior of a server has one class and one cause, and that all bytes are counted.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Mutex;
 use support::*;
 
-/// Number of cases that run at the same time. They spend most of their time waiting.
+/// Number of cases that run at the same time. Each case spends most of its time waiting.
 const AT_ONCE: usize = 8;
 
 fn body(upload: &Upload) -> BodyPlan {
@@ -66,7 +66,7 @@ fn counts<E: Enumerated>(names: impl IntoIterator<Item = Box<str>>) -> Counts<E>
     counts
 }
 
-/// Returns the mistakes that the client made in a case.
+/// Returns the differences between the expected results of a case and the results that the client reports.
 fn play(case: &Case) -> Vec<String> {
     let name = case.name.clone();
     let liar = Liar::start(case.clone()).unwrap();

@@ -116,7 +116,8 @@ fn constant_delays_are_limited_by_concurrency() {
     }
 }
 
-/// Client and target share the cores of the host. Transfers through the kernel do not look like a queue.
+/// Client and target share the cores of the host. If all cores are busy, more slots may not increase the throughput,
+/// although transfers through the kernel do not look like a queue.
 #[test]
 fn a_host_without_a_free_core_sustains_no_more_with_more_slots() {
     let plan = for_seconds(3.0, closed(16));

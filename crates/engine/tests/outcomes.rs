@@ -28,7 +28,8 @@ fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
 
 #[test]
 fn the_first_byte_is_that_of_the_final_head_in_however_many_pieces_it_comes() {
-    // Each case consists of pieces with their times in ms, and the time at which the final head begins.
+    // Each case consists of the pieces of a response, each with its time in ms, and of the time at which the final head
+    // begins.
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
     let cases: [(&[(u64, String)], u64); 5] = [
@@ -111,8 +112,8 @@ fn a_response_to_a_conditional_request_is_no_redirect() {
     assert_eq!(played(&expected, server).stats.measured.ok, 2);
 }
 
-/// A server that responds after 1 ms. If `after` is set, it closes the connection after this further time, without an
-/// announcement in the head.
+/// A server that responds after 1 ms. If `after` is set, the server closes the connection after this further time,
+/// without an announcement in the head.
 fn closing(after: Option<Duration>) -> impl SimServer {
     move |now: Instant, _: &str| {
         let mut replies = respond_at(now + ms(1), 10);
@@ -146,8 +147,8 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
 
 #[test]
 fn the_peak_in_flight_is_seen_within_a_second() {
-    // Each second, 20 operations start at once, and their responses take 10 ms. When a second ends, nothing is in
-    // flight.
+    // Each second, 20 operations start at once, and their responses take 10 ms. At the end of each second, nothing is
+    // in flight.
     let slots = engine::schedule::Profile::constant(20.0).unwrap();
     let plan = Plan {
         load: LoadModel::Closed { slots, think: ms(990) },
@@ -207,8 +208,8 @@ fn uploads_of_an_open_run_may_end_after_its_bytes_were_sent() {
     assert_eq!((tally.started, tally.ok, tally.sent_body), (5, 5, 500_000));
 }
 
-/// A listener whose queue is full until the first instant. The second instant is used to assert that attempts to
-/// connect are at least 1 ms apart.
+/// A listener whose queue is full until the first instant. The second instant serves to assert that attempts to connect
+/// are at least 1 ms apart.
 struct Full(Instant, Instant);
 
 impl SimServer for Full {

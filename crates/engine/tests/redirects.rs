@@ -1,5 +1,5 @@
-//! Tests of redirects. Unsafe redirects must be denied unless the user allows them, and credentials must be sent only
-//! to the hosts that they belong to.
+//! Tests of redirects. Unsafe redirects must be denied unless the user allows them. Credentials must be sent only to
+//! the hosts to which they belong.
 
 mod support;
 
@@ -106,8 +106,9 @@ fn redirects_to_hosts_that_the_user_named_are_followed() {
 
 #[test]
 fn a_kept_connection_to_a_private_address_is_as_private_as_a_new_one() {
-    // 10.0.0.1 redirects to 10.0.0.2. This is allowed, and the connection to 10.0.0.2 stays open. 203.0.113.7 also
-    // redirects to 10.0.0.2, which must be denied even on the open connection.
+    // 10.0.0.1 redirects to 10.0.0.2. This redirect is allowed, and the connection to 10.0.0.2 stays open. The public
+    // address 203.0.113.7 also redirects to 10.0.0.2. This second redirect must be denied, although a connection is
+    // already open.
     let mut plan = at(plan(), "http://10.0.0.1/start");
     let mut targets = plan.targets.as_ref().clone();
     assert!(targets.push(&Url::parse(PUBLIC).unwrap()));

@@ -1,5 +1,5 @@
-//! Tests of the conditions for a resumed run: numbers of objects, reservations, and multipart uploads that are known
-//! and continued.
+//! Tests of what a resumed run relies on: numbers of objects, reservations of numbers, and known multipart uploads that
+//! the run continues.
 
 #[path = "support/bucket.rs"]
 mod bucket;

@@ -138,7 +138,7 @@ fn refusals_have_a_limit() {
 
 #[test]
 fn an_hour_without_a_network_loses_nothing() {
-    /// The network fails at the tenth second, for an hour.
+    /// Ten seconds after the start, the network fails for an hour.
     fn is_gone(now: Instant) -> bool {
         (Instant::ZERO + ms(10_000)..Instant::ZERO + ms(3_610_000)).contains(&now)
     }
@@ -170,7 +170,8 @@ fn an_hour_without_a_network_loses_nothing() {
 #[test]
 fn parts_are_retried_alone() {
     let plan = fill(dataset(3, 95), 2, in_parts(10, 3));
-    // The first request for each part with an even number fails. In half of these cases, the body was received before.
+    // The first request for each part with an even number fails. The bucket refuses some of these requests after it has
+    // received the body, and resets the connections of the others.
     let mut seen = std::collections::BTreeSet::new();
     let fault =
         |count, request: &Request| match request.parameter("partNumber").map(|part| part.parse::<u64>().unwrap()) {
@@ -186,7 +187,7 @@ fn parts_are_retried_alone() {
     let outcome = carry_out(&plan, fault, accepts);
     let tally = &outcome.summary.stats.measured;
     assert_eq!((tally.ok, tally.failed), (3, 0));
-    // Nine or ten parts of each object, one initiation and one completion. Five parts of each object failed once.
+    // Each object has ten parts, one initiation and one completion. The five parts with an even number failed once.
     assert_eq!((outcome.count("begin"), outcome.count("complete"), outcome.count("abort")), (3, 3, 0));
     assert_eq!(tally.retries + tally.resends, 15, "{tally:?}");
     assert_eq!(outcome.ops.iter().map(|op| op.body_bytes).sum::<u64>(), 3 * 95, "retried parts must count once");

@@ -20,8 +20,8 @@ use support::{ms, summary};
 use wire::s3::OpenUploads;
 
 const COUNT: u64 = 8;
-/// Size of each object in bytes. An object has seven parts. Even on a busy machine, the run is therefore cut off in the
-/// middle of an object.
+/// Size of each object in bytes. An object has seven parts. Because of the many parts, the run is cut off in the middle
+/// of an object even on a busy machine.
 const SIZE: u64 = 32 << 20;
 
 /// Observer that keeps everything, and cuts the run off some time after a number of uploads was created.
@@ -92,8 +92,8 @@ fn texts<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
     xml.split(begin.as_str()).skip(1).filter_map(|rest| Some(rest.split_once(end.as_str())?.0)).collect()
 }
 
-/// Returns the parts of an upload that the server has. Returns `None` if the server completed the upload. This is
-/// possible if the response was in flight when the run was cut off.
+/// Returns the parts of an upload that the server has. Returns `None` if the server completed the upload. The server
+/// may have done so if the response was in flight when the run was cut off.
 fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> Option<ResumedUpload> {
     let url = plan.targets.url(Subject::Target(upload.object));
     let path = url.split_once("/bucket/").unwrap().1;
@@ -155,7 +155,7 @@ fn a_run_that_was_cut_off_is_completed_by_another_one() {
     };
     let verified = carry_out(&Plan { mix: Mix::one(read), ..first.clone() }, None);
     assert_eq!(verified.ops.iter().filter(|op| op.outcome.class == AttemptClass::Ok).count() as u64, COUNT);
-    // Only uploads whose initiation was in flight when the run was cut off remain.
+    // An upload remains only if its initiation was in flight when the run was cut off.
     let left = OpenUploads::parse(&ask(&first, "GET", "/bucket?uploads=")).unwrap();
     assert!(left.uploads.len() as u64 <= cut.left.uploads.unknown, "{left:?}");
     assert!(front.stop().requests() > 0);

@@ -214,7 +214,7 @@ fn the_warm_up_is_not_measured() {
     assert_eq!((summary.stats.outside.ok, summary.stats.measured.ok), (300, 1000));
     near(&summary.all.response, 1.0, ms(1), FINE);
     assert!((summary.measured.seconds - 10.0).abs() < 1e-9);
-    // Bytes count when they arrive, and 40 responses of the warm-up arrived in the window.
+    // Bytes count when they arrive. The window therefore includes 40 responses to requests of the warm-up.
     assert_eq!(summary.measured.traffic.body, 104_000);
 }
 
@@ -252,7 +252,7 @@ fn a_run_in_which_nothing_can_end_still_has_a_throughput() {
 
 #[test]
 fn a_client_that_cannot_keep_up_is_reported() {
-    // Each send costs 200 µs, so the client's limit is 5,000/s. The requested rate is 10,000/s.
+    // Each send costs 200 µs, so the client's limit is 5,000/s. The requested rate of 10,000/s exceeds this limit.
     let network =
         |_| SimNetwork::new(|now, _: &str| respond_at(now + ms(1), 5)).with_send_cost(Duration::from_micros(200));
     let asked_twice = Plan { load: open(10_000.0, 1000), ..plan() };
@@ -388,8 +388,8 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
 
 #[test]
 fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
-    // The target processes 100 requests per second, but receives 200. After 4 s, half of the requests still wait. They
-    // complete in the drain.
+    // The target processes 100 requests per second, but receives 200 requests per second. After 4 s, half of the
+    // requests still wait. They complete in the drain.
     let server = || {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {
@@ -508,8 +508,8 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server));
     let summary = summary(&plan, &intervals);
     assert_eq!((audit(&summary, true).violations, summary.stats.measured.ok), (vec![], 15_000));
-    // 2,500 arrivals wait. The tokens in the bucket allow 64 connections to be opened at once, and one more in each
-    // millisecond of the stall.
+    // 2,500 arrivals wait. The token bucket allows 64 connections at once, and one more in each millisecond of the
+    // stall.
     let opened = summary.stats.connections.opened;
     assert!((500..700).contains(&opened), "{opened}");
     // The wait for a connection must also count.

@@ -70,13 +70,13 @@ fn random_ranges_lie_in_the_object_and_are_verified_by_their_head() {
     assert!(firsts[0] < 50_000 && firsts[firsts.len() - 1] > 940_000, "offsets must cover the object");
 }
 
-/// Runs load against a server that stalls for 1 s. Returns an error if the percentiles do not show the stall, and
-/// whether the run had all its cores to itself.
+/// Runs load against a server that stalls for 1 s. Returns whether the percentiles show the stall (an error explains
+/// why not), and whether the run had all its cores to itself.
 ///
 /// 1,000 of 10,000 operations arrive during the stall, at an even rate. An operation that arrives at time t of the
 /// stall waits 1 − t until the stall ends. Then the server responds to the waiting operations one after the other,
-/// which takes a time D in total. The operation thus waits t·D more. D is computed from the log of operations. It is
-/// the time from the first to the last end of the operations that were in flight.
+/// which takes a time D in total. The operation thus waits t·D more. D is computed from the log of operations: among
+/// the operations that were in flight, D is the time from the first end to the last end.
 fn stall_once() -> (Result<(), String>, bool) {
     let stall = Stall { from: StallFrom::FirstRequest, at: ms(4000), length: ms(1000) };
     let server = serve(Faults { stall: Some(stall), ..Faults::default() });
@@ -91,7 +91,7 @@ fn stall_once() -> (Result<(), String>, bool) {
     let stalled = kept.ops.iter().filter(|op| op.end.since(op.intended) > ms(100));
     let ends = stalled.map(|op| op.end);
     let catching_up = ends.clone().max().unwrap().since(ends.min().unwrap());
-    // The second condition is needed because the server does not measure how long it waited for a core.
+    // `are_taken` is checked too, because the server does not measure how long it waited for a core.
     let had_cores = summary.limits.run_delay_max <= 0.05 && !cores::are_taken();
     if catching_up >= ms(200) {
         return (Err(format!("the server took {catching_up:?} to catch up")), had_cores);
@@ -115,8 +115,8 @@ fn a_stall_of_one_second_shows_whole() {
         judged = judged.or(had_cores.then_some(wrong));
         cores::wait_until_free();
     }
-    // If other processes use a core for a short time, this is not always detected. But if every try fails, and at least
-    // one of them seems to have had its cores, the engine is wrong.
+    // The test does not always detect that another process used a core for a short time. But if every try fails, and at
+    // least one try seems to have had all cores to itself, the engine is wrong.
     match judged {
         Some(wrong) => panic!("{wrong}"),
         None => eprintln!("not judged: no run had its cores"),
@@ -125,7 +125,7 @@ fn a_stall_of_one_second_shows_whole() {
 
 #[test]
 fn waiting_costs_nothing_at_any_rate() {
-    // There are long and short waits, because they use different timers.
+    // The load causes both long and short waits, because they use different timers.
     let server = serve(Faults::default());
     let stages = [(500, 10.0), (0, 1000.0), (2000, 1000.0)];
     let stages = stages.map(|(length, level)| engine::schedule::StagePlan { length: ms(length), level });

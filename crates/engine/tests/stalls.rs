@@ -57,8 +57,8 @@ impl SimServer for Queue {
     }
 }
 
-/// Returns the start and the end of each stall of the client. There is about one stall in each period of `every`, and
-/// its length is `length`.
+/// Returns the start and the end of each stall of the client. There is about one stall of `length` in each period of
+/// `every`.
 fn stalls(every: Duration, length: Duration, until: Duration) -> Vec<(Instant, Instant)> {
     let place = |n: u32| every.mul_f64(f64::from(n) + 0.3 + 0.4 * f64::from(n * 7919 % 101) / 101.0);
     let starts = (0..).map(place).take_while(|at| *at < until);
@@ -124,7 +124,8 @@ fn a_range_contains_the_percentile_without_stalls() {
             let noise = match work {
                 // Stalls below 5 % of the median do not count.
                 Work::Constant => 0.05,
-                // There are fewer unaffected operations, and their times depend on each other.
+                // In these cases, fewer operations are unaffected, and the times of these operations depend on each
+                // other.
                 Work::Exponential => 0.12,
             };
             for timed in [Timed::Response, Timed::Service, Timed::Ttfb] {
@@ -268,8 +269,9 @@ fn responses_that_wait_unread_show_as_the_clients_share() {
         let plan = Plan { load: closed(slots), stop: seconds(10), ..plan() };
         let found = measured(&plan, server, &still);
         let share = found.client_share().unwrap();
-        // In each period of 100 ms, three responses are read after 10 ms. The third of these starts at 20 ms and is
-        // read at 30 ms. The next one starts then, and waits for 60 ms.
+        // In each period of 100 ms, three requests have their responses read after 10 ms each. The third request starts
+        // at 20 ms, and its response is read at 30 ms. The next request starts at 30 ms, and its response waits unread
+        // for 60 ms.
         let service = found.all.service.moments().sum as f64;
         let truth = 1.0 - found.all.ok as f64 * 10e6 / service;
         assert!((share.share - truth).abs() < 0.01 && truth > 0.5, "{share:?}, truth {truth}");

@@ -1,5 +1,5 @@
-//! Tests of the client's share of service time, over real sockets. The share must show for how long a client does not
-//! read.
+//! Tests of the client's share of service time, over real sockets. This share must include the time during which the
+//! client does not read.
 
 mod support;
 

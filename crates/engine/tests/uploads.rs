@@ -17,7 +17,8 @@ use support::*;
 const BODY: usize = 8 << 20;
 
 /// Runs one upload to a server that sends `100 Continue` after 1 ms. After 2 ms, about ten pieces have been sent, and
-/// the server reacts with `then`. The client detects this when it sends, because it is not reading at that time.
+/// the server reacts with `then`. The client detects the reaction when it sends, because the client is not reading at
+/// that time.
 fn upload(then: &[Reply]) -> (Summary, engine::OpEntry) {
     let mut plan = Plan { log_ops: true, ..plan() };
     plan.stop = StopAfter { ops: NonZeroU64::new(1), ..StopAfter::default() };
@@ -96,7 +97,7 @@ fn the_end_of_the_stream_ends_an_upload_at_once() {
     assert!(summary.stats.measured.failed == 1);
 }
 
-/// The same with HTTP/2: the outcome does not depend on whether a failed send or a read notices the early success.
+/// With HTTP/2, too, the outcome does not depend on whether a failed send or a read notices the early success.
 #[test]
 fn a_success_on_a_stream_before_the_whole_body_was_sent_is_an_early_response() {
     for then in [vec![], vec![Reply::Reset], vec![Reply::End]] {

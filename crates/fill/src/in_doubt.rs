@@ -1,5 +1,5 @@
-//! Objects in doubt: uploads that the journal reserved but that were not acknowledged. The target's report decides how
-//! to continue each of them.
+//! Objects in doubt: objects that the journal reserved, but whose uploads were not acknowledged. How the upload of an
+//! object continues depends on what the target has stored of it.
 
 use std::num::NonZeroU64;
 
@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 pub enum Stored {
     /// The target does not have the object.
     Missing,
-    /// The target has an object of this name.
+    /// The target has an object with this name.
     Found {
         /// Size in bytes, if reported.
         size: Option<u64>,
@@ -31,7 +31,7 @@ pub struct StoredPart {
 /// An open multipart upload of the object at the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenUpload {
-    /// The target's ID of the upload.
+    /// The ID of the upload, assigned by the target.
     pub id: Box<str>,
     /// The stored parts.
     pub parts: Vec<StoredPart>,
@@ -40,7 +40,7 @@ pub struct OpenUpload {
 /// The next step for an object in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing to do: the target has the whole object, so it counts as acknowledged.
+    /// Nothing to do: the target has the whole object, so the object counts as acknowledged.
     Recovered,
     /// Send the missing parts of an open upload.
     Resume(OpenUpload),
@@ -53,11 +53,11 @@ pub enum Next {
 pub struct Decision {
     /// The next step.
     pub next: Next,
-    /// IDs of open uploads to abort, because they are not needed any more.
+    /// IDs of open uploads to abort because they are no longer needed.
     pub abort: Vec<Box<str>>,
 }
 
-/// Size of an object, and size of its parts.
+/// Sizes of an object and of its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Size in bytes.
@@ -67,7 +67,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the size of a part, numbered from 1; `None` if there is no such part.
+    /// Returns the size of part `number`; `None` if there is no such part. The first part has number 1.
     fn part_size(self, number: u32) -> Option<u64> {
         let part_bytes = self.part_bytes?.get();
         let offset = u64::from(number.checked_sub(1)?).checked_mul(part_bytes)?;
@@ -75,7 +75,7 @@ impl Shape {
         (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
     }
 
-    /// Keeps the parts whose size matches this fill. The others are sent again and replaced.
+    /// Keeps the parts that have the expected size. The fill sends the other parts again, which replaces them.
     fn usable(self, upload: OpenUpload) -> OpenUpload {
         let fits = |part: &StoredPart| self.part_size(part.number) == Some(part.size);
         let mut parts: Vec<StoredPart> = upload.parts.into_iter().filter(fits).collect();
@@ -92,7 +92,7 @@ pub fn decide(shape: Shape, stored: Stored, uploads: Vec<OpenUpload>) -> Decisio
     if is_whole(shape, stored) {
         return Decision { next: Next::Recovered, abort: all(uploads) };
     }
-    // A part with a number beyond the last would be added to the object, so such an upload cannot be completed.
+    // An upload with a part beyond the last one cannot be completed, because the object would include this part.
     let has_foreign = |upload: &OpenUpload| upload.parts.iter().any(|part| shape.part_size(part.number).is_none());
     let (foreign, own): (Vec<_>, Vec<_>) = uploads.into_iter().partition(has_foreign);
     let mut own: Vec<OpenUpload> = own.into_iter().map(|upload| shape.usable(upload)).collect();

@@ -1,8 +1,8 @@
-//! Reservations: ranges of objects that the journal lists before their uploads start.
+//! Reservations: ranges of objects that are written to the journal before the uploads of these objects start.
 //!
-//! The journal must list an object before the first request for it is sent. Syncing the journal once per object would
-//! take longer than a small upload, so one entry reserves a range of objects. After a crash, the fill must look up
-//! every reserved object that was not acknowledged. Ranges are therefore kept short.
+//! An object must be in the journal before the first request for the object is sent. If the journal were synced once
+//! per object, the sync would take longer than a small upload. So one journal entry reserves a range of objects. After
+//! a crash, the fill must look up every reserved object that was not acknowledged. Ranges are therefore short.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use std::time::Duration;
 const LEAST: u64 = 256;
 /// The maximum number of objects to reserve beyond those that have started.
 const MOST: u64 = 1 << 18;
-/// Objects that will start within this time are reserved. It is much longer than a slow sync on a busy disk.
+/// Objects that are expected to start within this time are reserved. This time is much longer than a slow sync on a
+/// busy disk.
 const AHEAD: Duration = Duration::from_secs(2);
 
 /// The reserved objects.
@@ -19,17 +20,17 @@ const AHEAD: Duration = Duration::from_secs(2);
 pub struct Reservation {
     /// Number of objects in the fill.
     count: u64,
-    /// Objects with lower numbers are reserved.
+    /// All objects with lower numbers are reserved.
     end: u64,
-    /// The time of the last call of [`Self::due`], and the number of objects that had started.
+    /// The time of the last call of [`Self::due`], and the number of objects that had started at that time.
     last: Option<(Duration, u64)>,
-    /// Number of objects to reserve ahead, and its lower limit.
+    /// Number of objects to reserve beyond those that have started.
     ahead: u64,
     least: u64,
 }
 
 impl Reservation {
-    /// Creates the reservation of a fill of `count` objects. The journal already lists the objects below `promised`.
+    /// Creates the reservation for a fill with `count` objects. The journal already lists the objects below `promised`.
     #[must_use]
     pub fn new(count: u64, promised: u64, in_flight_max: u64) -> Self {
         let least = LEAST.max(in_flight_max.saturating_mul(4)).min(MOST);
@@ -43,17 +44,17 @@ impl Reservation {
             let (time, new) = (at.saturating_sub(before), next.saturating_sub(started));
             if !time.is_zero() {
                 let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
-                // The number grows at once and shrinks slowly, because reserving too early costs little.
+                // `ahead` grows at once but shrinks slowly, because reserving too many objects costs little.
                 self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
             }
         }
         let wanted = next.saturating_add(self.ahead).min(self.count);
-        // Reserve the next range when half of this one is left.
+        // Reserve the next range once at most half of `ahead` is left.
         let left = self.end.saturating_sub(next);
         (wanted > self.end && left <= self.ahead / 2).then_some(self.end..wanted)
     }
 
-    /// Records that the journal contains a range. Returns a limit: objects with lower numbers may start now.
+    /// Records that the journal contains a range. Objects with numbers below the returned limit may start now.
     pub fn promised(&mut self, range: &Range<u64>) -> u64 {
         debug_assert_eq!(range.start, self.end, "ranges follow each other");
         self.end = self.end.max(range.end);
@@ -67,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A fill that starts uploads as fast as allowed, and syncs the journal at each call. It must never wait for
-        /// long, and must reserve every object exactly once.
+        /// Simulates a fill that starts uploads at a fixed rate, and whose journal entries are durable at once. Waits
+        /// for a reservation must be rare, and every object must be reserved exactly once.
         #[test]
         fn every_object_is_promised_once_and_in_time(count in 1_u64..3_000_000, rate in 1_u64..200_000, slots in 1_u64..5000) {
             let mut reservation = Reservation::new(count, 0, slots);

@@ -8,24 +8,24 @@ use std::time::Duration;
 const EXAMPLES: &str = "for example 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >= 10TB', 'files >= 50000' or \
                         'gone > 1h'";
 
-/// A condition that ends a fill. Once it is met, no further upload starts.
+/// A condition that ends a fill. Once the condition is met, no further upload starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopRule {
-    /// The average bandwidth of file data over the last `window` is below `least`. Checked only after a whole window
-    /// has passed.
+    /// The average bandwidth of file data over the last `window` is below `least`. This rule is first checked after a
+    /// whole window.
     TrailingBandwidth {
         /// Length of the window. Only time during which the fill ran counts.
         window: Duration,
         /// The lowest acceptable bandwidth.
         least: DataRate,
     },
-    /// The fill has run for this time. Gaps between its sessions do not count.
+    /// The fill has run for this time. Time between the sessions of a fill does not count.
     Time(Duration),
     /// At least this many bytes of files are acknowledged.
     Bytes(ByteSize),
     /// At least this many files are acknowledged.
     Files(u64),
-    /// The target has been unreachable for longer than this: nothing could be sent to it or received from it.
+    /// The target has been unreachable for longer than this time: nothing was sent to the target or received from it.
     Gone(Duration),
 }
 
@@ -78,7 +78,7 @@ fn span(text: &str) -> Result<Duration, String> {
         return Err(format!("`{text}` has no unit; write {text}h or {text}s"));
     }
     match parse_span(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err(format!("`{text}` is no time at all")),
+        Duration::ZERO => Err(format!("`{text}` must be longer than 0")),
         span => Ok(span),
     }
 }

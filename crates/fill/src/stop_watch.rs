@@ -1,4 +1,4 @@
-//! Checks the stop rules of a fill while it runs.
+//! Checks of the stop rules while a fill runs.
 
 use crate::stop_rule::StopRule;
 use crate::trailing::Trailing;
@@ -18,7 +18,7 @@ pub struct Reached {
     pub in_touch: bool,
 }
 
-/// The stop rules of a fill, and the state that they need.
+/// The stop rules of a fill, and the state needed to check them.
 #[derive(Clone, Debug)]
 pub struct StopWatch {
     rules: Vec<Watched>,
@@ -33,7 +33,7 @@ struct Watched {
     trailing: Option<Trailing>,
 }
 
-/// A rule that is met, and the value that met it.
+/// A rule that is met, and the measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// The rule.
@@ -43,7 +43,7 @@ pub struct Stopped {
 }
 
 impl StopWatch {
-    /// Creates the state of these rules for a new fill.
+    /// Creates the state for a new fill with these rules.
     #[must_use]
     pub fn new(rules: &[StopRule]) -> Self {
         let watched = |rule: &StopRule| {
@@ -56,17 +56,17 @@ impl StopWatch {
         Self { rules: rules.iter().map(watched).collect(), in_touch: Duration::ZERO }
     }
 
-    /// Records the progress at a time in an earlier session, so that a bandwidth window can span an interruption. Call
-    /// this in order of time, before the first [`Self::note`].
+    /// Records the progress at one moment of an earlier session, so that a bandwidth window can span an interruption.
+    /// Call this function in the order of the moments, and before the first [`Self::note`].
     pub fn recall(&mut self, active: Duration, file_bytes: u64) {
         for trailing in self.rules.iter_mut().filter_map(|watched| watched.trailing.as_mut()) {
             trailing.note(active, file_bytes);
         }
-        // Time without contact counts within one session only.
+        // Time without contact counts from the start of the current session.
         self.in_touch = active;
     }
 
-    /// Forgets everything before this time, so that all windows start again here.
+    /// Forgets everything before this time, so that all windows start again at this time.
     pub fn restart(&mut self, active: Duration, file_bytes: u64) {
         for trailing in self.rules.iter_mut().filter_map(|watched| watched.trailing.as_mut()) {
             trailing.restart(active, file_bytes);
@@ -131,16 +131,16 @@ mod tests {
         None
     }
 
-    /// The study's worst case continued for 25 days. Its bandwidth limit never took effect, because zero progress did
-    /// not count as too slow.
+    /// The study's worst case continued for 25 days. It had a lower limit on bandwidth, but that limit never ended it,
+    /// because no progress at all did not count as too slow.
     #[test]
     fn no_progress_at_all_stops_after_one_window() {
         let floor = "trailing 24h bandwidth < 50Mbit/s";
         assert_eq!(stops_at(&[floor], 14, |_| 0), Some((24 * 60, rule(floor))));
     }
 
-    /// A fill of two weeks: 60 Mbit/s for six days, then 40 Mbit/s. The 24-hour average falls from 60 to 40 Mbit/s
-    /// within 24 hours, so it reaches 50 Mbit/s after 12 hours.
+    /// A fill of two weeks: 60 Mbit/s for six days, then 40 Mbit/s. In the 24 hours after this change, the 24-hour
+    /// average falls from 60 to 40 Mbit/s. The average reaches 50 Mbit/s after 12 hours.
     #[test]
     fn a_floor_fires_at_the_right_minute() {
         let slow_from = 6 * 86_400;
@@ -175,13 +175,13 @@ mod tests {
             let active = HOUR + minutes * MINUTE;
             watch.note(Reached { active, files: 1, file_bytes: 10_000_000, in_touch: true })
         };
-        assert_eq!(note(&mut watch, 60), None, "10 MB came in these two hours");
+        assert_eq!(note(&mut watch, 60), None, "10 MB were uploaded in these two hours");
         let stopped = note(&mut watch, 121).unwrap();
         assert_eq!(stopped.bandwidth, Some(DataRate::bits_per_second(0)));
         let mut watch = StopWatch::new(&[rule("gone > 30m")]);
         watch.recall(HOUR, 0);
         let at = |minutes: u32| Reached { active: HOUR + minutes * MINUTE, ..Reached::default() };
-        assert_eq!(watch.note(at(30)), None, "silence counts from the start of this session");
+        assert_eq!(watch.note(at(30)), None, "time without contact counts from the start of this session");
         assert!(watch.note(at(31)).is_some());
     }
 }

@@ -1,14 +1,14 @@
-//! A moving window over a growing total, ending at the present.
+//! A window that ends now and measures the growth of a total.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of steps in a window. It limits memory, because each step keeps at most two samples.
+/// Number of steps in a window. At most two samples are kept per step, which limits memory.
 const STEPS: u32 = 1440;
 
-/// Samples of a total over the time of a window.
+/// Samples of a growing total, as far back as the window reaches.
 ///
-/// Invariant: samples are in order of time, and the first is the latest sample outside the window.
+/// Invariant: samples are in order of time. The first sample is the latest one at or before the start of the window.
 #[derive(Clone, Debug)]
 pub struct Trailing {
     window: Duration,
@@ -16,24 +16,24 @@ pub struct Trailing {
 }
 
 impl Trailing {
-    /// Creates a window of this length, starting at time 0 with a total of 0.
+    /// Creates a window of this length. At time 0, the total is 0.
     #[must_use]
     pub fn new(window: Duration) -> Self {
         Self { window, samples: VecDeque::from([(Duration::ZERO, 0)]) }
     }
 
-    /// Forgets everything before this time, so that the window starts again here.
+    /// Forgets everything before this time, so that the window starts again at this time.
     pub fn restart(&mut self, at: Duration, total: u64) {
         self.samples.clear();
         self.samples.push_back((at, total));
     }
 
-    /// Records the total at time `at`, which must not be before the previous call.
+    /// Records the total at time `at`. Calls must be in order of time.
     pub fn note(&mut self, at: Duration, total: u64) {
         let step = self.window / STEPS;
         let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
         match self.samples.back_mut() {
-            // The last sample is overwritten while it is less than one step later than the sample before it.
+            // Overwrite the last sample if the new one is less than a step later than the sample before the last.
             Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
             _ => self.samples.push_back((at, total)),
         }
@@ -42,15 +42,16 @@ impl Trailing {
         }
     }
 
-    /// Returns the increase of the total within the window, and the exact time of that increase. This time is at least
-    /// the length of the window. The excess is at most one step plus the time between two calls of [`Self::note`].
-    /// Returns `None` until a whole window has passed.
+    /// Returns the growth of the total and the time that it took. This time is at least the length of the window. It
+    /// exceeds the window by at most one step plus the time between two calls of [`Self::note`]. Returns `None` until a
+    /// whole window has passed.
     #[must_use]
     pub fn added(&self) -> Option<(u64, Duration)> {
         self.so_far().filter(|(_, time)| *time >= self.window)
     }
 
-    /// Like [`Self::added`], but also before a whole window has passed. The time is then the time since the start.
+    /// Like [`Self::added`], but also returns a result before a whole window has passed: the growth and the time since
+    /// the start.
     #[must_use]
     pub fn so_far(&self) -> Option<(u64, Duration)> {
         let (first, last) = (self.samples.front()?, self.samples.back()?);
@@ -107,7 +108,8 @@ mod tests {
                 trailing.note(at, total);
                 prop_assert!(trailing.samples.len() <= 2 * STEPS as usize + 3);
                 if let Some((added, time)) = trailing.added() {
-                    // The amount must belong to the returned time, which starts at a recorded sample.
+                    // The returned time must start at a recorded sample, and the amount must be the growth since this
+                    // sample.
                     let from = exact.iter().find(|(noted, _)| *noted == at - time);
                     prop_assert_eq!(from.map(|(_, before)| total - before), Some(added));
                     prop_assert!(time >= window);

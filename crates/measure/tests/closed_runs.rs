@@ -21,8 +21,8 @@ struct Target {
     pause: f64,
     /// Time from the start of one pause to the start of the next.
     period: f64,
-    /// `true` if work resumes after a pause where it stopped. Otherwise time continues during the pause, and operations
-    /// that are due in it end when it ends.
+    /// `true` if work resumes after a pause where it stopped. Otherwise, work continues during the pause, but an
+    /// operation that would end in the pause ends when the pause ends.
     suspended: bool,
 }
 

@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes: 0 PASS, or PARTIAL · 1 FAIL · 2 bad usag
 /// A command of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Finds the load line of the embedded server: a first look that needs no other server.
+    /// A first look that needs no other server: finds the load line of the embedded server.
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
@@ -43,7 +43,7 @@ pub enum Command {
     Owners(Box<owners::Args>),
     /// Measures the cost of redirects: reads the same objects through one server and from their owners.
     Redirects(Box<redirects::Args>),
-    /// Polls metrics of systems, hosts and processes, to a table or a series.
+    /// Polls metrics of systems, hosts and processes, into a table or a time series.
     Collect(Box<collect::Args>),
     /// Serves files and blackhole objects, with optional delays, stalls and faults.
     Serve(Box<serve::Args>),
@@ -55,7 +55,7 @@ pub enum Command {
     Merge(merge::Args),
     /// Exports saved runs for other programs: CSV, Parquet, HdrHistogram, Markdown.
     Export(export::Args),
-    /// Checks whether this host is fit to make load (limits, ports, buffers, clocks, its ceiling), and prints fixes.
+    /// Checks whether this host is fit to make load (limits, ports, buffers, clocks, maximum load), and prints fixes.
     Doctor(doctor::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),

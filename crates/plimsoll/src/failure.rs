@@ -4,7 +4,8 @@ use measure::ExitStatus;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Exit codes (docs/measurement.md). If several apply, the order of precedence is: 4, interrupted, 3, 1, 0.
+/// Exit codes, as documented in docs/measurement.md. If several apply, the order of precedence is: 4, interrupted, 3,
+/// 1, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The run completed and met its objectives.

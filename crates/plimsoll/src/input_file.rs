@@ -49,7 +49,7 @@ pub struct Limits {
 
 impl Limits {
     /// The limits for a list of URLs or names. A line may be as long as any URL that a server accepts. The whole list
-    /// and the targets made from it must fit in memory.
+    /// and the targets of its lines must fit in memory.
     pub const LIST: Self = Self { line: 64 << 10, all: 2 << 30 };
 }
 
@@ -107,7 +107,7 @@ impl Lines {
     }
 }
 
-/// The position of a line, for messages.
+/// The position of a line in its file, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct LinePosition<'a> {
     path: &'a Path,

@@ -107,7 +107,7 @@ pub fn url_text(text: &str) -> String {
     };
     let Some((before, query)) = shown.split_once('?') else { return shown };
     let parameters = query.split_inclusive(['&', ';']).map(|parameter| match parameter.split_once('=') {
-        // With percent-encoding, any name could be the name of a secret.
+        // A name with percent-encoded characters may be the name of a secret in disguise, so hide its value too.
         Some((name, value)) if is_secret_name(name) || name.contains('%') => {
             let separator: String = value.matches(['&', ';']).collect();
             format!("{name}={HIDDEN}{separator}")
@@ -150,9 +150,9 @@ fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
     let whole = format!("{flag}{value}");
     let shown = joined(&whole);
-    // Any setting may have a URL as its value.
+    // The value may be a URL, whatever the setting.
     let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
-    // Parsing may change the spelling of a URL. A URL without secrets must stay as the user typed it.
+    // Parsing may change the spelling of a URL, but a URL without secrets must stay as the user typed it.
     (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
 }
 

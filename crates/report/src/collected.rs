@@ -9,9 +9,9 @@ const HASTINGS: f64 = 1e24;
 /// The conversion from the unit of a column to the unit in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shown {
-    /// A factor for times, which become nanoseconds.
+    /// Factor that converts a time to nanoseconds.
     Nanoseconds(f64),
-    /// A factor for all other values.
+    /// Factor that converts any other value to the unit in reports.
     Times(f64),
 }
 

@@ -12,7 +12,7 @@ pub struct ComparedMetric {
     pub of: fn(&SavedRun) -> Option<f64>,
     /// Returns the lower end of the value's range, or the value itself if the metric has no range.
     pub low: fn(&SavedRun) -> Option<f64>,
-    /// Formats a lower end and a value for people.
+    /// Formats a value and the lower end of its range for people.
     pub show: fn(Option<f64>, f64) -> String,
 }
 
@@ -56,7 +56,7 @@ fn high(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(_, high)| high as f64)
 }
 
-/// Returns the lower end of the same range.
+/// Returns the lower end of the range of a response time percentile, or `None` if there are too few operations.
 fn low(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(low, _)| low as f64)
 }

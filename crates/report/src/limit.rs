@@ -90,7 +90,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
                 .into()
         }
         LimitReason::OneLevel { slots, probes } => one_level(*slots, probes.as_ref()),
-        LimitReason::NoEvidence => "nothing that was recorded shows it".into(),
+        LimitReason::NoEvidence => "the records do not show the limit".into(),
         LimitReason::TooFewOperations => "too few operations ended".into(),
         LimitReason::Throttled { .. }
         | LimitReason::BehindSchedule

@@ -11,8 +11,7 @@ use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy};
 use store::{Point, SavedRun};
 
-/// Maximum median response time, in nanoseconds, of runs that should have responses in every second: a tenth of a
-/// second.
+/// Maximum median response time at which every second of a run should have responses: 0.1 s, in nanoseconds.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 /// A note is shown if at least this share of the slots' time was spent on failures.
 const FAILING_SHARE_MIN: f64 = 0.05;
@@ -42,7 +41,7 @@ impl Series {
 pub enum Note {
     /// Client and target share one host.
     Loopback,
-    /// A breakdown has a row for all values without a separate row.
+    /// A breakdown had too many values, so some of them share one row.
     OtherLabels {
         /// The breakdown.
         dimension: Dimension,
@@ -70,12 +69,12 @@ pub enum Note {
         /// Change from the start to the end of the window, relative to the median. Negative if the series fell.
         change: f64,
     },
-    /// A series did not settle within half of the window.
+    /// A series did not settle in the first half of the window.
     Unsettled {
         /// The series.
         series: Series,
     },
-    /// Nothing arrived from the target for some time, although most operations take much less time.
+    /// Nothing arrived from the target for much longer than most operations take.
     Silent {
         /// Number of seconds in which nothing arrived.
         seconds: u64,
@@ -97,7 +96,7 @@ pub enum Note {
         /// Number of bytes that were written.
         bytes: u64,
     },
-    /// The records cannot be read beyond some byte.
+    /// The records are damaged and can be read only up to a certain byte.
     Damaged(store::Damage),
 }
 
@@ -182,7 +181,7 @@ impl std::fmt::Display for Note {
             }
             Self::Damaged(damage) => write!(
                 f,
-                "{} is damaged at byte {} ({}); {} from there on are not used",
+                "{} is damaged at byte {} ({}); the last {} are not used",
                 store::segments::name(damage.file),
                 count(damage.at_byte),
                 damage.kind.about(),
@@ -260,7 +259,7 @@ fn equal_spans(run: &SavedRun) -> (u64, Vec<Vec<&Point>>) {
     let mut spans: Vec<Vec<&Point>> = Vec::new();
     let mut filled = f64::INFINITY;
     for point in points {
-        // Half a second allows for spans that are not whole seconds.
+        // Allow half a second more, because intervals are not exactly whole seconds.
         if filled + seconds_of(point) > step as f64 + 0.5 {
             spans.push(Vec::new());
             filled = 0.0;
@@ -270,7 +269,7 @@ fn equal_spans(run: &SavedRun) -> (u64, Vec<Vec<&Point>>) {
             last.push(point);
         }
     }
-    // The last span may be incomplete.
+    // Remove the last span if it is incomplete.
     if step > 1 && filled + 0.5 < step as f64 {
         spans.pop();
     }

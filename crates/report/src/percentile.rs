@@ -57,15 +57,15 @@ pub fn ends(stats: &KindStats, time: Timed, q: f64) -> Option<(u64, u64)> {
     }
 }
 
-/// Returns quantile `q` of the response times of all operations. Failed and dropped operations count as longer than any
-/// time. Unfinished operations count as longer than their wait so far.
+/// Returns quantile `q` of the response times of all operations. Failed and dropped operations count as infinitely
+/// long. Unfinished operations count as longer than their wait so far.
 #[must_use]
 pub fn of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.response, &stats.unfinished_wait, sum([stats.failed, dropped]), q)
 }
 
-/// Returns quantile `q` of the times to first byte of all operations. Operations that failed, were dropped or never
-/// ended count as longer than any time.
+/// Returns quantile `q` of the times to first byte of all operations. For operations that failed, were dropped or never
+/// ended, the time counts as infinite.
 #[must_use]
 pub fn ttfb_of_all(stats: &KindStats, dropped: u64, q: f64) -> Percentile {
     judged(&stats.ttfb, &Distribution::default(), sum([stats.failed, dropped, stats.unfinished]), q)
@@ -125,7 +125,7 @@ pub(crate) const ABOUT_RANGES: &str = "a … b: the range that contains the targ
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]
 pub fn label(q: f64) -> String {
-    // 0.66 has no exact binary form, so round. Every quantile here needs at most two decimals in percent.
+    // Round, because 0.66 has no exact binary form. Every quantile here has at most two decimals in percent.
     let text = format!("{:.2}", q * 100.0);
     if q >= 1.0 { "max".into() } else { format!("p{}", text.trim_end_matches('0').trim_end_matches('.')) }
 }
@@ -161,7 +161,7 @@ mod tests {
             stats.unfinished_wait.record(wait * 1_000_000_000);
         }
         assert!(matches!(of_all(&stats, 5, 0.5), Percentile::Value(_)));
-        // Rank 81 of 100 is the first unfinished operation, which has waited for one second.
+        // Of 100 operations, rank 81 is the first unfinished one. It has waited for one second.
         let Percentile::LongerThan(nanos) = of_all(&stats, 5, 0.805) else { panic!("not unfinished") };
         assert!(nanos.abs_diff(1_000_000_000) < 1_000_000, "{nanos}");
         assert_eq!(of_all(&stats, 5, 0.95), Percentile::Failed);

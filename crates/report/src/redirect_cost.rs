@@ -1,4 +1,5 @@
-//! The cost of redirects. Pairs of runs read the same objects, through one server and directly from their owners.
+//! The cost of redirects. Both runs of a pair read the same objects: one run through a single server that redirects,
+//! and the other run directly from the owners of the objects.
 
 use crate::compared_metrics::median;
 use crate::number::{byte_rate, count, plural, rate, share};
@@ -7,7 +8,7 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two runs, one after the other. One reads through one server, the other from the owners.
+/// Two consecutive runs, in either order: one reads through a single server, and the other directly from the owners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
     /// Goodput through one server, in bytes per second. For empty objects, it is operations per second.
@@ -16,7 +17,7 @@ pub struct RunPair {
     owners: f64,
     /// Successful operations per second, through one server and from the owners.
     rates: [f64; 2],
-    /// Share of the redirected operations' response time that passes before their last request is sent.
+    /// Time until the last request of a redirected operation is sent, as a share of the response time.
     redirects: Option<f64>,
     /// Number of runs in the pair that the client's side limited: 0, 1 or 2.
     client_limited: u64,
@@ -55,7 +56,7 @@ impl RunPair {
 }
 
 /// The share of the owners' goodput that is lost when reading through one server. It is negative if reading through one
-/// server is faster. A pair in which nothing succeeded counts too, as the general rule for pairs requires
+/// server is faster. Pairs in which nothing succeeded count too, as in all comparisons of pairs
 /// ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
@@ -65,7 +66,7 @@ struct Cost {
     from: f64,
     /// Upper end of the same interval or range.
     to: f64,
-    /// `true` if the ends are those of a 95 % interval, and `false` if they are the range of the pairs.
+    /// `true` if `from` and `to` are the ends of a 95 % interval, and `false` if they are the range of the pairs.
     is_interval: bool,
 }
 

@@ -70,9 +70,9 @@ impl MeasuredObjective {
     }
 }
 
-/// Returns the lower end of the range that contains an objective's percentile. The objective counts all operations,
-/// with failed ones as the longest. The percentile therefore has the same rank among the successes, but is another
-/// quantile of the successes.
+/// Returns the lower end of the range that contains an objective's percentile. The objective counts all operations, and
+/// failed ones count as the longest. The percentile therefore has the same rank among the successes, but corresponds to
+/// another quantile of the successes.
 fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);

@@ -1,7 +1,7 @@
 //! Tests with damaged and hostile runs. If a record contains absurd numbers, every report format must reject or show
 //! them, without a panic and without NaN or infinity.
 
-#[expect(dead_code, reason = "the cases are the golden files' own")]
+#[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
 
 use common::simulation::{Op, begin, ended, simulate};
@@ -222,7 +222,8 @@ fn intervals() -> impl Strategy<Value = Interval> {
 }
 
 proptest! {
-    /// No division by zero is shown for a run without operations, with failures only, or with a window of length zero.
+    /// No report shows the result of a division by zero. Runs have no operations, failures only, or a window of length
+    /// zero.
     #[test]
     fn no_report_shows_nan_or_infinity(
         intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),

@@ -1,7 +1,7 @@
 //! Comparisons of simulated runs with a known true difference. The output is compared with golden files that a person
 //! has read. `UPDATE_GOLDEN=1` rewrites them.
 
-#[expect(dead_code, reason = "the cases are the golden files' own")]
+#[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
 
 use common::simulation::{Op, Texts, begin, ended, simulate};
@@ -256,7 +256,7 @@ fn pairs_find_what_sets_of_runs_cannot() {
 
 #[test]
 fn the_same_target_differs_from_itself_at_most_once_in_twenty() {
-    // The targets are equal. Operations fail at random, a few more in some runs than in others.
+    // The targets are equal. Operations fail at random, with a slightly different probability in each run.
     let mut random = Random::new(91);
     let mut side = |name: &str| -> Vec<ComparedRun> {
         let one = |number: u64| {

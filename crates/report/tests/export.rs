@@ -1,6 +1,6 @@
-//! Compares exports with their source. Tables are parsed, and their sums must equal the counts of the report.
-//! HdrHistogram's crate reads the exported files, and must get the histograms of the summary. The exports of a small
-//! run are golden files that a person has read.
+//! Compares exports with the data of the run. The sums of exported tables must equal the counts in the report. The
+//! `hdrhistogram` crate must read the histograms of the summary from the exported files. The exports of a small run are
+//! golden files that a person has read.
 
 mod common;
 

@@ -1,6 +1,6 @@
-//! Merges runs of several clients, and compares the result with all their operations pooled by brute force.
+//! Merges runs of several clients. The result must be the same as for one run with the operations of all clients.
 
-#[expect(dead_code, reason = "the cases are the golden files' own")]
+#[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
 
 use common::SECOND;

@@ -1,6 +1,6 @@
 //! Checks that all formats of a random run show the same result: text, HTML, JSON, JUnit, annotations and Markdown.
 
-#[expect(dead_code, reason = "the cases are the golden files' own")]
+#[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
 
 use common::simulation::{Op, Texts, begin, ended, simulate};
@@ -228,7 +228,7 @@ fn a_search_has_one_result_in_all_forms() {
     }
 }
 
-/// If a level failed for another reason, the sentence must not name the target as the reason.
+/// If a level did not pass for a reason other than the target, the sentence must not blame the target.
 #[test]
 fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
     let run = common::client_limited();

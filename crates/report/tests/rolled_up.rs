@@ -1,6 +1,6 @@
 //! Checks that joining the old intervals of a run does not change its result or its report.
 
-#[expect(dead_code, reason = "the cases are the golden files' own")]
+#[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
 
 use common::simulation::{Op, PLAIN, begin, ended, loaded, simulate};

@@ -6,8 +6,8 @@
 //! has its own ledger. A redirected operation therefore appears in two ledgers: as a 307 in one, and as the owner's
 //! response in the other.
 //!
-//! Listings have no owner, so every server responds to paths that end with `/`. A stand-in of Alluxio also responds to
-//! buckets.
+//! Listings have no owner, so every server responds to paths that end with `/`. In a cluster of Alluxio stand-ins,
+//! every server also responds to requests for buckets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,18 +21,19 @@ use crate::ledger::Ledger;
 use crate::listeners::Listeners;
 use crate::ownership::member::{Handoff, Member};
 
-/// The configuration of a cluster, except for the configuration of its servers.
+/// The settings of a cluster as a whole. [`Config`] contains the settings of each server.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// The handling of a request for an object of another server.
+    /// The action of a server that gets a request for another server's object.
     pub handoff: Handoff,
-    /// The index, from 0, of the only server to which the faults of the [`Config`] apply; `None` if they apply to all.
+    /// The index, starting at 0, of the server to which the faults of the [`Config`] apply. `None` applies them to all
+    /// servers.
     pub faults_on: Option<usize>,
 }
 
-/// A running cluster. Dropping it stops its servers, as [`Cluster::stop`] does.
+/// A running cluster. Dropping this value stops the servers, as [`Cluster::stop`] does.
 #[derive(Debug)]
 pub struct Cluster {
     servers: Vec<Server>,
@@ -62,7 +63,7 @@ impl Cluster {
         Ok(Self { servers })
     }
 
-    /// Returns the servers' addresses, in the order of ownership.
+    /// Returns the servers' addresses. Their order is that of the numbers that [`owner()`](crate::owner()) returns.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().flat_map(Server::addresses).copied().collect()
@@ -74,7 +75,7 @@ impl Cluster {
         self.servers.iter().map(Server::ledger).collect()
     }
 
-    /// Stops all servers and returns the final ledger of each; [`Ledger::joint`] adds them up.
+    /// Stops all servers and returns their final ledgers. [`Ledger::joint`] adds several ledgers up.
     #[must_use = "the final ledgers; drop the cluster if they are not needed"]
     pub fn stop(self) -> Vec<Ledger> {
         self.servers.into_iter().map(Server::stop).collect()

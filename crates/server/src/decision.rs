@@ -17,11 +17,12 @@ use crate::shared::Shared;
 
 /// The source of the response to a request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and it moves on at once")]
+#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one, and its value is used immediately")]
 pub(crate) enum Decision {
     /// The server sends this response, after the delay that the query requests.
     Respond(Response, Duration),
-    /// The server fetches the response from the object's owner, at this address, and passes it on.
+    /// The server fetches the response from the object's owner at this address, and passes the response on to the
+    /// client.
     Fetch(SocketAddr),
 }
 
@@ -42,7 +43,7 @@ impl Decision {
     }
 }
 
-/// A function that turns a whole response into one for the requested range.
+/// A function that converts a response with a whole object into a response with only the requested range.
 type Narrow = fn(Response, &RequestHead, &RequestFacts<'_>) -> Response;
 
 /// Decides on a request.

@@ -24,7 +24,7 @@
 //! | `PUT`, `POST` (any path) | the body is read and dropped; the response (201 or 200) is its length in decimal and a line end |
 //!
 //! A request for a single byte range gets 206, or 416 if the range is outside the object. A request for several ranges
-//! gets the whole object. So does a request with `If-Range`, because the server sends no validators.
+//! gets the whole object. A request with `If-Range` also gets the whole object, because the server sends no validators.
 //!
 //! # Faults by query
 //!
@@ -32,12 +32,12 @@
 //! |---|---|
 //! | `delay=20ms` | the response starts this much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
 //! | `status=503` | that status (200 to 599); if it is not 2xx, the body is a line of text; ranges are then ignored |
-//! | `chunked` | the body in chunks (to an HTTP/1.0 client: ended by closing) |
+//! | `chunked` | the body is sent in chunks; for an HTTP/1.0 client, the end of the connection ends the body |
 //! | `close` | `Connection: close`, and the server closes the connection |
 //! | `header=X-Cache:hit` | one more header, up to 16 times; headers that frame the message are rejected |
 //! | `redirect=TARGET`, `code=307` | a redirect to that (percent-encoded) path or URL; 301, 302, 303, 307 or 308 |
 //! | `truncate=SIZE` | the body stops after that many bytes and the connection closes (HTTP/2: the stream is reset) |
-//! | `flip=OFFSET` | that byte of the body is wrong; in a shorter body, the last one |
+//! | `flip=OFFSET` | the byte at this offset of the body is wrong; in a shorter body, the last byte is wrong |
 //!
 //! Other parameters are ignored, because clients add their own. A known parameter with an invalid value gets 400 and an
 //! explanation.

@@ -85,7 +85,7 @@ impl Drop for Bound {
     }
 }
 
-/// Adds the address or path, and a hint at the fix, to an error of listening.
+/// Adds the address or path and a suggested fix to an error from listening.
 fn at(place: &dyn std::fmt::Display, error: &io::Error) -> io::Error {
     let fix = match error.kind() {
         ErrorKind::AddrInUse => {

@@ -67,7 +67,7 @@ impl Shared {
         })
     }
 
-    /// Counts a new connection if the limit allows it. Returns whether the limit allows it.
+    /// Counts a new connection, unless this would exceed the limit. Returns whether the connection was counted.
     pub(crate) fn enter(&self) -> bool {
         if self.connections.fetch_add(1, Ordering::Relaxed) < self.limits.connections_max {
             return true;

@@ -1,5 +1,5 @@
-//! Tests clusters on real sockets. Each object is served by one server; the others redirect clients or fetch the
-//! object. The ledgers of all servers must agree with the responses that clients got.
+//! Tests clusters on real sockets. One server serves each object. The others redirect clients or fetch the object. The
+//! ledgers of all servers must agree with the responses that clients got.
 
 mod common;
 
@@ -131,7 +131,8 @@ fn proxy_passes_on_the_owners_response() {
         assert_eq!(client.response_to(true).header("content-length"), Some(size.to_string().as_str()));
     }
     assert!(foreign > 20, "{foreign} of 60 belong to other servers");
-    // Stopping a server closes its kept connections to others, so these ledgers are read before that.
+    // A server that stops closes its connections to other servers. The test therefore reads these ledgers before it
+    // stops the servers.
     let before: Vec<Ledger> = cluster.ledgers();
     let ledgers = cluster.stop();
     for ledger in &ledgers {

@@ -59,7 +59,7 @@ fn http11() -> String {
     "1.1".to_owned()
 }
 
-/// The behavior of the server that must follow a response.
+/// The required behavior of the server after a response.
 #[derive(Deserialize, Default, PartialEq, Eq, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Then {

@@ -1,4 +1,5 @@
-//! Tests that the crate for the real siad and renterd can parse the reports of their stand-ins.
+//! Tests the stand-ins for siad and renterd with the crate that reads the reports of the real daemons. The crate must
+//! be able to parse the reports of the stand-ins.
 
 mod common;
 

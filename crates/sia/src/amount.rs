@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// Hastings per siacoin.
 const PER_SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
-/// Digits after the decimal point of an amount in siacoins that is exact to one hasting.
+/// Maximum number of decimals of an amount in siacoins. The last decimal counts single hastings.
 const FRACTION_DIGITS: usize = 24;
-/// The largest amount: 3,000 times all existing siacoins. The difference of any two amounts fits into an `i128`.
+/// The largest valid amount, which is 3,000 times all existing siacoins. With this limit, the difference of any two
+/// amounts fits into an `i128`.
 const MAX: u128 = i128::MAX as u128;
 
 /// An amount in hastings, the smallest unit of Sia.
@@ -22,7 +23,7 @@ pub struct Hastings(u128);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignedHastings(i128);
 
-/// An amount in siacoins of 10^24 hastings, exact to one hasting.
+/// An amount in siacoins, exact to one hasting. A siacoin is 10^24 hastings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Siacoins(Hastings);
 
@@ -32,10 +33,10 @@ pub enum AmountError {
     /// The text is not a number in the expected form.
     #[error("expected decimal digits")]
     NotANumber,
-    /// The amount is larger than any amount of Sia.
+    /// The amount is above the maximum of [`Hastings`].
     #[error("the amount is too large")]
     TooLarge,
-    /// The amount has a fraction of a hasting.
+    /// The amount is not a whole number of hastings.
     #[error("an amount has at most 24 digits after the decimal point")]
     TooPrecise,
 }
@@ -44,7 +45,7 @@ impl Hastings {
     /// The amount 0.
     pub const ZERO: Self = Self(0);
 
-    /// Creates an amount; `None` if it is too large for an amount of Sia.
+    /// Creates an amount; `None` if it is above the maximum.
     #[must_use]
     pub fn new(hastings: u128) -> Option<Self> {
         (hastings <= MAX).then_some(Self(hastings))
@@ -150,8 +151,8 @@ impl fmt::Display for SignedHastings {
 }
 
 impl fmt::Display for Siacoins {
-    /// Formats the number of siacoins without a unit. By default, the number is exact, without trailing zeros. With a
-    /// precision, it is rounded to that many decimals, ties up.
+    /// Formats the number of siacoins without a unit. By default, the number is exact, without trailing zeros. If the
+    /// format string has a precision, the number is rounded to that many decimals; ties round up.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hastings = self.0.0;
         let Some(decimals) = f.precision().filter(|decimals| *decimals < FRACTION_DIGITS) else {
@@ -174,7 +175,7 @@ impl fmt::Display for Siacoins {
 impl FromStr for Hastings {
     type Err = AmountError;
 
-    /// Parses decimal digits, the form of amounts in both APIs.
+    /// Parses a number written in decimal digits. The APIs of siad and renterd write amounts in this form.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         whole_number(text).and_then(|hastings| Self::new(hastings).ok_or(AmountError::TooLarge))
     }
@@ -183,7 +184,7 @@ impl FromStr for Hastings {
 impl FromStr for SignedHastings {
     type Err = AmountError;
 
-    /// Parses decimal digits with an optional minus sign.
+    /// Parses a number written in decimal digits, with an optional minus sign.
     fn from_str(text: &str) -> Result<Self, AmountError> {
         let negative = text.strip_prefix('-');
         let amount: Hastings = negative.unwrap_or(text).parse()?;
@@ -256,7 +257,7 @@ impl<'de> Deserialize<'de> for SignedHastings {
     }
 }
 
-/// Returns the beginning of a text of any length.
+/// Shortens a text of any length for an error message.
 fn clipped(text: &str) -> &str {
     let end = (0..=text.len().min(40)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]

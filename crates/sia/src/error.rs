@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-/// Maximum length of a description. It can quote the server.
+/// Maximum length of an error description, which may contain text from the server.
 const PROBLEM_CHARS_MAX: usize = 240;
 
-/// An error from parsing a response: the request, the place in the response, and the problem.
+/// An error from parsing a response. It names the request, the problem, and the place of the problem in the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the response to {request}: {problem}")]
 pub struct ParseError {
-    /// The request and the daemon, such as `GET /wallet of siad`.
+    /// The request and its daemon, such as `GET /wallet of siad`.
     pub request: &'static str,
     /// The problem and its place in the response, as one line without control characters.
     pub problem: String,

@@ -1,13 +1,14 @@
 //! Accounting rules, checked on samples.
 //!
-//! The study's author found that siad broke each of them. Spending decreased (Sia issue 2768), and thousands of
-//! siacoins were in neither wallet nor contracts (issue 2772). A gap is reported, never corrected.
+//! The study's author found that siad violated every rule. For example, reported spending decreased (Sia issue 2768),
+//! and thousands of siacoins were missing from both the wallet and the contracts (issue 2772). Violations are reported,
+//! never corrected.
 
 use crate::amount::{Hastings, SignedHastings};
 use crate::{renterd, siad};
 
-/// Returns the cost of contracts minus fees, spending and remaining funds. It should be 0. `None` if a sum is too
-/// large.
+/// Returns the cost of contracts minus their fees, spending and remaining funds. The result should be 0. `None` if a
+/// sum is too large.
 #[must_use]
 pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> {
     let siad::ContractTotals { total_cost, fees, storage, upload, download, remaining, .. } = *contracts;
@@ -15,8 +16,8 @@ pub fn contract_gap(contracts: &siad::ContractTotals) -> Option<SignedHastings> 
     Some(total_cost.minus(explained))
 }
 
-/// Returns the sum of wallet and contracts. It includes unconfirmed payments and receipts, so that money on its way to
-/// a contract counts once. `None` if the sample lacks the wallet or the contracts.
+/// Returns the money in the wallet plus the cost of contracts. Unconfirmed payments and receipts are included, so that
+/// money on its way from the wallet to a contract counts once. `None` if the sample lacks the wallet or the contracts.
 #[must_use]
 pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
     let (wallet, contracts) = (sample.wallet?, sample.contracts?);
@@ -24,31 +25,32 @@ pub fn wealth(sample: &siad::Sample) -> Option<SignedHastings> {
     settled.checked_add(contracts.total_cost.signed())
 }
 
-/// Returns the change of [`wealth`] between two samples. It should be 0: forming a contract moves money, and spending
-/// happens within contracts. `None` if a sample lacks the wallet or the contracts.
+/// Returns the change of [`wealth`] between two samples. The change should be 0, because forming a contract only moves
+/// money from the wallet to the contract, and all spending happens within contracts. `None` if a sample lacks the
+/// wallet or the contracts.
 #[must_use]
 pub fn wealth_gap(first: &siad::Sample, later: &siad::Sample) -> Option<SignedHastings> {
     wealth(later)?.checked_sub(wealth(first)?)
 }
 
-/// A sum that can only increase.
+/// A counter of money, which should never decrease. Each variant names the daemons that report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
-    /// siad: the cost of all contracts.
+    /// siad: cost of all contracts.
     TotalCost,
-    /// Both: fees of all contracts.
+    /// siad and renterd: fees of all contracts.
     Fees,
-    /// siad: storage.
+    /// siad: spent on storage.
     Storage,
-    /// Both: uploads.
+    /// siad and renterd: spent on uploads.
     Upload,
-    /// siad: downloads.
+    /// siad: spent on downloads.
     Download,
     /// renterd: moved to prepaid accounts.
     FundAccount,
-    /// renterd: deletions.
+    /// renterd: spent on deletions.
     Deletions,
-    /// renterd: requests for lists of sectors.
+    /// renterd: spent on lists of the sectors that hosts store.
     SectorRoots,
 }
 
@@ -69,7 +71,7 @@ impl Counter {
     }
 }
 
-/// A counter that decreased between two consecutive samples that have it.
+/// A counter that decreased from one sample to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decrease {
     /// The counter.
@@ -88,8 +90,8 @@ impl Decrease {
     }
 }
 
-/// Detects counters that decrease. Samples without contracts are skipped, so each value is compared with the last known
-/// one.
+/// Detects counters that decrease. Each value is compared with the last known value, because samples without contracts
+/// are skipped.
 #[derive(Debug, Clone, Default)]
 pub struct CounterWatch {
     last: Option<Vec<(Counter, Hastings)>>,

@@ -1,4 +1,4 @@
-//! JSON documents with bounded lists. Errors include the path of the invalid value.
+//! Parser of JSON documents, with a limit on the length of each list. Errors include the path of the invalid value.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ pub(crate) fn parse<T: DeserializeOwned>(request: &'static str, body: &[u8]) -> 
     parse_seed(request, body, PhantomData)
 }
 
-/// Parses a document with a deserialization seed.
+/// Parses a document with a seed, which contains state for the deserialization.
 pub(crate) fn parse_seed<'de, S: DeserializeSeed<'de>>(
     request: &'static str,
     body: &'de [u8],
@@ -43,7 +43,7 @@ pub(crate) fn parse_list<T: DeserializeOwned>(request: &'static str, body: &[u8]
     parse::<Listed<T>>(request, body).map(|listed| listed.0)
 }
 
-/// A bounded list that is a whole document.
+/// A document that is one list.
 struct Listed<T>(Vec<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
@@ -52,7 +52,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Listed<T> {
     }
 }
 
-/// Deserializes a list of at most `MAX` entries; `null` means an empty list. For `deserialize_with`.
+/// Deserializes a list of at most `MAX` entries, as a function for `deserialize_with`; `null` means an empty list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,12 +1,12 @@
-//! Typed values of the reports of Sia's renters: the JSON of siad (2015 to 2025) and of its successor renterd.
+//! Types and parsers for the reports of Sia's renters: the JSON of siad (2015 to 2025) and of its successor renterd.
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
 //! * [`siad`] and [`renterd`]: the parts of both APIs that Plimsoll reads, and samples of them;
-//! * [`invariants`]: accounting rules for samples, and the size of each violation;
-//! * [`Unmet`]: conditions that keep a renter from accepting uploads, described for users.
+//! * [`invariants`]: accounting rules that samples must satisfy, and the size of each violation;
+//! * [`Unmet`]: reasons why a renter does not accept uploads yet, described for users.
 //!
-//! Unknown fields are ignored, because new versions add fields. A missing field or a field of another type is an error
-//! that includes its path. The crate opens no socket and reads no clock.
+//! Unknown fields are ignored, because new versions add fields. A missing field, or a field of another type, causes an
+//! error that includes the path of the field. The crate opens no socket and reads no clock.
 
 mod amount;
 mod error;

@@ -1,11 +1,12 @@
-//! Floating-point numbers in Python's format, so that new rows of a table look like the existing ones.
+//! Floating-point numbers in Python's format. New rows of a table then look like the rows that the study's collector, a
+//! Python program, has written.
 
 /// Formats a number like Python's `repr`: the shortest text that parses to the same number, always with a decimal point
 /// or an exponent.
 pub(crate) fn python_repr(number: f64) -> String {
     let text = format!("{number:?}");
-    // Rust and Python both switch to exponents at 1e16. Python also writes the exponent's sign, and at least two
-    // digits.
+    // Both Rust and Python write numbers from 1e16 with an exponent. Python also writes the sign of the exponent, and
+    // at least two digits.
     match text.split_once('e') {
         Some((digits, exponent)) => match exponent.strip_prefix('-') {
             Some(exponent) => format!("{digits}e-{exponent:0>2}"),

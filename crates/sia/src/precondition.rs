@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{renterd, siad};
 
-/// An unmet condition for uploads. Its text explains how to meet it.
+/// A condition for uploads that is not met. Its text explains what the user can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmet {
     /// The daemon does not have the whole blockchain.
@@ -32,7 +32,7 @@ pub enum Unmet {
 }
 
 impl Unmet {
-    /// Returns whether the condition can be met by waiting, because the daemon is working on it.
+    /// Returns whether waiting may be enough, because the daemon itself is working on the condition.
     #[must_use]
     pub fn may_pass(self) -> bool {
         matches!(self, Self::NotSynced { .. } | Self::Contracts { .. })
@@ -62,8 +62,8 @@ impl fmt::Display for Unmet {
     }
 }
 
-/// Returns the first unmet condition for uploads to siad; `None` if all are met. Conditions that a user must meet
-/// earlier come first. `need` is the required number of contracts; the study waited for 50.
+/// Returns the first unmet condition for uploads to siad; `None` if all are met. Conditions are checked in the order in
+/// which a user must meet them. `need` is the required number of contracts. The study waited for 50 contracts.
 #[must_use]
 pub fn unmet_of_siad(
     consensus: &siad::Consensus,
@@ -90,8 +90,8 @@ pub fn unmet_of_siad(
     }
 }
 
-/// Returns the first unmet condition for uploads to renterd; `None` if all are met. Conditions that a user must meet
-/// earlier come first. An upload requires as many good contracts as it has shards.
+/// Returns the first unmet condition for uploads to renterd; `None` if all are met. Conditions are checked in the order
+/// in which a user must meet them. An upload needs one good contract for each shard of a slab.
 #[must_use]
 pub fn unmet_of_renterd(
     consensus: &renterd::Consensus,

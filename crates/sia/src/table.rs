@@ -1,12 +1,13 @@
-//! CSV tables of samples that grow by appended rows.
+//! CSV tables of samples. New rows are appended.
 
-/// Maximum length of a header line in an error message.
+/// Maximum length of a header line that an error message quotes.
 const HEADER_SHOWN_MAX: usize = 80;
 
 /// Instructions for appending to a table that may already exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// Text to write before the first row: the header, or the line end of an incomplete row.
+    /// Text to write before the first new row: the header if the file is empty, or a line end if the last line lacks
+    /// one.
     pub before: String,
     /// The line end of the table.
     pub line_end: LineEnd,
@@ -18,7 +19,7 @@ pub enum LineEnd {
     /// A line feed.
     #[default]
     LineFeed,
-    /// Carriage return and line feed, as the study's collector wrote on Windows.
+    /// Carriage return and line feed. The study's collector used this line end on Windows.
     CarriageReturnLineFeed,
 }
 
@@ -59,8 +60,8 @@ pub enum TableError {
     },
 }
 
-/// Returns how to append to a table with these columns. `first` is the beginning of the file, and `last` its last byte.
-/// `first` must include the whole first line, unless this line is longer than a header.
+/// Returns how to append to a table with these columns. `first` is the beginning of the file, and `last` is its last
+/// byte. `first` must be longer than the header of the table, or be the whole file.
 pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
     let header = columns.join(",");
     if first.is_empty() {

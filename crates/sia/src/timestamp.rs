@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use wire::date::Date;
 
-/// A UTC time in seconds since 1970. It is formatted without a time zone, `2018-02-11T16:05:02`, like in the study's
-/// collector.
+/// A UTC time in seconds since 1970. Its text has no time zone, like that of the study's collector:
+/// `2018-02-11T16:05:02`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UtcSecond(pub u64);
 
@@ -26,7 +26,7 @@ pub struct TimeError;
 impl FromStr for UtcSecond {
     type Err = TimeError;
 
-    /// Parses the format of `Display`. A `Z` and a fraction of a second, which renterd writes, are ignored.
+    /// Parses a time in the format of `Display`. Ignores a fraction of a second and a `Z`, which renterd adds.
     fn from_str(text: &str) -> Result<Self, TimeError> {
         let text = text.strip_suffix('Z').unwrap_or(text).as_bytes();
         let (text, fraction) = text.split_at_checked(19).ok_or(TimeError)?;

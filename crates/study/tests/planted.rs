@@ -1,5 +1,5 @@
-//! Tests that known load lines on concurrency are found. On simulated time, each of twenty targets becomes slow above
-//! its own concurrency.
+//! Tests that a search finds known load lines, as a number of operations in flight. Time is simulated. Each of twenty
+//! targets becomes slow above a different number of operations in flight.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
@@ -21,7 +21,7 @@ const FAST: Duration = Duration::from_millis(5);
 /// Additional response time for each request in flight above the line.
 const SLOWER: Duration = Duration::from_millis(10);
 
-/// Returns whether a target with this load line passes a level of 100 ms.
+/// Returns whether a target with the load line `line` passes a level that lasts 100 ms.
 fn passes(line: u64, level: u64, objective: &Objective) -> bool {
     let mut plan = plan();
     plan.load = closed(level);

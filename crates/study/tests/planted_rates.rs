@@ -1,5 +1,5 @@
-//! Tests that known load lines on a rate are found. On simulated time, a server with a queue admits one operation after
-//! the other at a known rate. The intervals are equal or random.
+//! Tests that a search finds known load lines, as a rate. Time is simulated. A server with a queue admits one operation
+//! after the other at a known rate, with equal or random intervals.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -94,8 +94,8 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the load line of a server is found. The default objective is checked, and an objective on p99 if there
-/// is a `bound`.
+/// Checks that the load line of a server is found. The default objective is always checked. If there is a `bound`, an
+/// objective on p99 is checked as well.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));

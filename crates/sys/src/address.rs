@@ -96,8 +96,8 @@ pub(crate) unsafe fn read_ip(raw: *const libc::sockaddr) -> Option<SocketAddr> {
     }
 }
 
-/// Calls `fill` with a buffer that can store any address, as `getsockname`, `getpeername` and `accept4` need. Reads the
-/// resulting address.
+/// Calls `fill` with a buffer that can store any address, as `getsockname`, `getpeername` and `accept4` need. Then
+/// reads the address from the buffer.
 pub(crate) fn receive_ip(
     fill: impl FnOnce(*mut libc::sockaddr, *mut libc::socklen_t) -> io::Result<libc::c_int>,
 ) -> io::Result<(libc::c_int, Option<SocketAddr>)> {

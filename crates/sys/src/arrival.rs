@@ -14,9 +14,9 @@ const TAKE: libc::c_int = libc::SOF_TIMESTAMPING_RX_SOFTWARE as libc::c_int;
 /// Flag that makes reads report the timestamps.
 const REPORT: libc::c_int = libc::SOF_TIMESTAMPING_SOFTWARE as libc::c_int;
 
-/// A request to the kernel to timestamp everything that arrives at this host. It is in effect while this value exists
-/// and is switched on. Starting and stopping it is expensive for the kernel. Callers therefore keep one value instead
-/// of one for each socket.
+/// A request to the kernel to timestamp everything that arrives at this host. The request is in effect while this value
+/// exists and is switched on. Starting and stopping timestamps is expensive for the kernel. Callers therefore keep one
+/// value for all sockets.
 #[derive(Debug)]
 pub struct ArrivalTimestamps {
     socket: OwnedFd,
@@ -51,8 +51,8 @@ fn set(fd: RawFd, flags: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Size of the buffer for control messages, in 64-bit words. It has space for a message with three times, and for one
-/// more message that may be present.
+/// Size of the buffer for control messages, in 64-bit words. The buffer has space for the message with the timestamps,
+/// and for one more message that may be present.
 const CONTROL_WORDS: usize = 32;
 
 /// Reads available bytes. Also returns the arrival time of the newest byte.

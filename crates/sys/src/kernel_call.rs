@@ -26,7 +26,7 @@ pub(crate) const fn socklen_of<T>() -> libc::socklen_t {
     size_of::<T>() as libc::socklen_t
 }
 
-/// Converts a duration for the kernel. Durations above the maximum (292 billion years) are reduced to it.
+/// Converts a duration for the kernel. Durations above the maximum of 292 billion years become this maximum.
 pub(crate) fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),

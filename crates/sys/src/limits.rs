@@ -13,7 +13,7 @@ use crate::kernel_call::check;
 pub struct Limits {
     /// The current (soft) limit.
     pub soft: u64,
-    /// The hard limit, to which the process may raise the soft limit.
+    /// The hard limit, which is the maximum that the process may set as the soft limit.
     pub hard: u64,
 }
 
@@ -37,7 +37,7 @@ pub fn raise_descriptor_limit() -> io::Result<Limits> {
 /// Returns the number of cores that the calling thread may run on, at least 1.
 pub fn available_cores() -> usize {
     let mut set = empty_cpu_set();
-    // SAFETY: `set` is valid for writing and has the given size. 0 means the calling thread.
+    // SAFETY: `set` is valid for writing and has the given size. Thread ID 0 means the calling thread.
     let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if result != 0 {
         // The machine has more cores than the set can represent. The standard library handles this case.
@@ -56,7 +56,7 @@ pub fn pin_current_thread(core: usize) -> io::Result<()> {
     let mut set = empty_cpu_set();
     // SAFETY: `core` lies within the set.
     unsafe { libc::CPU_SET(core, &mut set) };
-    // SAFETY: `set` is valid for reading and has the given size. 0 means the calling thread.
+    // SAFETY: `set` is valid for reading and has the given size. Thread ID 0 means the calling thread.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })?;
     Ok(())
 }
@@ -66,8 +66,8 @@ fn empty_cpu_set() -> libc::cpu_set_t {
     unsafe { std::mem::zeroed() }
 }
 
-/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, because a process
-/// inherits its value from its parent.
+/// Returns the peak resident memory of this process in bytes (`VmHWM`). `getrusage` is unsuitable, because a new
+/// process starts with its parent's value.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -23,13 +23,13 @@ impl Socket {
         self.set_option(libc::IPPROTO_TCP, libc::TCP_NODELAY, libc::c_int::from(on))
     }
 
-    /// Sets the minimum number of received bytes, at least 1, at which the socket counts as readable. The kernel limits
-    /// it to half of its largest receive buffer. The end of the stream always makes the socket readable.
+    /// Sets how many received bytes (at least 1) make the socket readable. The kernel limits this number to half of its
+    /// largest receive buffer. The end of the stream always makes the socket readable.
     pub fn set_receive_low_water(&self, bytes: usize) -> io::Result<()> {
         self.set_option(libc::SOL_SOCKET, libc::SO_RCVLOWAT, clamped(bytes))
     }
 
-    /// Makes dropping this socket reset the connection instead of closing it gracefully.
+    /// Configures the socket so that dropping it resets the connection instead of closing it gracefully.
     pub fn reset_on_close(&self) -> io::Result<()> {
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         self.set_value(libc::SOL_SOCKET, libc::SO_LINGER, &linger)

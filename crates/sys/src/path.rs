@@ -26,7 +26,7 @@ pub struct PathFigures {
 
 /// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 58 words of 32 bits.
 const WORDS: usize = 58;
-/// Offset of a field in this part, in words. The same applies to the constants below.
+/// Offset of the round-trip time in this part, in words. The constants below are offsets of other fields.
 const RTT: usize = 17;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;

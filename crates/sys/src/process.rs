@@ -16,12 +16,12 @@ pub struct Ended {
     pub status: ExitStatus,
     /// CPU time in user and kernel mode. Includes all threads, and the child processes that the process has waited for.
     pub cpu: Duration,
-    /// Peak resident memory in bytes (`ru_maxrss`). A process inherits this value from its parent. It is therefore
+    /// Peak resident memory in bytes (`ru_maxrss`). A process starts with its parent's value, so the value is
     /// meaningful only if it is above the parent's [`crate::limits::peak_memory_bytes`].
     pub peak_memory_bytes: u64,
 }
 
-/// A child process. Dropping this value before the end of the process kills it.
+/// A child process. If the process has not ended, dropping this value kills the process.
 #[derive(Debug)]
 pub struct Process {
     id: libc::pid_t,
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.cpu > Duration::from_millis(5), "{ended:?}");
         assert!(ended.peak_memory_bytes > 100_000, "{ended:?}");
-        // The result is kept, and no signal is sent to an ID that may belong to another process by now.
+        // Later calls return the same result. They send no signal, because the ID may belong to another process by now.
         assert_eq!(process.wait(Duration::ZERO).unwrap(), Some(ended));
         assert_eq!(process.kill().unwrap(), ended);
     }

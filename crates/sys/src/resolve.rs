@@ -1,4 +1,4 @@
-//! Name resolution with `getaddrinfo`, like other programs on the machine.
+//! Name resolution with `getaddrinfo`, as in other programs on the machine.
 
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -34,7 +34,7 @@ impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => f.write_str("the name does not exist or has no address"),
-            Self::TryAgain => f.write_str("the name server gave no answer"),
+            Self::TryAgain => f.write_str("the name server did not respond"),
             Self::Failed(code) => {
                 // SAFETY: the call returns a pointer to a constant C string for every code.
                 let text = unsafe { libc::gai_strerror(*code) };

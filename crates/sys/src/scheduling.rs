@@ -8,9 +8,9 @@ use crate::kernel_call::check;
 /// Thread ID that means the calling thread.
 const SELF: libc::pid_t = 0;
 
-/// Requests time slices of this length for the calling thread. Its share of the CPU time does not change, but it gets
-/// shorter slices, and gets a core sooner after a wait. The kernel accepts 0.1 ms to 100 ms, and its default is about 3
-/// ms. Kernels before 6.12 ignore the request.
+/// Requests time slices of this length for the calling thread. With shorter slices, the thread gets a core sooner after
+/// a wait. Its share of the CPU time does not change. The kernel accepts lengths from 0.1 ms to 100 ms. The default is
+/// about 3 ms. Kernels before 6.12 ignore the request.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if such calls are not allowed.
@@ -33,15 +33,15 @@ pub fn behind_others<R>(work: impl FnOnce() -> R) -> R {
     });
     let done = work();
     if let Some(usual) = usual {
-        // Changing between these two policies is always allowed. If it failed, the thread would keep its low priority,
-        // which does no harm.
+        // Changing between these two policies is always allowed. If the change failed, the thread would keep its low
+        // priority, which does no harm.
         let _ = set(&usual);
     }
     done
 }
 
-/// Sets the policy `SCHED_IDLE` for the calling thread. The thread then runs when no other thread needs its core, and
-/// hardly at all otherwise.
+/// Sets the policy `SCHED_IDLE` for the calling thread. The thread then hardly runs while another thread needs its
+/// core.
 ///
 /// # Errors
 /// Fails with errors of the kernel, for example if such calls are not allowed.
@@ -88,7 +88,7 @@ mod tests {
         });
         let (before, meanwhile, after) = thread.join().unwrap();
         assert_eq!(before, after);
-        // The tests may run with another policy.
+        // The tests themselves may run with a policy other than the default.
         assert_eq!(meanwhile, if before == libc::SCHED_OTHER { libc::SCHED_BATCH } else { before });
     }
 

@@ -1,4 +1,4 @@
-//! Counts interrupt signals, so that the program can shut down properly.
+//! Counters of interrupt signals, with which the program can shut down properly.
 
 use std::io;
 use std::ptr;
@@ -71,7 +71,7 @@ pub fn interrupts() -> Interrupts {
     Interrupts { count: COUNT.load(Ordering::Acquire), last }
 }
 
-/// The signal handler. It may use nothing but atomics.
+/// The signal handler, which may use only atomics.
 extern "C" fn count_signal(signal: libc::c_int) {
     LAST.store(signal, Ordering::Release);
     COUNT.fetch_add(1, Ordering::AcqRel);
@@ -89,7 +89,8 @@ fn install(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigaction` (default action, empty mask, no flags).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
-    // With this flag, blocking file and socket calls continue after a signal. epoll returns anyway.
+    // With this flag, blocking file and socket calls continue after a signal. Calls that wait with epoll return
+    // nevertheless.
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: `action` is complete, and its handler only does what a signal handler may do.
     check(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) })?;
@@ -115,7 +116,7 @@ mod tests {
         assert_eq!(interrupts(), Interrupts { count: before + 1, last: Some(Signal::Interrupt) });
         raise(libc::SIGTERM);
         assert_eq!(interrupts(), Interrupts { count: before + 2, last: Some(Signal::Terminate) });
-        // SIGHUP is ignored as under `nohup`, because this test must pass there too.
+        // Ignore SIGHUP as `nohup` does, so that this test passes both with and without `nohup`.
         install(libc::SIGHUP, libc::SIG_IGN).unwrap();
         catch_interrupts().unwrap();
         raise(libc::SIGHUP);

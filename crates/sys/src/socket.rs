@@ -1,7 +1,7 @@
 //! TCP and Unix stream sockets, created non-blocking and close-on-exec.
 //!
 //! In addition to the usual calls, [`Socket::discard`] drops received bytes inside the kernel. In measurements, this
-//! was six to ten times cheaper than reading them.
+//! was six to ten times cheaper than reading the bytes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -38,8 +38,8 @@ pub struct Socket {
 
 impl Socket {
     /// Starts a TCP connection to `to`, with Nagle's algorithm switched off. If `from` is given, the socket is bound to
-    /// this local address. The kernel chooses the local port only when it connects, so the same port can be used for
-    /// several destinations.
+    /// this local address. The kernel chooses the local port only when the socket connects, so connections to different
+    /// destinations can have the same port.
     pub fn connect_tcp(to: SocketAddr, from: Option<IpAddr>) -> io::Result<(Self, Connected)> {
         let to = RawAddress::from(to);
         let socket = Self::open(&to, Kind::Tcp)?;
@@ -110,7 +110,7 @@ impl Socket {
         let result = check(unsafe { libc::connect(self.as_raw_fd(), pointer, length) });
         match result {
             Ok(_) => Ok(Connected::Now),
-            // A signal does not stop a connection in progress, so both errors mean the same.
+            // A signal does not stop a connection in progress, so `EINTR` means the same as `EINPROGRESS`.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
                 Ok(Connected::Pending)
             }
@@ -135,8 +135,8 @@ impl Socket {
         self.send_with(bytes, libc::MSG_NOSIGNAL)
     }
 
-    /// Sends like [`Socket::send`], but announces more data. The kernel may then keep a partial packet until more data
-    /// follows.
+    /// Sends like [`Socket::send`], but tells the kernel that more data follows. The kernel may then hold back a
+    /// partial packet until this data arrives.
     pub fn send_more(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL | libc::MSG_MORE)
     }
@@ -154,8 +154,8 @@ impl Socket {
     }
 
     /// Reads like [`Socket::recv`]. Also returns the wall time (since 1970) at which the newest byte arrived at this
-    /// host, if the kernel knows it. The kernel knows it for TCP sockets while an [`crate::arrival::ArrivalTimestamps`]
-    /// exists.
+    /// host, if the kernel knows this time. The kernel records arrival times for TCP sockets while an
+    /// [`crate::arrival::ArrivalTimestamps`] exists.
     pub fn recv_with_arrival(&self, room: &mut [u8]) -> io::Result<(usize, Option<Duration>)> {
         if self.kind != Kind::Tcp || arrival::report(self, true).is_err() {
             return self.recv(room).map(|bytes| (bytes, None));

@@ -1,4 +1,5 @@
-//! Checksums of content: those that S3 uses, and MD5. The ETag of an object that was uploaded in one request is its MD5.
+//! Checksums of content: those that S3 uses, and MD5. If an object was uploaded in one request, its ETag is the MD5 of
+//! its content.
 
 use crate::hex;
 use base64::Engine;
@@ -188,7 +189,7 @@ pub struct Checksum {
     bytes: [u8; MAX_BYTES],
 }
 
-/// A checksum from the user that is not valid.
+/// The reason why a checksum from the user is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
     /// There is no colon.
@@ -252,8 +253,8 @@ impl Checksum {
 impl FromStr for Checksum {
     type Err = ChecksumError;
 
-    /// Parses `sha256:HEX` or `crc32c:BASE64`. Both forms are accepted for every algorithm. They are unambiguous,
-    /// because they differ in length or base64 ends in `=`.
+    /// Parses `sha256:HEX` or `crc32c:BASE64`. Both forms are accepted for every algorithm. The two forms of a checksum
+    /// cannot be confused, because they differ in length or the base64 form ends in `=`.
     fn from_str(text: &str) -> Result<Self, ChecksumError> {
         let (name, value) = text.split_once(':').ok_or(ChecksumError::NoAlgorithm)?;
         let algorithm = Algorithm::from_name(name.trim()).ok_or(ChecksumError::UnknownAlgorithm)?;

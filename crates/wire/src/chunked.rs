@@ -9,14 +9,15 @@ use std::ops::Range;
 pub(crate) const MAX_EXTENSION_BYTES: u32 = 16 * 1024;
 /// Maximum total size of the trailer fields, including line endings.
 pub(crate) const MAX_TRAILER_BYTES: u32 = 16 * 1024;
-/// Maximum number of hexadecimal digits of a size. Sixteen digits fill 64 bits; no honest peer sends more, not even zeros.
+/// Maximum number of hexadecimal digits of a size. Sixteen digits fill 64 bits. No honest peer sends more digits, not
+/// even leading zeros.
 const MAX_SIZE_DIGITS: u8 = 16;
 
 /// The reader of a chunked body.
 #[derive(Debug)]
 pub(crate) struct ChunkReader {
-    /// Number of remaining data bytes of the current chunk. While the size is being read, the part of the size read so
-    /// far.
+    /// Number of remaining data bytes of the current chunk. While the digits of the size are being read, this is the
+    /// value of the digits so far.
     size: u64,
     extension_bytes: u32,
     trailer_bytes: u32,
@@ -45,7 +46,7 @@ enum State {
 pub(crate) enum Step {
     /// The reader consumed all input and the body continues.
     NeedMore,
-    /// Data at this range of the input. The reader consumed the input up to its end.
+    /// Data at this range of the input. The reader consumed the input up to the end of this range.
     Data(Range<usize>),
     /// The body and its trailers end after this many bytes of the input.
     End(usize),

@@ -1,4 +1,4 @@
-//! Calendar dates as days since 1970, and the date format of HTTP. Modules with other date formats define their own.
+//! Calendar dates as days since 1970, and the date format of HTTP. Modules that need other date formats implement them.
 
 /// A day of the Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,8 @@ impl Date {
     }
 }
 
-/// Parses an HTTP date in the preferred format, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7), to Unix seconds.
-/// `None` for other formats. The name of the weekday is not checked.
+/// Parses an HTTP date in the preferred format, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7), and returns it in
+/// Unix seconds. `None` for other formats. The name of the weekday is not checked.
 pub fn http_seconds(text: &[u8]) -> Option<u64> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let text: &[u8; 29] = text.trim_ascii().try_into().ok()?;

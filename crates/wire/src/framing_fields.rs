@@ -19,8 +19,8 @@ pub(crate) struct FramingFields {
 pub(crate) enum FramingError {
     /// `Content-Length` is not a number, or there are two different numbers.
     ContentLength,
-    /// `Transfer-Encoding` is not a single "chunked". The client requests no other coding, and the end of a body in an
-    /// unknown coding cannot be found.
+    /// `Transfer-Encoding` is not `chunked`, or has several values. The client requests no other coding, and the end of
+    /// a body in an unknown coding cannot be found.
     TransferEncoding,
 }
 

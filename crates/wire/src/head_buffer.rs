@@ -1,8 +1,8 @@
 //! Buffer for the head of a message that arrives in one or more pieces.
 //!
 //! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected, and parsed again only when the
-//! end of the head has arrived or the number of buffered bytes has doubled. If a peer sends single bytes, the total time
-//! is thus still linear, and invalid input is still rejected early.
+//! end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore linear even if
+//! a peer sends single bytes, and invalid input is still rejected early.
 
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
@@ -25,7 +25,7 @@ pub(crate) enum FeedError<E> {
     Invalid(E),
 }
 
-/// A partly received head. It allocates memory only when a part of a head has arrived.
+/// A partly received head. The buffer allocates memory only when a part of a head has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct HeadBuffer {
     buffered: Vec<u8>,

@@ -28,8 +28,8 @@ pub enum HeaderError {
 #[derive(Debug, Clone)]
 pub struct HeaderName(Box<str>);
 
-/// A header, cookie or query parameter is a secret if its name contains one of these parts (in lower case). Some harmless
-/// names contain them too, but hiding too much does less harm than showing a secret.
+/// A header, cookie or query parameter is a secret if its name contains one of these parts (in lower case). Some
+/// harmless names contain these parts too, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
 /// A header, cookie or query parameter is also a secret if this is its whole name. These names are too short to be

@@ -15,8 +15,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// Decodes digits (in upper or lower case) into `into`. Returns false if there are not exactly two digits per byte, or if
-/// they are invalid.
+/// Decodes digits (in upper or lower case) into `into`. Returns false if there are not exactly two digits per byte, or
+/// if a digit is invalid.
 pub(crate) fn parse(digits: &[u8], into: &mut [u8]) -> bool {
     let value = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = digits.as_chunks::<2>();

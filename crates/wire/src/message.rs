@@ -42,7 +42,7 @@ pub enum Reading {
     Body,
     /// The trailer fields after a chunked body.
     Trailers,
-    /// None, because the message is complete.
+    /// No part, because the message is complete.
     Complete,
 }
 

@@ -17,12 +17,12 @@ pub(crate) enum Space {
     PlusOrPercent,
 }
 
-/// Appends unencoded text, such as an object key, as a path. Slashes stay as they are.
+/// Encodes text, such as an object key, as a path, and appends it to `out`. Slashes stay as they are.
 pub fn push_path(text: &str, out: &mut String) {
     out.extend(percent_encode(text.as_bytes(), RESERVED_IN_PATH));
 }
 
-/// Appends unencoded text as the name or value of a query parameter.
+/// Encodes text as the name or value of a query parameter, and appends it to `out`.
 pub(crate) fn push_parameter(text: &[u8], out: &mut Vec<u8>) {
     percent_encode(text, RESERVED).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
 }
@@ -38,7 +38,7 @@ pub fn decode_path(path: &str) -> String {
     String::from_utf8_lossy(&decoded(path, Space::Percent)).into_owned()
 }
 
-/// Appends the canonical form of percent-encoded text. It decodes to the same bytes.
+/// Appends the canonical form of percent-encoded text. The canonical form decodes to the same bytes.
 pub(crate) fn push_canonical(piece: &str, space: Space, out: &mut Vec<u8>) {
     if is_canonical(piece.as_bytes()) {
         out.extend_from_slice(piece.as_bytes());
@@ -60,7 +60,7 @@ pub(crate) fn decoded_text(piece: &str, space: Space) -> Option<String> {
     String::from_utf8(decoded(piece, space)).ok()
 }
 
-/// Returns whether the text is already canonical. All text that this program sends is.
+/// Returns whether the text is already canonical. All text that this program sends is canonical.
 fn is_canonical(piece: &[u8]) -> bool {
     let mut rest = piece;
     while let [byte, tail @ ..] = rest {

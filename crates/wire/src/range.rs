@@ -40,7 +40,7 @@ impl ByteRange {
         self.last - self.first + 1
     }
 
-    /// Returns the part of this range within an object of `size` bytes. `None` if there is none.
+    /// Returns the part of this range within an object of `size` bytes. `None` if the whole range is beyond the object.
     pub fn within(self, size: u64) -> Option<Self> {
         Self::new(self.first, self.last.min(size.checked_sub(1)?))
     }
@@ -80,14 +80,14 @@ pub struct ContentRange {
 }
 
 impl ContentRange {
-    /// Creates the value for a body with `range` of an object of `complete` bytes. `None` if the range ends beyond the
-    /// object.
+    /// Creates the value for a body that contains `range` of an object with `complete` bytes. `None` if the range ends
+    /// beyond the object.
     pub fn of(range: ByteRange, complete: Option<u64>) -> Option<Self> {
         let fits = complete.is_none_or(|complete| range.last < complete);
         fits.then_some(Self { range: Some(range), complete })
     }
 
-    /// Creates the value for an unsatisfiable range of an object of `complete` bytes.
+    /// Creates the value for a range that lies outside an object of `complete` bytes.
     pub fn unsatisfied(complete: u64) -> Self {
         Self { range: None, complete: Some(complete) }
     }
@@ -124,7 +124,8 @@ pub const MAX_RANGES: usize = 64;
 /// One requested range, before the size of the object is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// `first-last`, both included. If `last` is beyond the end of the object, the range ends there.
+    /// `first-last`, both included. If `last` is beyond the end of the object, the range includes the rest of the
+    /// object.
     Between(ByteRange),
     /// `first-`: from this offset to the end.
     From(u64),

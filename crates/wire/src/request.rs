@@ -38,7 +38,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Converts a method token, which is case-sensitive. The caller guarantees that it is a token.
+    /// Converts the name of a method, which is case-sensitive. The caller guarantees that the name is a token.
     pub fn from_token(token: &str) -> Self {
         match token {
             "GET" => Self::Get,
@@ -82,8 +82,8 @@ pub struct RequestHead {
     pub keep_alive: bool,
     /// The value of `Host`. Always present in HTTP/1.1.
     pub host: Option<Box<str>>,
-    /// The value of `Range`. `None` if it is absent, and also if it is invalid or occurs twice, because a server then
-    /// ignores it.
+    /// The value of `Range`. `None` if the header is absent. Also `None` if the header is invalid or occurs twice,
+    /// because servers then ignore it.
     pub range: Option<RangeRequest>,
     /// `true` if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
@@ -104,20 +104,20 @@ pub enum BadRequest {
     /// The request line or a header is not valid.
     #[error("the head is not valid HTTP/1")]
     BadHead,
-    /// The request is not HTTP/1.0 or HTTP/1.1.
+    /// The request is neither HTTP/1.0 nor HTTP/1.1.
     #[error("the request is not HTTP/1.0 or HTTP/1.1")]
     NotHttp,
     /// `Host` is missing in HTTP/1.1, occurs twice, or is not UTF-8.
     #[error("Host is missing, repeated or not UTF-8")]
     BadHost,
-    /// `Content-Length` is not a number, or two different numbers.
+    /// `Content-Length` is not a number, or there are two different numbers.
     #[error("Content-Length is not a single number")]
     BadContentLength,
     /// `Transfer-Encoding` occurs in HTTP/1.0 or together with `Content-Length`, which makes the end of the request
     /// ambiguous.
     #[error("Transfer-Encoding with HTTP/1.0 or together with Content-Length")]
     AmbiguousFraming,
-    /// `Transfer-Encoding` is not a single "chunked".
+    /// `Transfer-Encoding` is not `chunked`, or has several values.
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
     /// The size line or the line ending of a chunk is not valid.
@@ -190,9 +190,9 @@ impl RequestReader {
         *self = Self::new();
     }
 
-    /// Reads from `input`. Call it again with the rest until it returns [`Event::NeedMore`] (all input was consumed) or
-    /// [`Event::End`] (unconsumed input belongs to the next request). `visit` is called with the name and the value of
-    /// each header. After an error, every further call returns the same error.
+    /// Reads from `input`. Call the function again with the unconsumed input until it returns [`Event::NeedMore`] (all
+    /// input was consumed) or [`Event::End`] (unconsumed input belongs to the next request). `visit` is called with the
+    /// name and the value of each header. After an error, every further call returns the same error.
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, BadRequest> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -225,8 +225,7 @@ impl RequestReader {
         Ok(progress)
     }
 
-    /// Returns the number of next bytes that are certainly body data. This is the rest of the body or of the current
-    /// chunk.
+    /// Returns how many of the next bytes are certainly body data: the rest of the body, or of the current chunk.
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
@@ -244,8 +243,8 @@ impl RequestReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream, because the client closed its side. [`Truncated::BeforeHead`] means an orderly
-    /// close.
+    /// Handles the end of the stream, after the client closed its side. [`Truncated::BeforeHead`] means that the client
+    /// closed the connection between two requests, which is not a fault.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),

@@ -121,7 +121,7 @@ fn missing_blocks_are_found() {
         assert_eq!(
             judge(&root, "", depth, &header(&root.0)),
             Err(Fault::RootMissing),
-            "kubo responds with only a header to an absent CID"
+            "kubo responds with only a header if the CID is absent"
         );
         assert_eq!(judge(&root, "", depth, &car(&root, &[&leaves[0]])), Err(Fault::RootMissing));
         assert!(matches!(judge(&root, "", depth, b""), Err(Fault::NotCar(_))));

@@ -21,8 +21,8 @@ struct ReadResponse {
     end: Result<(), Truncated>,
 }
 
-/// Reads `input` in pieces of the given sizes (repeated in turn), then ends the stream. Where `skips` is true, the body
-/// data at the beginning of the piece is skipped instead of read.
+/// Reads `input` in pieces of the given sizes (repeated in turn), then ends the stream. If the entry in `skips` for a
+/// piece is true, the body data at the beginning of the piece is skipped instead of read.
 fn read_all(kind: RequestKind, input: &[u8], sizes: &[usize], skips: &[bool]) -> Result<ReadResponse, Malformed> {
     read_all_with(&mut ResponseReader::new(), kind, input, sizes, skips)
 }

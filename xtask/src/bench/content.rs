@@ -14,7 +14,7 @@ use sys::clock::thread_cpu_time;
 const FILL_MIN: f64 = 6.0;
 /// Goal for verifying content, in GB per second of CPU time.
 const VERIFY_MIN: f64 = 4.0;
-/// Buffers. For each, the size in bytes, a typical use of that size, and whether the goals apply to it.
+/// Buffers: the size in bytes, a typical use of this size, and whether the goals apply to the buffer.
 const BUFFERS: [(usize, &str, bool); 5] = [
     (64, "a very small object", false),
     (1 << 10, "a small object", false),
@@ -22,13 +22,13 @@ const BUFFERS: [(usize, &str, bool); 5] = [
     (256 << 10, "a receive buffer, in the cache", true),
     (64 << 20, "larger than the caches of a core", false),
 ];
-/// CPU time of a round.
+/// CPU time of one round.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Number of rounds of 0.1 s for each result.
+    /// Number of rounds for each result. A round takes 0.1 s of CPU time.
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
@@ -59,9 +59,9 @@ fn verify(object: ObjectContent, bytes: &[u8]) {
     assert!(black_box(checked).is_ok(), "the generated content is reported as wrong");
 }
 
-/// Returns the GB per CPU second of each round.
+/// Returns the speed in each round, in GB per second of CPU time.
 fn rates(rounds: u32, bytes: usize, mut work: impl FnMut()) -> Result<Vec<f64>> {
-    // Reading the clock is a system call. Several small buffers therefore share one reading.
+    // Reading the clock is a system call, so the clock is read once for several small buffers.
     let batch = ((1 << 20) / bytes).max(1);
     let mut rates = Vec::new();
     for _ in 0..rounds {

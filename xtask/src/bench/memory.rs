@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Goal for the peak memory, in MiB.
 const PEAK_MAX_MIB: f64 = 40.0;
-/// Goal for the largest difference between the first sample and a later one, as a share of the first.
+/// Goal for the largest difference between the first sample and any later sample, as a share of the first sample.
 const DRIFT_MAX: f64 = 0.05;
 /// Time of the first sample.
 const FIRST: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
 fn watch(running: &mut Running, length: Duration) -> Result<Vec<f64>> {
     let mut samples = Vec::new();
     let mut at = FIRST;
-    // Stop one second early, because the program may already be ending then.
+    // Take no sample in the last second, because the program may already be ending.
     while at + Duration::from_secs(1) <= length {
         let over = running.wait_until(at)?.is_some();
         let now = resident(running.id()).filter(|_| !over);

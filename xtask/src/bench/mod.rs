@@ -20,7 +20,7 @@ use clap::Subcommand;
 pub enum Bench {
     /// Client CPU per request or per GB, compared with other load testers in interleaved pairs.
     Peers(peers::Args),
-    /// Open model: punctuality at half of the client's highest rate, and the report at twice that rate.
+    /// Open model: punctuality at half of the client's highest rate, and the report at twice the highest rate.
     Pacing(pacing::Args),
     /// Resident memory at 1000 connections, over minutes at full speed.
     Memory(memory::Args),
@@ -30,13 +30,13 @@ pub enum Bench {
     Content(content::Args),
     /// CPU time of signing an S3 request.
     Sign(sign::Args),
-    /// Load lines on a rate: does the search find lines that are planted in an independent server?
+    /// Search for the load lines of independent servers with known capacities.
     Line(line::Args),
-    /// Early stops of a search, on simulated time: how often are they wrong if slow operations come in bursts?
+    /// Share of wrong decisions when a search stops levels early and slow operations come in bursts, on simulated time.
     Sequential(sequential::Args),
-    /// Size of a run directory of weeks, and time and memory of its reports.
+    /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
-    /// Planted causes compared with the results and limits that Plimsoll reports.
+    /// Results and limits that Plimsoll reports for runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench sequential`: the error rate of the sequential test that stops levels early. Slow operations come
-//! in bursts.
+//! `cargo xtask bench sequential`: the error rate of the sequential test that stops levels early, if slow operations
+//! come in bursts.
 
 use crate::console;
 use crate::failure::{Result, check_interrupt};
@@ -10,10 +10,11 @@ mod slowness;
 
 use slowness::{LEVEL_SECONDS, Process, TOLERATED, outcomes};
 
-/// Goal for the share of wrong decisions. A decision is wrong if a level passes although twice the tolerated share of
-/// its operations is slow.
+/// Goal for the share of wrong decisions. A wrong decision is a level that passes although the share of slow operations
+/// is twice the tolerated share.
 const WRONG_MAX: f64 = 0.05;
-/// Goal for the share of levels that are decided, at half and at twice the tolerated share.
+/// Goal for the share of levels that are decided in time, if the share of slow operations is half or twice the
+/// tolerated share.
 const DECIDED_MIN: f64 = 0.8;
 
 /// Number of levels, and the seed.
@@ -27,7 +28,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// Runs the benchmark on simulated time, without any load.
+/// Runs the benchmark. Time is simulated, and no requests are sent.
 pub fn run(args: &Args) -> Result<()> {
     let levels = args.levels as usize;
     console::line(format_args!(
@@ -51,7 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
                 share(found.beyond) * 100.0,
                 share(found.open) * 100.0
             ));
-            // At exactly the tolerated share, neither decision is wrong.
+            // At exactly the tolerated share, a level may pass or fail; neither decision is wrong.
             if times > 1.0 {
                 wrong = wrong.max(share(found.within));
             }

@@ -18,7 +18,7 @@ const FIRST_SECOND: u64 = 1_369_353_600;
 /// Number of rounds.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Number of rounds of 10,000 requests. The benchmark prints their median.
+    /// Number of rounds of 10,000 requests. The benchmark prints the median of the rounds.
     #[arg(long, value_name = "N", default_value = "21", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
@@ -73,7 +73,7 @@ fn time(second: u64) -> Timestamp {
     Timestamp::from_unix_seconds(FIRST_SECOND + second)
 }
 
-/// Measures and prints the CPU time of one call of `work`. `work` returns whether it succeeded.
+/// Measures and prints the CPU time of one call of `work`, which returns whether it succeeded.
 fn print(name: &str, args: &Args, goal: Option<f64>, mut work: impl FnMut(u64) -> bool) -> Result<()> {
     let mut times_us = Vec::new();
     for _ in 0..args.rounds {

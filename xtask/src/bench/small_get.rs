@@ -1,4 +1,4 @@
-//! GET of 1 KiB from nginx. The benchmarks of memory and start time share this setup.
+//! Setup of the benchmarks of memory and start time: GET of 1 KiB from nginx.
 
 use crate::failure::Result;
 use crate::host;
@@ -22,7 +22,7 @@ impl SmallGet {
         Ok(Self { program, nginx: Nginx::start(&[Served::Kibibyte])? })
     }
 
-    /// Returns the command `get` with these arguments. It prints nothing.
+    /// Returns the command `plimsoll get` with these arguments. The command prints nothing.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("get").args(arguments).arg(self.nginx.url(Served::Kibibyte)).current_dir(self.nginx.directory());

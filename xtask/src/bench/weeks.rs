@@ -1,8 +1,8 @@
-//! `cargo xtask bench weeks`: the size of a run directory of weeks, and the time and memory of a report about it.
+//! `cargo xtask bench weeks`: the size of the directory of a run that lasts weeks, and the time and memory of a report.
 //!
-//! The directory looks like that of a run that uploads objects at 50 operations per second. It is written as fast as
-//! possible, without a server. Joining the seconds of two weeks would take hours, so the older part is written as
-//! joined intervals.
+//! The directory has the content of a run that uploads objects at 50 operations per second. The benchmark writes the
+//! directory as fast as possible, without a server. A real run joins its older seconds into minutes. This would take
+//! hours for two weeks, so the benchmark writes minutes right away.
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -29,11 +29,12 @@ const HTML_MAX: f64 = 5.0;
 const OPERATIONS: u64 = 50;
 /// Size of an object: a slab of Sia's renterd.
 const OBJECT_BYTES: u64 = 40 << 20;
-/// Number of different seconds that the run consists of.
+/// Number of different seconds, from which the run is composed at random.
 const VARIANTS: usize = 200;
-/// Number of different minutes that the run consists of.
+/// Number of different minutes, from which the run is composed at random.
 const MINUTE_VARIANTS: usize = 20;
-/// Length of the newest part of the run, in seconds. It is longer than the time for which single seconds are kept.
+/// Length of the newest part of the run, in seconds. This part is written as single seconds. It is longer than the time
+/// for which a run keeps single seconds.
 const RECENT: u64 = 7 * 3600;
 /// Load model of the run.
 const MODEL: Model = Model::Closed { concurrency: 50 };
@@ -46,10 +47,10 @@ pub struct Args {
     /// Length of the run in days.
     #[arg(long, value_name = "N", default_value = "14", value_parser = clap::value_parser!(u64).range(1..=60))]
     days: u64,
-    /// Keep every second, instead of joining old ones.
+    /// Keep every second, instead of joining old seconds into minutes.
     #[arg(long)]
     single_seconds: bool,
-    /// Write the run to this directory and keep it, instead of a temporary one.
+    /// Write the run to this directory and keep it, instead of using a temporary directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +82,7 @@ fn report(program: &Path, dir: &Path, name: &str, flags: &[&str], goal: f64) -> 
     let mut command = Command::new(program);
     command.arg("report").args(flags);
     if flags.contains(&"--html") {
-        // The flag accepts a value, so `--` ends it.
+        // `--html` accepts an optional value, so `--` is needed before the directory.
         command.arg("--");
     }
     command.arg(dir).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -126,7 +127,7 @@ fn write(dir: &Path, args: &Args) -> Result<()> {
         (interval.start, interval.end) = (at(second), at(second + length));
         interval.stats.last.ok = Some(at(second + length));
         writer.interval(&interval).map_err(saved)?;
-        // In a real run, the thread that joins intervals has a quarter of an hour for each file.
+        // Wait for the thread that joins intervals. In a real run, this thread has 15 minutes for each file.
         if second % 900 == 0 {
             writer.settle();
             check_interrupt()?;
@@ -157,12 +158,13 @@ fn minute(random: &mut Random) -> Interval {
     joiner.rest().unwrap_or_else(|| variant(random))
 }
 
-/// Returns an interval of uploads. Some of them are sent in one request, and others in parts.
+/// Returns an interval with uploads. Some uploads are sent in one request, and others in parts.
 fn variant(random: &mut Random) -> Interval {
     let mut interval = Interval::new(Stage::Measured, at(0), at(1));
     let stats = &mut interval.stats;
     for operation in 0..OPERATIONS {
-        // The exponential of a sum of uniform numbers is close to a log-normal time. The median is about a second.
+        // A sum of uniform numbers is almost normally distributed, so its exponential is almost log-normal. The median
+        // time is about a second.
         let spread: f64 = (0..6).map(|_| random.unit() - 0.5).sum();
         let service = (1e9 * (spread * 1.2).exp()) as u64;
         upload(stats, random, operation, service);

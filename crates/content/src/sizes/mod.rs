@@ -8,19 +8,20 @@ use measure::units::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum size of an object: 8 PiB. Up to this size all integers are exact as floating-point numbers.
+/// Maximum size of an object: 8 PiB. An `f64` represents every integer up to this size exactly.
 pub const SIZE_MAX: ByteSize = ByteSize(1 << 53);
-/// Maximum number of entries of a list or of weighted sizes.
+/// Maximum number of entries in a list of sizes, with or without weights.
 const ENTRIES_MAX: usize = 1024;
 /// Maximum weight of an entry.
 const WEIGHT_MAX: u64 = 1_000_000_000;
-/// Maximum sigma of a log-normal distribution. At this value, one size in a thousand is already 10¹³ times the median.
+/// Maximum sigma of a log-normal distribution. With this sigma, one size in a thousand is more than 10¹³ times the
+/// median.
 const SIGMA_MAX: f64 = 10.0;
 
 /// A distribution of sizes.
 ///
-/// The text form is one of `1MiB`, `4KiB..1MiB` (uniform), `1MiB,2MiB,5MiB` (in turn), `64KiB:70,1MiB..64MiB:30`
-/// (weighted), `loguniform:4KiB..1GiB`, `lognormal:median=1MiB,sigma=1.5,max=1GiB`.
+/// A distribution has one of these text forms: `1MiB`, `4KiB..1MiB` (uniform), `1MiB,2MiB,5MiB` (in turn),
+/// `64KiB:70,1MiB..64MiB:30` (weighted), `loguniform:4KiB..1GiB`, `lognormal:median=1MiB,sigma=1.5,max=1GiB`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sizes(Kind);
@@ -35,7 +36,8 @@ enum Kind {
     Weighted(Vec<Weighted>),
     /// The logarithm of the size is uniformly distributed.
     LogUniform(Span),
-    /// The logarithm of the size is normally distributed. Sizes outside of the span are moved to its nearer end.
+    /// The logarithm of the size is normally distributed. A size outside the span is replaced by the nearer end of the
+    /// span.
     LogNormal { median: u64, sigma: f64, span: Span },
 }
 
@@ -59,7 +61,7 @@ impl Sizes {
         (size <= SIZE_MAX).then_some(Self(Kind::One(Span { min: size.0, max: size.0 })))
     }
 
-    /// Returns the size of all objects if they have the same size.
+    /// Returns the common size of all objects, or `None` if sizes may differ.
     #[must_use]
     pub fn as_fixed(&self) -> Option<ByteSize> {
         match &self.0 {
@@ -68,7 +70,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the repeating sizes of a list without ranges.
+    /// Returns the sizes that repeat in turn, or `None` if the sizes are random.
     pub(crate) fn cycle(&self) -> Option<Vec<u64>> {
         match &self.0 {
             Kind::One(span) => Some(vec![span.as_fixed()?]),

@@ -53,7 +53,7 @@ fn weighted(entry: &str) -> Result<Weighted, Invalid> {
     Ok(Weighted { span: span(size)?, weight })
 }
 
-/// Parses `4KiB..1MiB`, or a single size.
+/// Parses a range such as `4KiB..1MiB`, or a single size.
 fn span(text: &str) -> Result<Span, Invalid> {
     let (min, max) = match text.split_once("..") {
         Some((min, max)) => (size(min)?, size(max)?),

@@ -17,12 +17,12 @@ fn sample(text: &str, count: u64) -> Vec<u64> {
     sample
 }
 
-/// Returns the share of a sorted sample that is at most `size`.
+/// Returns the share of sizes in a sorted sample that are at most `size`.
 fn share(sample: &[u64], size: u64) -> f64 {
     sample.partition_point(|value| *value <= size) as f64 / sample.len() as f64
 }
 
-/// Checks the share of a sample of 100,000 sizes, with a tolerance of 4.5 standard errors.
+/// Checks the share of sizes up to `size` in a sample of 100,000. The tolerance is 4.5 standard errors.
 #[track_caller]
 fn expect_share(sample: &[u64], size: u64, expected: f64) {
     let error = 4.5 * (expected * (1.0 - expected) / sample.len() as f64).sqrt();

@@ -1,5 +1,5 @@
-//! Comparisons of bills: the estimate with the actual costs of a run, and the costs of one usage by several price
-//! sheets.
+//! Comparisons of bills: estimated costs compared with the actual costs of a run, and the costs of the same usage at
+//! several providers.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::usage::Usage;
 pub struct Deviation {
     /// The component; `None` for the sum of the bill.
     pub component: Option<Component>,
-    /// The estimate; `None` if its price is unknown.
+    /// The estimate; `None` if the price of the component is unknown.
     pub estimated: Option<Money>,
     /// The actual amount; `None` if it is unknown.
     pub actual: Option<Money>,
@@ -23,7 +23,8 @@ pub struct Deviation {
     pub percent: Option<Exact>,
 }
 
-/// Returns the percentage by which `actual` exceeds `estimated`; `None` if the estimate is 0.
+/// Returns the percentage by which `actual` exceeds `estimated`, negative if `actual` is lower; `None` if the estimate
+/// is 0.
 ///
 /// # Errors
 /// Returns an error if the currencies differ.
@@ -60,22 +61,22 @@ fn deviation(
     Ok(Deviation { component, estimated, actual, percent })
 }
 
-/// The cost of a usage by one price sheet of a comparison.
+/// The cost of the compared usage with the prices of one sheet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offer {
-    /// The bill in the currency of the comparison. If the sheet has no rate for it, the bill stays in the sheet's
-    /// currency.
+    /// The bill in the currency of the comparison. If the sheet has no rate for this currency, the bill stays in the
+    /// sheet's own currency.
     pub bill: Bill,
     /// The time for which storage is charged.
     pub charged: Months,
-    /// The sum per TB and month of storage; `None` if the sum is incomplete.
+    /// The total cost per TB and month of storage; `None` if a price is unknown.
     pub per_tb_month: Option<Money>,
     /// The reason why the bill could not be converted to the currency of the comparison.
     #[serde(skip)]
     pub no_rate: Option<NoRate>,
 }
 
-/// Prices a usage by each of several sheets, in one currency where the sheets have a rate.
+/// Computes the cost of a usage with each price sheet. Converts the costs to `currency` if the sheet has a rate for it.
 #[must_use]
 pub fn offers(usage: &Usage, sheets: &[PriceSheet], currency: Currency) -> Vec<Offer> {
     let offer = |sheet: &PriceSheet| {

@@ -29,15 +29,15 @@ pub enum Component {
     Requests,
     /// Fees of contracts.
     Fees,
-    /// Spending that the system reports without a component, such as renterd's prepaid accounts.
+    /// Spending that no other component covers, such as payments into renterd's prepaid accounts.
     Other,
 }
 
 impl Component {
-    /// All components, in the order of reports.
+    /// All components, in the order in which reports list them.
     pub const ALL: [Self; 6] = [Self::Storage, Self::Upload, Self::Download, Self::Requests, Self::Fees, Self::Other];
 
-    /// Returns the name in reports.
+    /// Returns the name of the component in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,10 +61,10 @@ pub enum Charge {
     NoPrice,
 }
 
-/// Costs by component. A missing component was not used.
+/// Costs by component. A component that is missing from `charges` was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bill {
-    /// The provider or system, for reports.
+    /// The name of the provider or system in reports.
     pub name: String,
     /// The currency of all charges.
     pub currency: Currency,
@@ -77,7 +77,7 @@ pub struct Bill {
 pub struct Total {
     /// The sum of all components with a price.
     pub money: Money,
-    /// The components that are not included, because their price is unknown.
+    /// The components that the sum lacks, because their price is unknown.
     pub without: Vec<Component>,
 }
 
@@ -93,7 +93,7 @@ impl Bill {
     /// # Errors
     /// Returns an error if the amount is not in the bill's currency.
     pub fn set(&mut self, component: Component, money: &Money) -> Result<(), OtherCurrency> {
-        // Fails if the currencies differ.
+        // Subtracting 0 checks the currency.
         let amount = money.minus(&Money::zero(self.currency))?.amount;
         self.charges.insert(component, Charge::Amount(amount));
         Ok(())
@@ -122,7 +122,7 @@ impl Bill {
         total
     }
 
-    /// Returns the share of fees in the sum; `None` if the sum is 0 or incomplete.
+    /// Returns the share of fees in the total; `None` if the total is 0 or a price is unknown.
     #[must_use]
     pub fn fee_share(&self) -> Option<Exact> {
         let total = self.total();
@@ -130,8 +130,8 @@ impl Bill {
         if total.without.is_empty() { fees.amount.checked_div(&total.money.amount) } else { None }
     }
 
-    /// Returns the sum per TB (10^12 bytes) of files and month. `None` without files or time, or if the sum is
-    /// incomplete.
+    /// Returns the total cost per month and TB (10^12 bytes) of files. `None` if there are no files, the storage time
+    /// is 0, or a price is unknown.
     #[must_use]
     pub fn per_tb_month(&self, file_bytes: u64, stored: &Months) -> Option<Money> {
         let total = self.total();
@@ -142,8 +142,8 @@ impl Bill {
 
     /// Returns the bill with all charges multiplied by `factor`.
     ///
-    /// The study's wallet had lost more money than siad's renter reported. The author multiplied the reported amounts
-    /// by the ratio.
+    /// In the study, more money had left the wallet than siad's renter reported as spent. The author multiplied the
+    /// reported amounts by the ratio of the two sums.
     #[must_use]
     pub fn scaled(&self, factor: &Exact) -> Self {
         self.map(self.currency, |amount| &amount * factor)

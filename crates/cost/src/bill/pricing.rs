@@ -1,4 +1,4 @@
-//! The cost of a usage by a price sheet.
+//! Computation of a bill from a usage and a price sheet.
 
 use super::{Bill, Charge, Component};
 use crate::exact::Exact;
@@ -7,8 +7,8 @@ use crate::units::Months;
 use crate::usage::Usage;
 
 impl PriceSheet {
-    /// Returns the charged storage time and the number of terms. The time is at least the sheet's minimum, rounded up
-    /// to whole terms.
+    /// Returns the charged storage time and the number of terms. The charged time is at least the sheet's minimum, and
+    /// is rounded up to whole terms.
     #[must_use]
     pub fn charged_time(&self, stored: &Months) -> (Months, Exact) {
         let minimum = self.storage.as_ref().and_then(|storage| storage.minimum.as_ref());
@@ -38,7 +38,7 @@ impl PriceSheet {
         bill
     }
 
-    /// Returns the charge for requests; `None` if there were none.
+    /// Returns the charge for requests; `None` if there were no requests, or if they are free.
     fn request_charge(&self, usage: &Usage) -> Option<Charge> {
         let (prices, requests) = (&self.requests, &usage.requests);
         let kinds = [
@@ -70,8 +70,8 @@ impl Charge {
     }
 }
 
-/// Returns the charge for data; `None` if there was none. If the price is unknown, `transferred_bytes` decides whether
-/// there was any.
+/// Returns the charge for data; `None` if there was no data. If the price is unknown, there was data if
+/// `transferred_bytes` is above 0.
 fn data(price: Option<&DataPrice>, usage: &Usage, transferred_bytes: u64) -> Option<Charge> {
     let Some(DataPrice { price, per, bytes }) = price else {
         return (transferred_bytes > 0).then_some(Charge::NoPrice);
@@ -91,7 +91,7 @@ fn fees(fees: Option<&Fees>, usage: &Usage, terms: &Exact) -> Option<Charge> {
         return usage.contracts.filter(|contracts| *contracts > 0).map(|_| Charge::NoPrice);
     };
     let fixed = fixed * terms;
-    // A reported number already includes the contracts of every term.
+    // The reported number of contracts is the total over all terms. The number in the sheet is for one term.
     let contracts = match usage.contracts {
         Some(contracts) => Exact::from(contracts),
         None => &Exact::from(*contracts) * terms,

@@ -31,8 +31,9 @@ fn bill_of(charges: &[(Component, &str)]) -> Bill {
     bill
 }
 
-/// The estimate of the study's second report, which prints 1278.1 + 132.2 + 56.2 = 1466.5 SC. The study computed these
-/// sums from more digits than it shows. The printed prices, 96.5 and 27.7 SC, give 1277.6 and 132.4 SC.
+/// The estimate in the study's second report: 1278.1 SC + 132.2 SC + 56.2 SC = 1466.5 SC. The study computed these
+/// amounts from unrounded prices. With the rounded prices that it prints, 96.5 SC and 27.7 SC, the first two amounts
+/// are 1277.6 SC and 132.4 SC.
 #[test]
 fn the_estimate_of_the_study() {
     let usage = Usage::of_plan(STUDY_BYTES, 2626, months("9.7 days"));
@@ -49,11 +50,11 @@ fn the_estimate_of_the_study() {
 
 #[test]
 fn the_price_of_s3_in_the_study() {
-    // "Amazon S3's standard storage class ($23 per TB/month)". This TB is 1000 of AWS's GB, which are 2^30 bytes.
+    // "Amazon S3's standard storage class ($23 per TB/month)". This TB is 1000 GB, and a GB of AWS is 2^30 bytes.
     let thousand_gib = Usage::of_plan(1000 << 30, 0, months("1 month"));
     let bill = sheet("s3-standard").bill(&thousand_gib);
     assert_eq!(bill.total().money.to_string(), "23.00 USD");
-    // A terabyte of 10^12 bytes is smaller, so it costs less.
+    // A TB of 10^12 bytes is smaller, so it costs less.
     assert_eq!(bill.per_tb_month(1000 << 30, &months("1 month")).unwrap().to_string(), "21.42 USD");
 }
 
@@ -119,7 +120,7 @@ fn absolute_bytes_count_once_they_are_known() {
 }
 
 /// The tables "Cost estimates are wildly inaccurate" of the study's last report. The study computed its percentages
-/// from more digits than it prints, so this test allows half a percent.
+/// from unrounded amounts, but prints rounded amounts. So the percentages may differ a little from those computed here.
 #[test]
 fn deviations_of_the_study() {
     let published = [
@@ -133,8 +134,8 @@ fn deviations_of_the_study() {
     for (estimated, actual, computed, printed) in published {
         let percent = deviation_percent(&money(estimated), &money(actual)).unwrap().unwrap();
         assert_eq!(percent.to_decimal(1), computed, "{estimated}");
-        // Each amount was rounded to a tenth, so the printed percentage must lie between the results of the extreme
-        // values.
+        // Each amount was rounded to a tenth. So the printed percentage must lie between the percentages of the lowest
+        // and the highest unrounded amounts.
         let half = "0.05SC".parse::<Money>().unwrap();
         let bound = |estimated: Money, actual: Money| deviation_percent(&estimated, &actual).unwrap().unwrap();
         let (estimated, actual) = (money(estimated), money(actual));
@@ -147,8 +148,8 @@ fn deviations_of_the_study() {
     assert!(deviation_percent(&money("1SC"), &money("1USD")).is_err());
 }
 
-/// The renter reported only part of the money that left the wallet. The study multiplied the reported amounts by the
-/// ratio, 1.74.
+/// 5,000 SC left the wallet, but the renter reported only 2,866.7 SC. The study multiplied the reported amounts by the
+/// ratio of the two, 1.74.
 #[test]
 fn the_reconciliation_of_the_study() {
     let raw = bill_of(&[(Component::Upload, "94.3SC"), (Component::Storage, "1508.8SC"), (Component::Fees, "640.6SC")]);
@@ -194,7 +195,7 @@ fn fee_shares_of_the_study() {
         let share = &bill.fee_share().unwrap() * &Exact::from(100_u64);
         assert_eq!(share.to_decimal(1), percent);
     }
-    // When the contracts were formed, with 500 and with 5,000 SC.
+    // Fees just after the contracts were formed, with allowances of 500 SC and of 5,000 SC.
     for (fees, total, percent) in [("122.5SC", "166.7SC", "73.5"), ("454.4SC", "1666.7SC", "27.3")] {
         let share = &money(fees).ratio(&money(total)).unwrap().unwrap() * &Exact::from(100_u64);
         assert_eq!(share.to_decimal(1), percent);

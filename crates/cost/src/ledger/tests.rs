@@ -126,7 +126,7 @@ fn renterd_reports_neither_storage_nor_what_was_put_into_contracts() {
         .unwrap()
     };
     let before = ledger(sia::renterd::ContractTotals::default(), wallet("1000", "0"));
-    // The contracts took an output of 400 SC and returned 300 SC.
+    // The payment for the contracts takes 400 SC from the wallet and returns 300 SC as change.
     let after = ledger(contracts, wallet("600", "300"));
     assert_eq!(after.contract_gap(), None);
     assert!(before.wealth_gap(&after).unwrap().amount.is_zero());
@@ -137,7 +137,8 @@ fn renterd_reports_neither_storage_nor_what_was_put_into_contracts() {
     assert_eq!(serde_json::from_str::<Ledger>(&json).unwrap(), after);
 }
 
-/// The rules of crate `sia` must give the same results. They work on samples instead of ledgers.
+/// Returns random totals for a comparison with the rules of crate `sia`. These work on samples instead of ledgers, and
+/// must give the same results.
 fn totals() -> impl Strategy<Value = ContractTotals> {
     proptest::array::uniform6(0..1_u128 << 100).prop_map(|amounts| {
         let [total_cost, fees, storage, upload, download, remaining] =

@@ -12,7 +12,7 @@ const LETTERS_MAX: usize = 8;
 /// A currency code: `USD`, `EUR`, `SC` for siacoins.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
-    /// The letters of the code, then zeros.
+    /// The letters of the code, padded with zero bytes.
     letters: [u8; LETTERS_MAX],
 }
 
@@ -20,10 +20,10 @@ pub struct Currency {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurrencyError {
     /// The text is not a currency code.
-    #[error("expected the code of a currency in 2 to {LETTERS_MAX} capital letters")]
+    #[error("expected a currency code of 2 to {LETTERS_MAX} capital letters")]
     NotACode,
-    /// The text is another unit of Sia. Prices are never stated in these units, and the units are easily confused with
-    /// siacoins.
+    /// The text is another unit of Sia, such as hastings. Prices are never stated in such units, and the units are
+    /// easily confused with siacoins.
     #[error("expected SC for siacoins, because amounts in hastings or in multiples of siacoins are easily misread")]
     UnitOfSia,
 }

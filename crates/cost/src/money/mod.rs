@@ -16,9 +16,9 @@ pub use rate::{NoRate, Rate, RateError, Rates};
 
 use crate::exact::{Exact, NumberError};
 
-/// The exponent in the ratio of the units: a siacoin is 10^24 hastings.
+/// The power of ten between the units: a siacoin is 10^24 hastings.
 const HASTINGS_EXPONENT: u32 = 24;
-/// Number of decimals of a printed amount.
+/// Decimals of a printed amount.
 const PRINTED_DECIMALS: u32 = 2;
 /// Significant digits of a printed amount that is too small for [`PRINTED_DECIMALS`].
 const PRINTED_DIGITS: u32 = 2;
@@ -84,7 +84,7 @@ impl Money {
         Ok(Self { amount: &self.amount - &other.amount, currency: self.currency })
     }
 
-    /// Returns the quotient of two amounts; `None` if `other` is 0.
+    /// Returns this amount divided by `other`; `None` if `other` is 0.
     ///
     /// # Errors
     /// Returns an error if the currencies differ.
@@ -135,8 +135,8 @@ impl From<Hastings> for Money {
 }
 
 impl fmt::Display for Money {
-    /// Formats the amount with two decimals, rounded to the nearest; ties round away from zero. An amount below a
-    /// hundredth shows two significant digits instead, so that a small cost does not look like 0.
+    /// Formats the amount with two decimals, rounded to the nearest; ties round away from zero. For an amount below
+    /// 0.01, shows two significant digits instead, so that a small cost does not look like 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.amount.to_decimal_or_digits(PRINTED_DECIMALS, PRINTED_DIGITS), self.currency)
     }

@@ -6,7 +6,7 @@ use super::{Currency, Money};
 use crate::date::Date;
 use crate::exact::Exact;
 
-/// The price of one unit of a currency in another currency on a given day.
+/// An exchange rate: the price of one unit of a currency, stated in another currency, on one day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked", into = "Unchecked")]
 pub struct Rate {
@@ -29,7 +29,7 @@ pub enum RateError {
 
 /// An error from converting between currencies without a stated rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot convert {from} to {to}: no rate is stated; add one with its date to `rates` of the price sheet")]
+#[error("cannot convert {from} to {to}: no rate is stated; add a rate with its date to `rates` in the price sheet")]
 pub struct NoRate {
     /// The currency of the amount.
     pub from: Currency,
@@ -43,7 +43,7 @@ pub struct NoRate {
 pub struct Rates(pub Vec<Rate>);
 
 impl Rate {
-    /// Creates the rate at which one unit of `from` costs `value` units of `to`.
+    /// Creates a rate: one unit of `from` costs `value` units of `to`.
     ///
     /// # Errors
     /// Returns an error if the value is not above 0, or if the currencies are the same.
@@ -81,7 +81,7 @@ impl Rate {
         self.date
     }
 
-    /// Converts an amount in either currency of the rate to the other currency.
+    /// Converts an amount from one of the two currencies of the rate to the other.
     ///
     /// # Errors
     /// Returns an error if the amount is in a third currency.
@@ -99,8 +99,8 @@ impl Rate {
 }
 
 impl Rates {
-    /// Converts an amount by the first stated rate between the two currencies, in either direction. Rates are not
-    /// chained.
+    /// Converts an amount with the first stated rate between the two currencies, in either direction. Two rates are
+    /// never combined to reach a third currency.
     ///
     /// # Errors
     /// Returns an error if there is no such rate.

@@ -19,13 +19,10 @@ fn amounts_have_a_number_and_a_currency() {
         assert_eq!(money(text).to_string(), printed);
     }
     for (text, problem) in [
-        ("20", "expected the code of a currency in 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
+        ("20", "expected a currency code of 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
         ("$20", "expected a decimal number, such as 0.023, followed by a currency, such as 20USD or 5000SC"),
         ("-20USD", "expected a decimal number, such as 0.023, followed by a currency, such as 20USD or 5000SC"),
-        (
-            "20usd",
-            "expected the code of a currency in 2 to 8 capital letters, after the number, such as 20USD or 5000SC",
-        ),
+        ("20usd", "expected a currency code of 2 to 8 capital letters, after the number, such as 20USD or 5000SC"),
         (
             "5KS",
             "expected SC for siacoins, because amounts in hastings or in multiples of siacoins are easily misread, after \
@@ -53,7 +50,7 @@ fn two_currencies_never_meet_without_a_rate() {
 
 #[test]
 fn a_stated_rate_converts_both_ways_exactly() {
-    // The study's price at the start of its second test.
+    // The price of a siacoin at the start of the study's second test.
     let rates = Rates(vec![rate("SC", "USD", "0.013951")]);
     let dollars = rates.convert(&money("4377.1SC"), Currency::US_DOLLAR).unwrap();
     assert_eq!(dollars.amount.to_string(), "61.0649221");

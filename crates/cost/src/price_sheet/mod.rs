@@ -20,7 +20,7 @@ use crate::units::{DataUnit, Months};
 
 /// The prices of a provider.
 ///
-/// A missing price is unknown, which differs from a price of 0. A bill lists the components that it could not price.
+/// A missing price means that the price is unknown, not that it is 0. A bill lists the components with unknown prices.
 /// There is one exception: if a sheet has no price for any kind of request, requests are free.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceSheet {
@@ -34,7 +34,7 @@ pub struct PriceSheet {
     pub source: Option<String>,
     /// Notes for readers of a bill.
     pub notes: Option<String>,
-    /// Storage, per unit of data and month.
+    /// Price of storage, per unit of data and per month.
     pub storage: Option<StoragePrice>,
     /// Transfer of data into the system.
     pub upload: Option<DataPrice>,
@@ -44,7 +44,7 @@ pub struct PriceSheet {
     pub requests: RequestPrices,
     /// Fees.
     pub fees: Option<Fees>,
-    /// Length of a contract. Storage is bought in whole terms.
+    /// Length of a contract. Storage is charged for whole contracts, one after the other.
     pub term: Option<Months>,
     /// Rates between currencies.
     pub rates: Rates,
@@ -55,7 +55,7 @@ pub struct PriceSheet {
 pub struct StoragePrice {
     /// Price per month, and the bytes to which it applies.
     pub data: DataPrice,
-    /// The shortest charged time.
+    /// The shortest time that is charged.
     pub minimum: Option<Months>,
 }
 
@@ -78,7 +78,7 @@ pub enum Basis {
     File,
     /// All bytes that the system stores for the files, with padding and redundancy.
     Absolute {
-        /// Absolute bytes per byte of a file, for estimates.
+        /// Stored bytes per byte of a file. Estimates multiply file sizes by this number.
         redundancy: Exact,
     },
     /// The bytes of all bodies sent or received, including retries.
@@ -101,10 +101,10 @@ pub struct RequestPrices {
 /// Fees of contracts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fees {
-    /// Charged once per term, or once if there are no terms.
+    /// Charged once per term, or a single time if there are no terms.
     pub fixed: Exact,
     /// Charged for each contract of each term.
     pub per_contract: Exact,
-    /// The number of contracts, for estimates.
+    /// The number of contracts in each term, for estimates.
     pub contracts: u64,
 }

@@ -1,4 +1,4 @@
-//! Parser of price sheets. It converts YAML nodes to a [`PriceSheet`], with a diagnostic for each mistake.
+//! Parser of price sheets. Converts YAML to a [`PriceSheet`], or reports a diagnostic for each mistake.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -37,7 +37,8 @@ const KEYS: [&str; 13] = [
 ];
 const STORAGE_KEYS: [&str; 4] = ["price", "per", "bytes", "minimum"];
 const DATA_KEYS: [&str; 3] = ["price", "per", "bytes"];
-/// The kinds of bytes to which prices of storage and of transfers can apply. The first kind is the default.
+/// The kinds of bytes to which a price of storage can apply. Uploads and downloads have their own lists below. The
+/// first kind is the default.
 const STORAGE_BASES: [&str; 2] = ["file", "absolute"];
 const UPLOAD_BASES: [&str; 3] = ["transferred", "file", "absolute"];
 const DOWNLOAD_BASES: [&str; 1] = ["transferred"];
@@ -67,7 +68,7 @@ struct Parser {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// The entries of a map whose keys are all known.
+/// The entries of a map, with what is needed for error messages about it.
 struct Fields<'n> {
     at: Position,
     what: &'static str,
@@ -88,7 +89,7 @@ impl Parser {
 
     fn sheet(&mut self, text: &str) -> Option<PriceSheet> {
         if text.len() > BYTES_MAX {
-            return self.error(Position::START, "the file is larger than 64 KiB, so it is no price sheet");
+            return self.error(Position::START, "the file is larger than 64 KiB, the limit for a price sheet");
         }
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return self.error(Position::START, "the file is empty; docs/cost.md shows what a price sheet contains");
@@ -130,7 +131,7 @@ impl Parser {
     fn redundancy(&mut self, entry: &Entry) -> Option<Exact> {
         let redundancy = self.number(entry)?;
         if redundancy < Exact::from(1_u64) {
-            return self.error(entry.node.at, "`redundancy` is at least 1: absolute bytes per byte of a file");
+            return self.error(entry.node.at, "`redundancy` must be at least 1 (stored bytes per byte of a file)");
         }
         Some(redundancy)
     }
@@ -151,7 +152,7 @@ impl Parser {
         self.data_price(&fields, redundancy, bases)
     }
 
-    /// Parses a price per unit of data. The first of the `bases` is the default.
+    /// Parses a price per unit of data. `bases` are the valid kinds of bytes; the first one is the default.
     fn data_price(&mut self, fields: &Fields, redundancy: Option<&Exact>, bases: &[&str]) -> Option<DataPrice> {
         let price = self.required_number(fields, "price");
         let per = self.unit(fields);

@@ -1,4 +1,4 @@
-//! The JSON Schema of a price sheet, for editors. Only the parser checks all values completely.
+//! The JSON Schema of a price sheet, for editors. The schema does not check every value; the parser does.
 
 use serde_json::{Value, json};
 
@@ -8,19 +8,19 @@ pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Price sheet",
-        "description": "What a provider of storage charges (docs/cost.md). A missing price is not known; 0 is free.",
+        "description": "Prices of a storage provider (docs/cost.md). A missing price is unknown; a price of 0 is free.",
         "type": "object",
         "required": ["name", "currency", "date"],
         "additionalProperties": false,
         "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": 80, "description": "Name in reports."},
             "currency": {"$ref": "#/$defs/currency", "description": "Currency of all prices: USD, EUR, SC for siacoins."},
-            "date": {"$ref": "#/$defs/date", "description": "Day on which the prices held."},
-            "source": {"type": "string", "description": "Where the prices come from."},
-            "notes": {"type": "string", "description": "What a reader of a bill should know."},
+            "date": {"$ref": "#/$defs/date", "description": "Day on which the prices were valid."},
+            "source": {"type": "string", "description": "Source of the prices."},
+            "notes": {"type": "string", "description": "Notes for readers of a bill."},
             "redundancy": {
                 "$ref": "#/$defs/number",
-                "description": "Absolute bytes per byte of a file, for estimates by absolute bytes.",
+                "description": "Stored bytes per byte of a file, for estimates with prices per absolute byte.",
             },
             "storage": {
                 "type": "object",
@@ -30,7 +30,7 @@ pub fn schema() -> Value {
                 "properties": {
                     "price": {"$ref": "#/$defs/number"},
                     "per": {"$ref": "#/$defs/unit"},
-                    "bytes": {"enum": ["file", "absolute"], "description": "Which bytes count [file]."},
+                    "bytes": {"enum": ["file", "absolute"], "description": "Kind of bytes that the price applies to [file]."},
                     "minimum": {"$ref": "#/$defs/time", "description": "Shortest time that is charged."},
                 },
             },
@@ -43,9 +43,12 @@ pub fn schema() -> Value {
                 "properties": {
                     "put": {
                         "$ref": "#/$defs/number",
-                        "description": "Uploads, parts of uploads, and what begins and completes them.",
+                        "description": "Uploads, parts, and the requests that begin and complete multipart uploads.",
                     },
-                    "get": {"$ref": "#/$defs/number", "description": "Downloads and questions about one object."},
+                    "get": {
+                        "$ref": "#/$defs/number",
+                        "description": "Downloads, and requests for the metadata of one object.",
+                    },
                     "list": {"$ref": "#/$defs/number", "description": "Lists."},
                     "delete": {"$ref": "#/$defs/number", "description": "Deletions."},
                 },
@@ -60,7 +63,10 @@ pub fn schema() -> Value {
                     "contracts": {"type": "integer", "minimum": 0, "description": "Number of contracts, for estimates."},
                 },
             },
-            "term": {"$ref": "#/$defs/time", "description": "Length of a contract. Storage is bought for whole terms."},
+            "term": {
+                "$ref": "#/$defs/time",
+                "description": "Length of a contract. Storage is charged for whole contracts, one after the other.",
+            },
             "rates": {
                 "type": "array",
                 "description": "Rates between currencies.",
@@ -102,7 +108,7 @@ fn transfer(description: &str, bases: &[&str]) -> Value {
         "properties": {
             "price": {"$ref": "#/$defs/number"},
             "per": {"$ref": "#/$defs/unit"},
-            "bytes": {"enum": bases, "description": "Which bytes count [transferred]."},
+            "bytes": {"enum": bases, "description": "Kind of bytes that the price applies to [transferred]."},
         },
     })
 }

@@ -9,8 +9,8 @@ use crate::money::{Currency, Money, Rates};
 use crate::units::{DataUnit, Months};
 
 impl PriceSheet {
-    /// Returns siad's current estimates as a price sheet, for contracts of `term`. The study recorded them before each
-    /// test.
+    /// Returns siad's current price estimates as a price sheet, for contracts of length `term`. The study recorded such
+    /// estimates before each test.
     #[must_use]
     pub fn of_siad(prices: &Prices, date: Date, term: Months, rates: Rates) -> Self {
         let per_tb =

@@ -48,7 +48,8 @@ fn shipped_price_sheets_are_valid() {
     assert!(shipped("s3-standard").is_some() && shipped("unknown").is_none());
 }
 
-/// siad 1.3.1's response before the study's second test. The download price was not published.
+/// The response of siad 1.3.1 before the study's second test. The study did not publish the download price, so it is
+/// invented.
 #[test]
 fn the_prices_of_a_running_siad_are_a_sheet() {
     let siacoins = |text: &str| text.parse::<sia::Siacoins>().unwrap().in_hastings();
@@ -72,15 +73,10 @@ fn each_mistake_has_its_position_and_its_fix() {
     for (from, to, at, message) in [
         ("name: Example\n", "", "1:1", "a price sheet needs `name`, e.g. name: My provider"),
         ("currency: EUR", "currency: hastings", "2:11", "`currency`: expected SC for siacoins, because amounts in"),
-        (
-            "currency: EUR",
-            "currency: €",
-            "2:11",
-            "`currency`: expected the code of a currency in 2 to 8 capital letters",
-        ),
+        ("currency: EUR", "currency: €", "2:11", "`currency`: expected a currency code of 2 to 8 capital letters"),
         ("2026-01-31", "31.1.2026", "3:7", "`date`: expected a date, such as 2018-03-14, got `31.1.2026`"),
         ("redundancy: 1.5\n", "", "6:41", "a price of absolute bytes needs `redundancy`"),
-        ("redundancy: 1.5", "redundancy: 0.5", "6:13", "`redundancy` is at least 1"),
+        ("redundancy: 1.5", "redundancy: 0.5", "6:13", "`redundancy` must be at least 1"),
         ("4.20", "4,20", "7:20", "unknown `20`; `storage` has the keys price, per, bytes, minimum"),
         ("price: 4.20", "price: -4.20", "7:18", "`price`: expected a decimal number, such as 0.023, got `-4.20`"),
         ("per: TiB", "per: T", "7:29", "`per`: unknown unit `T`; units are GB (10^9 bytes), GiB (2^30), TB (10^12)"),
@@ -109,7 +105,7 @@ fn each_mistake_has_its_position_and_its_fix() {
         assert!(FULL.contains(from), "{from}");
         let found = diagnostics(&FULL.replacen(from, to, 1));
         let expected = format!("{at}: {message}");
-        // Some mistakes cause a second diagnostic, for example a missing key.
+        // One mistake can cause two diagnostics: for example, an invalid key also leaves a required key missing.
         assert!(found.iter().any(|found| found.starts_with(&expected)), "{from} → {to}: {found:?}");
     }
 }
@@ -138,7 +134,7 @@ fn files_that_are_no_price_sheets_are_refused() {
     assert!(diagnostics(&twice)[0].contains("a second rate between USD and EUR"), "{:?}", diagnostics(&twice));
 }
 
-/// Returns a price sheet as an editor parses it.
+/// Returns a price sheet as JSON, the form that editors check.
 fn as_json(text: &str) -> serde_json::Value {
     use study::scenario::yaml::{Node, Value, parse};
     fn value(node: &Node) -> serde_json::Value {
@@ -146,7 +142,7 @@ fn as_json(text: &str) -> serde_json::Value {
             Value::Text(text) => text.parse::<f64>().map_or_else(
                 |_| text.as_str().into(),
                 |number| {
-                    // JSON does not distinguish integers from other numbers, and editors parse 50 as an integer.
+                    // Editors parse a number such as 50 as an integer.
                     text.parse::<u64>().map_or_else(|_| number.into(), Into::into)
                 },
             ),

@@ -1,4 +1,5 @@
-//! The result table of the Sia study, for any run: its 11 rows, and the further rows that its author proposed.
+//! The result table of the Sia study, computed for any run. It has the 11 published rows, and further rows that the
+//! study's author proposed.
 
 mod money;
 mod quantity;
@@ -54,7 +55,7 @@ pub struct StudyMoney {
     pub fees: Option<Money>,
     /// Total spending, as reported by the target.
     pub reported: Option<Money>,
-    /// The rate to the currency of the report; `None` to keep the currency of the amounts.
+    /// The rate for converting to the currency of the report; `None` to keep the currency of the amounts.
     pub rate: Option<Rate>,
     /// The length of a contract.
     pub contract: Months,
@@ -98,7 +99,7 @@ pub enum Row {
     UnplannedRestarts,
     /// File bytes per time, counting only the time during which uploads ran.
     ActiveFileBandwidth,
-    /// Fees as a share of the total spending that the target reports.
+    /// Fees as a share of total spending, as reported by the target.
     FeeShare,
     /// Files with more redundancy than requested.
     FilesAboveTarget,
@@ -114,7 +115,7 @@ pub enum Row {
 pub enum Cell {
     /// A value, sometimes in two units.
     Known(Vec<Quantity>),
-    /// No value, for this reason.
+    /// No value, with the reason.
     Missing(Missing),
 }
 
@@ -154,7 +155,7 @@ impl Row {
         Self::DownloadCost,
     ];
 
-    /// Returns the name in reports.
+    /// Returns the name of the row in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -178,7 +179,7 @@ impl Row {
     }
 }
 
-/// Returns an input. If it is unknown, the error contains its name.
+/// Returns an input, or an error with the name of the input if it is unknown.
 fn known<'i, T>(input: Option<&'i T>, name: &'static str) -> Result<&'i T, Missing> {
     input.ok_or(Missing::Input(name))
 }
@@ -259,9 +260,9 @@ impl StudyInputs {
     fn fee_share(&self) -> Result<Quantity, Missing> {
         let money = self.money()?;
         let fees = known(money.fees.as_ref(), "fees")?;
-        let reported = known(money.reported.as_ref(), "spending by the target's own report")?;
+        let reported = known(money.reported.as_ref(), "spending as reported by the target")?;
         let share = fees.ratio(reported).map_err(|error| Missing::Money(error.into()))?;
-        Ok(percent(&share.ok_or(Missing::Zero("spending by the target's own report"))?))
+        Ok(percent(&share.ok_or(Missing::Zero("spending as reported by the target"))?))
     }
 
     fn download_cost(&self) -> Result<Quantity, Missing> {
@@ -277,14 +278,14 @@ impl StudyInputs {
     pub fn footnotes(&self) -> Vec<String> {
         let Some(money) = &self.money else { return Vec::new() };
         let mut notes = vec![
-            "Total spent is what left the wallet without what remains in contracts, which is assumed to come back."
+            "Total spent is the money that left the wallet, minus the money in contracts that is assumed to come back."
                 .to_owned(),
         ];
         if let Some(rate) = &money.rate {
             notes.push(format!("1 {} = {} {} on {}.", rate.from(), rate.value(), rate.to(), rate.date()));
         }
         notes.push(format!(
-            "Cost per TB (10^12 bytes) and month includes fees and excludes uploads, for contracts of {}.",
+            "Cost per TB (10^12 bytes) and month is for contracts of {}. It includes fees and excludes uploads.",
             money.contract
         ));
         notes

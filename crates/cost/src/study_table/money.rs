@@ -32,7 +32,7 @@ impl StudyMoney {
         })
     }
 
-    /// Returns the cost of a run from a bill, for systems without wallets. `None` if the bill's sum is incomplete.
+    /// Returns the cost of a run from a bill, for systems without wallets. `None` if a price is unknown.
     #[must_use]
     pub fn of_bill(bill: &Bill, charged: Months) -> Option<Self> {
         let total = Some(bill.total()).filter(|total| total.without.is_empty())?.money;

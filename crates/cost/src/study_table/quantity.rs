@@ -30,8 +30,9 @@ pub enum Quantity {
 const DECIMALS: u32 = 1;
 
 impl fmt::Display for Quantity {
-    /// Formats the value like the study: one decimal, sizes in powers of 1024, bandwidths in Mbit/s, and money with two
-    /// decimals or in millions. Smaller values show two significant digits, and shares four. Ties round away from zero.
+    /// Formats the value like the study, with one decimal. Sizes use powers of 1024, and bandwidths use Mbit/s. Money
+    /// has two decimals, or is in millions. A value too small for these decimals shows two significant digits; a share
+    /// shows four. Ties round away from zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(bytes) => {
@@ -68,7 +69,7 @@ fn in_units(bytes: u64, unit: u64) -> Exact {
     Exact::from(bytes).checked_div(&Exact::from(unit)).unwrap_or_else(Exact::zero)
 }
 
-/// Inserts commas between groups of three digits before the decimal point.
+/// Separates thousands with commas.
 fn grouped(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, digits) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());

@@ -63,9 +63,9 @@ fn every_row_has_a_value() {
     assert_eq!(
         inputs().footnotes(),
         [
-            "Total spent is what left the wallet without what remains in contracts, which is assumed to come back.",
+            "Total spent is the money that left the wallet, minus the money in contracts that is assumed to come back.",
             "1 SC = 0.013951 USD on 2018-03-11.",
-            "Cost per TB (10^12 bytes) and month includes fees and excludes uploads, for contracts of 2.77 months.",
+            "Cost per TB (10^12 bytes) and month is for contracts of 2.77 months. It includes fees and excludes uploads.",
         ]
     );
 }
@@ -142,7 +142,8 @@ fn ledgers_of_the_study_give_its_row() {
     let published = inputs().money.unwrap();
     let from_ledgers =
         StudyMoney::of_ledgers(&start, &end, published.rate.clone(), published.contract.clone()).unwrap();
-    // The components were published with one decimal. Their sum is 0.1 SC below the published sum.
+    // The study published rounded amounts for the components of the spending. The sum of these amounts is 0.1 SC below
+    // the published sum.
     assert_eq!(from_ledgers, StudyMoney { reported: Some(money("2243.7SC")), ..published });
 }
 
@@ -152,7 +153,7 @@ fn a_bill_gives_the_row_of_systems_without_wallets() {
     let month: Months = "1 month".parse().unwrap();
     let bill = sheet.bill(&crate::Usage::of_plan(1 << 40, 1_000_000, month.clone()));
     let table = StudyInputs { file_bytes: 1 << 40, money: StudyMoney::of_bill(&bill, month), ..inputs() };
-    // Requests cost 5 USD, storage 23.552 USD.
+    // Requests cost 5 USD, and storage costs 23.552 USD.
     assert_eq!(table.cell(Row::Spent).to_string(), "28.55 USD");
     assert_eq!(table.cell(Row::CostPerTbMonth).to_string(), "25.97 USD");
     assert_eq!(table.footnotes().len(), 2);

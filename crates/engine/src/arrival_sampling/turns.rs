@@ -1,26 +1,27 @@
 //! Turns in which the kernel timestamps arriving data.
 //!
-//! For each segment, the kernel reads a clock. This costs about 2 % of the CPU time of a client that only sends small
-//! requests. If there are many reads, time is therefore divided into turns, and the kernel takes timestamps in only one
-//! turn out of eight, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if
-//! they are read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client
-//! that stopped once tends to stop again, and only few reads show this.
+//! For each segment, the kernel reads a clock. If a client only sends small requests, these reads take about 2 % of its
+//! CPU time. At high read rates, time is therefore divided into turns. The kernel takes timestamps in only one of eight
+//! turns, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if they are
+//! read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client that
+//! stopped once tends to stop again, and only few reads would reveal the next stop.
 
 use measure::Instant;
 use measure::values::random;
 use std::time::Duration;
 use sys::arrival::ArrivalTimestamps;
 
-/// Minimum number of reads per sample at which the kernel takes timestamps by turns. Below it, the kernel accepts
-/// timestamps all the time.
+/// Minimum number of reads per sample at which the kernel takes timestamps by turns. Below this number, the kernel
+/// takes timestamps all the time.
 const EVERY_MIN: u32 = 16;
-/// Length of a turn. It is short compared with an interval, and long compared with the cost of switching.
+/// Length of a turn. A turn is short compared with an interval, and long compared with the time that switching
+/// timestamps on or off takes.
 const TURN: Duration = Duration::from_millis(50);
-/// Number of turns for one turn with timestamps.
+/// Number of turns of which one, on average, has timestamps.
 const TURNS: u32 = 8;
-/// Maximum time between two checks of a thread that does not stand still. If there are many reads, a thread makes a
-/// check about every 0.5 ms. Gaps of 2 ms are common on a busy host, but they are frequent enough to show in an eighth
-/// of the turns.
+/// Time between two checks above which the thread is considered to have stood still. At high read rates, a thread makes
+/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. On a busy host, such gaps are so common that
+/// an eighth of the turns contains enough of them.
 const STILL: Duration = Duration::from_millis(5);
 /// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill (a
 /// CPU quota, a pause of the machine) recur sooner.
@@ -87,14 +88,14 @@ impl Turns {
         true
     }
 
-    /// Returns how many reads a sample represents. Its bytes arrived at `arrived`, and one of `every` reads is sampled.
-    /// Returns `None` if the sample must not be used, because this thread had switched timestamps off at that time. (If
-    /// another thread had switched them on, the bytes may still have a timestamp.)
+    /// Returns how many reads a sample represents. The sampled bytes arrived at `arrived`, and one of `every` reads is
+    /// sampled. Returns `None` if the sample must not be used, because this thread had switched timestamps off at that
+    /// time. (If another thread had switched them on, the bytes may still have a timestamp.)
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop
-    /// would count eightfold if it fell into a turn with timestamps, and would not count at all otherwise. A single
-    /// stop is detected by the clock anyway (`run_loop/observation/client_stalls.rs`). During the next stops,
-    /// timestamps are taken all the time.
+    /// would count eightfold in a turn with timestamps, and would not count in any other turn. A single stop is
+    /// detected by the clock anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps are
+    /// taken all the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);
@@ -105,8 +106,8 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on this,
-/// because the kernel takes timestamps for all sockets or for none.
+/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on these
+/// turns, because the kernel takes timestamps for all sockets or for none.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;
     let (round, place) = (turn / u64::from(TURNS), turn % u64::from(TURNS));

@@ -1,10 +1,10 @@
 //! The S3 API of Alluxio workers. The bucket is in the path, and requests are not signed. A worker that does not have
-//! an object redirects to its owner with a 307.
+//! an object sends a 307 redirect to the worker that has the object.
 
 use super::{Access, Dialect, Form};
 use measure::OpKind;
 
-/// Objects of a bucket. They can be requested from any worker.
+/// Objects of a bucket. Any worker accepts requests for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Alluxio;
 

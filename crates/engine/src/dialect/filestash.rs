@@ -1,9 +1,9 @@
-//! Filestash, a web file manager. The operations are its API calls `ls`, `cat` and `save`. They need a session, which
-//! is opened by a login.
+//! Filestash, a web file manager. The operations are the API calls `ls`, `cat` and `save` of Filestash. These calls
+//! need a session, which a login opens.
 //!
-//! Calls of its API need `X-Requested-With: XmlHttpRequest`, in that spelling. The session is a token, which is sent as
-//! cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each upload
-//! costs a connection.
+//! Calls of the API need `X-Requested-With: XmlHttpRequest`, in exactly this spelling. The session is a token, which is
+//! sent as cookies of at most 3,800 characters each. The response to an upload contains `Connection: close`, so each
+//! upload costs a connection.
 
 use super::{Access, BadName, Dialect, Form};
 use crate::plan::{BodyPlan, Opening, RequestPlan};
@@ -58,7 +58,7 @@ impl Connection {
 const CALL: &[(&str, &str)] = &[("X-Requested-With", "XmlHttpRequest")];
 /// Maximum number of characters of one cookie.
 const COOKIE_MAX: usize = 3800;
-/// Maximum number of characters of a token. A longer one would not fit into the head of a request.
+/// Maximum number of characters of a token. A longer token would not fit into the head of a request.
 const TOKEN_MAX: usize = 48 << 10;
 
 impl Filestash {
@@ -89,7 +89,7 @@ impl Dialect for Filestash {
         Ok(target)
     }
 
-    /// Returns a target that ends with `path=`. The slash after it is the first character of the parameter's value.
+    /// Returns a target that ends with `path=`. The slash that follows is the first character of the parameter's value.
     fn container(&self, access: Access, base: &str) -> Option<String> {
         Some(format!("{base}/api/files/{}?path=", call(access)))
     }
@@ -138,7 +138,8 @@ fn cookies(response: &[u8]) -> Option<String> {
     Some(line)
 }
 
-/// Returns the message of a refused login. Filestash sends it as JSON, but a proxy in front of it may send plain text.
+/// Returns the message of a refused login. Filestash sends the message as JSON, but a proxy in front of Filestash may
+/// send plain text.
 fn reason(response: &[u8]) -> Option<String> {
     let message = |response: serde_json::Value| Some(response.get("message")?.as_str()?.to_owned());
     let text = || String::from_utf8_lossy(response).into_owned();

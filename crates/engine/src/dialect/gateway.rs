@@ -1,14 +1,14 @@
 //! Trustless IPFS gateways: `/ipfs/CID[/path]` as a CAR or as a raw block.
 //!
 //! The length of a CAR is not known beforehand. The last chunk does not prove that the CAR is complete, because kubo
-//! sends it even if blocks are missing. CARs are therefore always parsed into blocks (`wire::gateway`). With
-//! `--verify`, each block is checked.
+//! sends the last chunk even if blocks are missing. CARs are therefore always parsed into blocks (`wire::gateway`).
+//! With `--verify`, each block is checked.
 
 use super::{Access, BadName, Dialect, Form};
 use measure::OpKind;
 use wire::gateway::{Depth, GatewayRequest, Scope};
 
-/// Blocks and CARs. Their names are CIDs, optionally followed by a path and a query.
+/// Blocks and CARs. The name of an object is a CID, optionally followed by a path and a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway {
     /// Format for names that do not specify one.

@@ -1,8 +1,8 @@
 //! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect converts a name (a CID, a key, a file) to the method, target, header fields and checks of a plan. It is
-//! used before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts buckets into
-//! URLs, and [`crate::plan::Auth`] signs each request.
+//! A dialect converts a name (a CID, a key, a file) to the method, target, header fields and checks of a plan. Dialects
+//! are used before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts buckets
+//! into URLs, and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;
@@ -73,14 +73,14 @@ pub enum BadName {
     /// Only CARs and blocks can be verified.
     #[error("--verify checks CARs and single blocks: use format=car or format=raw")]
     NotVerifiable,
-    /// A range of a file cannot be verified, because its blocks are not known.
+    /// A range of a file cannot be verified, because the client does not know which blocks the range needs.
     #[error("--verify cannot check that an entity-bytes range is complete: remove one of the two")]
     PartOfFile,
 }
 
 /// Interface of a system.
 pub trait Dialect: std::fmt::Debug {
-    /// Returns the form of a request; `None` if the system does not support it.
+    /// Returns the form of the requests for this kind of access; `None` if the system does not support them.
     fn form(&self, access: Access) -> Option<Form>;
 
     /// Returns the encoded path and query for a name. `base` is the encoded path of the system on its server, without a

@@ -1,7 +1,8 @@
 //! Pieces of a Filecoin storage provider: `/piece/CID` (FRC-0066), as served by booster-http.
 //!
-//! Its gzip handler compresses only the requested range of a piece, so `Content-Range` does not describe the bytes of
-//! the body. Requests therefore contain `Accept-Encoding: identity`, unless the user sets another value.
+//! The gzip handler of booster-http compresses only the requested range of a piece, so `Content-Range` does not
+//! describe the bytes of the body. Requests therefore contain `Accept-Encoding: identity`, unless the user sets another
+//! value.
 
 use super::{Access, BadName, Dialect, Form, check_cid};
 use measure::OpKind;

@@ -1,14 +1,16 @@
-//! Reasons why streams fail. They are derived from the library's kinds of errors and from error codes, never from text.
+//! Reasons why streams fail. Failures are derived from the library's kinds of errors and from error codes, never from
+//! text.
 
 use h2::Reason;
 
 /// Reason why a stream failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The peer refused the stream with REFUSED_STREAM, which means that it did not process the request (RFC 9113
+    /// The peer refused the stream with REFUSED_STREAM, which means that the peer did not process the request (RFC 9113
     /// §8.7).
     Refused,
-    /// The peer sent GOAWAY with a lower stream number. It accepts no more streams, and has not processed this one.
+    /// The peer sent GOAWAY with a lower stream number. The peer accepts no more streams, and has not processed this
+    /// one.
     AboveGoaway,
     /// The peer reset the stream with this code.
     Reset(u32),

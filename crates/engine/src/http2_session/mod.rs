@@ -1,12 +1,12 @@
-//! The HTTP/2 session of one connection, without I/O. Its input is bytes, and its output is events. It has no socket
-//! and no clock.
+//! The HTTP/2 session of one connection, without I/O. The input of a session is bytes, and its output is events. A
+//! session has no socket and no clock.
 //!
-//! The h2 library implements frames, header compression, flow control and the states of streams. It is written for
-//! asynchronous runtimes, but is used here without one. Instead of a socket, `Session` passes it a pipe in memory
-//! (`pipe`), and wakers that only set a flag (`wakers`). It polls the library whenever bytes were added to or removed
-//! from the pipe. `failure` classifies errors.
+//! The h2 library implements frames, header compression, flow control and the states of streams. This library is
+//! written for asynchronous runtimes, but is used here without a runtime. Instead of a socket, `Session` passes the
+//! library a pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever
+//! bytes were added to or removed from the pipe. `failure` classifies errors.
 //!
-//! Everything that a peer could make grow is limited. The number of streams is limited, because only this side opens
+//! A peer cannot increase the memory use without limit. The number of streams is limited, because only this side opens
 //! streams. The pipe limits the output. A maximum size limits the fields of a head. Received content is dropped as soon
 //! as it is counted.
 
@@ -32,20 +32,21 @@ pub const STREAMS_MAX: u32 = 10_000;
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
 /// Flow-control window of a connection: enough for 10 Gbit/s over 25 ms.
 ///
-/// Content is counted at once and not kept, so a larger window would cost nothing here. But it could cost memory on the
-/// server, because a server may queue as much as it is allowed to send. If nginx serves files without TLS, it queues
-/// frames of 8 KiB. If the streams of a connection have had 10,000 of these frames, nginx suspects a flood and closes
-/// the connection.
+/// Content is counted at once and not kept, so a larger window would cost nothing here. But a larger window could cost
+/// memory on the server, because a server may queue as much as the window allows. If nginx serves files without TLS, it
+/// queues frames of 8 KiB. After 10,000 of these frames on the streams of one connection, nginx suspects a flood and
+/// closes the connection.
 const WINDOW_BYTES: u32 = 32 << 20;
 /// Minimum flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;
 
-/// Returns the flow-control window of a stream if there are `streams` streams. This is an equal share of the
+/// Returns the flow-control window of each stream on a connection with `streams` streams: an equal share of the
 /// connection's window.
 fn stream_window_bytes(streams: u32) -> u32 {
     (WINDOW_BYTES / streams.max(1)).max(STREAM_WINDOW_BYTES_MIN)
 }
-/// Maximum size of a head in bytes, as HTTP/2 counts it. Each field counts 32 bytes more than its name and value.
+/// Maximum size of a head in bytes, as HTTP/2 counts it. HTTP/2 counts 32 bytes for each field, in addition to its name
+/// and value.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// Maximum number of reset streams that are remembered, so that late frames of these streams are ignored.
 const RESET_STREAMS_MAX: usize = 1024;

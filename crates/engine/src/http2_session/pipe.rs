@@ -1,8 +1,8 @@
-//! Replacement of a socket that the h2 library reads and writes: two buffers in memory.
+//! Replacement for the socket that the h2 library reads from and writes to: two buffers in memory.
 //!
 //! The library is polled by hand after bytes have been added or removed, so the pipe needs no waker. The output buffer
-//! is limited. While it is full, the library's writes are pending until the real socket has accepted bytes. During that
-//! time, the library also stops reading.
+//! is limited. While this buffer is full, the library's writes are pending until the real socket has accepted bytes.
+//! During that time, the library also stops reading.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,10 +12,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Number of waiting output bytes from which writes are pending. The last write before that may exceed the limit by a
-/// few frames.
+/// Limit for waiting output bytes. Once it is reached, further writes are pending. The write that reaches the limit may
+/// exceed it by a few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
-/// Number of bytes at the start that are kept, to recognize a response in another protocol.
+/// Number of bytes that are kept from the start of the peer's data, to recognize a response in another protocol.
 const BEGIN_BYTES: usize = 5;
 /// Size of a frame's header, which begins with the length of the payload in three bytes.
 const FRAME_HEAD_BYTES: u64 = 9;
@@ -26,7 +26,7 @@ pub(super) struct Pipe {
     /// Bytes from the peer. The library has already read the first `read` bytes.
     input: Vec<u8>,
     read: usize,
-    /// Buffer that is lent to the pipe. Its bytes follow the bytes of `input`.
+    /// Buffer that is lent to the pipe. The library reads these bytes after the bytes of `input`.
     lent: Box<[u8]>,
     lent_left: Range<usize>,
     ended: bool,
@@ -48,7 +48,7 @@ impl Pipe {
         self.keep(bytes);
     }
 
-    /// Adds the first `bytes` bytes of a buffer without copying them. [`Self::take_back`] must be called afterwards.
+    /// Adds the first `bytes` bytes of a buffer without a copy. [`Self::take_back`] must be called afterwards.
     pub fn lend(&mut self, buffer: Box<[u8]>, bytes: usize) {
         self.count(&buffer[..bytes]);
         (self.lent, self.lent_left) = (buffer, 0..bytes);

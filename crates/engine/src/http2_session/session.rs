@@ -14,8 +14,8 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Maximum number of rounds in which the connection and its streams are polled. They wake each other only a few times
-/// while the bytes of one read are processed.
+/// Maximum number of rounds in which the connection and its streams are polled. The connection and the streams wake
+/// each other only a few times while the bytes of one read are processed.
 const ROUNDS_MAX: usize = 64;
 
 /// An event of a stream.
@@ -72,8 +72,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Returns a session with at most `streams` open streams at once. Its first output is the preface of HTTP/2. `None`
-    /// means a defect of this program.
+    /// Returns a session with at most `streams` open streams at once. The first output of the session is the preface of
+    /// HTTP/2. `None` means a defect of this program.
     pub(crate) fn new(streams: u32) -> Option<Self> {
         let mut builder = Builder::new();
         builder
@@ -159,8 +159,8 @@ impl Session {
         self.streams.len() - self.free.len()
     }
 
-    /// Returns whether the connection accepts further requests. It does not if it has ended, or if the peer has sent
-    /// GOAWAY.
+    /// Returns whether the connection accepts further requests. After its end, or after a GOAWAY from the peer, it
+    /// accepts none.
     pub(crate) fn accepts(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.requests {
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Opens a stream for a request with or without a body. Returns `None` if the connection does not accept the
-    /// request. In that case, nothing was sent.
+    /// request. If the result is `None`, nothing was sent.
     pub(crate) fn open(&mut self, owner: Token, request: Request<()>, has_body: bool) -> Option<Key> {
         let requests = self.requests.as_mut().filter(|_| self.connection.is_some())?;
         let (response, stream) = requests.send_request(request, !has_body).ok()?;
@@ -195,13 +195,13 @@ impl Session {
         self.streams.get_mut(key.place as usize).filter(|stream| stream.generation == key.generation)
     }
 
-    /// Returns the flow-control capacity for a request's body, in bytes. If a piece is larger, a part of it waits in
-    /// the session.
+    /// Returns the flow-control capacity for a request's body, in bytes. If a piece is larger than the capacity, a part
+    /// of the piece waits in the session.
     pub(crate) fn capacity(&mut self, key: Key) -> usize {
         self.stream(key).map_or(0, Stream::capacity)
     }
 
-    /// Sends a piece of a request's body. There must be capacity for it.
+    /// Sends a piece of a request's body. The stream must have capacity for the piece.
     ///
     /// # Errors
     /// Fails if the stream accepts no more content.
@@ -269,13 +269,13 @@ impl Session {
     fn ended(&mut self, end: Failure) {
         self.end = Some(end);
         self.connection = None;
-        // This wakes all streams, because the library does not wake every stream when the connection ends.
+        // All streams must be woken here, because the library does not wake every stream when the connection ends.
         for stream in self.streams.iter().filter(|stream| !matches!(stream.receiving, Receiving::Nothing)) {
             stream.wake();
         }
     }
 
-    /// Polls the streams that were woken. Returns `false` if there were none.
+    /// Polls the streams that were woken. Returns `false` if no stream was woken.
     fn poll_streams(&mut self, events: &mut Vec<Event>) -> bool {
         let mut woken = std::mem::take(&mut self.woken);
         self.wake_queue.take(&mut woken);
@@ -305,7 +305,7 @@ impl Session {
         if let (Some(Event { kind: EventKind::Failed(failure @ Failure::Closed), .. }), Some(end)) =
             (events.last_mut(), self.end)
         {
-            // The reason why the connection ended is more specific.
+            // The reason why the connection ended is more specific than `Closed`.
             *failure = end;
         }
         if closed {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use wire::response::MAX_INTERIM_HEADS;
 
-/// Flow-control capacity, in bytes, that is reserved at a time for a request's body.
+/// Flow-control capacity, in bytes, that one reservation for a request's body asks for.
 const RESERVED_BYTES: usize = 64 * 1024;
 
 /// Identity of a stream: its place in the session's table, and the number of earlier streams in the same place.
@@ -74,7 +74,7 @@ impl Stream {
         self.stream_waker.wake_stream();
     }
 
-    /// Frees the place. If its stream has not ended, the stream is reset.
+    /// Frees the place. Resets the stream in this place if the stream has not ended.
     pub fn clear(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         if let Some(mut sending) = self.sending.take() {
@@ -137,7 +137,8 @@ impl Stream {
                     Poll::Ready(None) => break,
                     Poll::Ready(Some(Err(error))) => return failed(&error),
                     Poll::Ready(Some(Ok(piece))) => {
-                        // This fails only if the stream is closed. The next poll then reports that.
+                        // This call fails only if the stream is closed. The next poll then reports the end of the
+                        // stream.
                         let _ = body.flow_control().release_capacity(piece.len());
                         emit(EventKind::Body(piece));
                     }
@@ -161,7 +162,7 @@ impl Stream {
         }
     }
 
-    /// Returns the capacity for the request's body. If there is none, an event will report new capacity.
+    /// Returns the capacity for the request's body. If the capacity is 0, an event will report when it grows.
     pub fn capacity(&mut self) -> usize {
         let Some(sending) = &mut self.sending else { return 0 };
         let capacity = sending.stream.capacity();

@@ -144,7 +144,7 @@ impl Server {
 }
 
 impl Exchange {
-    /// Continues the exchange. Returns `true` once it is complete.
+    /// Continues the exchange. Returns `true` once the exchange is complete.
     fn go_on(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(Some(Ok(piece))) = self.incoming.poll_data(cx) {
             self.received += piece.len();
@@ -236,7 +236,7 @@ fn large_bodies_do_not_wait_for_windows() {
         session.output_taken(out);
         bytes.clear();
     }
-    // This is much more than the initial windows allow, so the windows were enlarged again.
+    // The initial windows allow far fewer bytes, so the session must have enlarged the windows again.
     assert_eq!(total, pieces * 16_384);
     assert_eq!(ends(&fed(&mut session, &data(1, 1, b"end"))), 1);
     session.cancel(keys[0]);
@@ -264,8 +264,8 @@ fn windows(streams: u32) -> (u64, u64) {
     (stream, connection)
 }
 
-/// nginx allows a connection 10,000 frames of 8 KiB. It adds up the maximum number of frames that each stream had
-/// queued.
+/// nginx allows a connection 10,000 frames of 8 KiB. For this limit, nginx adds up the maximum number of queued frames
+/// of each stream.
 #[test]
 fn no_server_has_to_queue_more_than_it_can() {
     for streams in [0, 1, 2, 7, 64, 100, 128, 511] {

@@ -47,7 +47,7 @@ pub(super) struct StreamWaker {
 }
 
 impl StreamWaker {
-    /// Returns the waker for a place. The place is not in the queue yet.
+    /// Returns the waker for a place that is not in the queue yet.
     pub fn new(place: u32, queue: &Arc<WakeQueue>) -> Arc<Self> {
         Arc::new(Self { place, woken: AtomicBool::new(false), queue: Arc::clone(queue) })
     }
@@ -64,7 +64,7 @@ impl StreamWaker {
         }
     }
 
-    /// Records that the stream is being polled. After that, it can be woken again.
+    /// Records that the stream is being polled. After this call, the stream can be woken again.
     pub fn reset(&self) {
         self.woken.store(false, Ordering::Relaxed);
     }

@@ -21,13 +21,13 @@ pub enum Auth {
         /// Way in which the signature covers bodies.
         payload: S3Payload,
     },
-    /// Anonymous requests to S3. Their error messages are read in the same way as for signed requests.
+    /// Anonymous requests to S3. Error messages in the responses are parsed in the same way as for signed requests.
     S3Anonymous,
     /// One session for all slots, or one for each slot. Sessions are opened before the run.
     Session(Box<Sessions>),
 }
 
-/// Sessions of a run. They are sent only to origins that the user named.
+/// Sessions of a run. Session tokens are sent only to origins that the user named.
 #[derive(Clone)]
 pub struct Sessions {
     /// Request that opens a session.

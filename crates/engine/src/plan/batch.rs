@@ -17,10 +17,10 @@ pub struct Batch {
 /// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchObjects {
-    /// The oldest existing objects that operations of the same thread have written, up to the maximum. If there is
-    /// none, the operation makes another request of the mix instead.
+    /// The oldest existing objects that operations of the same thread have written, at most as many as fit into a
+    /// batch. If there are none, the operation makes another request of the mix instead of deleting.
     Written {
-        /// Index of that other request, which writes an object.
+        /// Index of the request that is made instead. This request must write an object.
         instead: usize,
     },
     /// The run's targets in their order. Operation n deletes the n-th batch of targets.
@@ -62,7 +62,7 @@ impl RequestPlan {
     }
 
     /// Returns whether the request has what its batch needs: the body, and a kept response. A request without a batch
-    /// needs nothing.
+    /// always qualifies.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)

@@ -51,8 +51,8 @@ pub enum Spread {
     LeastLoaded,
 }
 
-/// Use of HTTP/2. With TLS, it is offered by ALPN, and a server may choose HTTP/1.1 instead. Without TLS, the client
-/// assumes that the server supports HTTP/2 (prior knowledge).
+/// Use of HTTP/2. With TLS, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1 instead. Without TLS,
+/// the client assumes that the server supports HTTP/2 (prior knowledge).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
     /// Maximum number of concurrent streams on a connection. The server may allow fewer.
@@ -80,13 +80,13 @@ pub struct ConnectionPlan {
     pub http2: Option<Http2Plan>,
     /// TLS settings, for URLs and redirects with https.
     pub tls: Arc<TlsPlan>,
-    /// Value of `SO_RCVLOWAT` in bytes for large bodies. It saves wake-ups, but delays acknowledgements.
+    /// Value of `SO_RCVLOWAT` in bytes for large bodies. A high value saves wake-ups, but delays acknowledgements.
     pub receive_low_water: Option<usize>,
 }
 
 impl Default for ConnectionPlan {
-    /// Returns settings for HTTP/1 connections to the origins themselves. As many connections are opened as needed, and
-    /// they are kept until the server closes them.
+    /// Returns settings for direct HTTP/1 connections to the origins. The client opens as many connections as needed,
+    /// and keeps them until the server closes them.
     fn default() -> Self {
         Self {
             spread: Spread::default(),

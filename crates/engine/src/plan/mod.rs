@@ -1,7 +1,7 @@
-//! The plan of a run. It is valid by construction.
+//! The plan of a run. A plan is valid by construction.
 //!
-//! All text in a plan is already parsed. No setting of a plan depends on another setting being on. Code that makes a
-//! plan must have reported all mistakes of the user.
+//! All text in a plan is already parsed. No setting of a plan depends on another setting being on. The code that
+//! creates a plan must report all mistakes of the user first.
 
 mod auth;
 mod batch;
@@ -54,7 +54,7 @@ pub struct HttpPlan {
 /// The load model.
 #[derive(Clone, Debug)]
 pub enum LoadModel {
-    /// Each of N slots starts its next operation when its previous one has ended.
+    /// Each of N slots starts its next operation when the previous operation has ended.
     Closed {
         /// Number of slots in use over time.
         slots: Profile,
@@ -73,7 +73,7 @@ pub enum LoadModel {
 }
 
 impl LoadModel {
-    /// Returns the most operations that can be in flight.
+    /// Returns the maximum number of operations that can be in flight.
     #[must_use]
     pub fn in_flight_max(&self) -> u64 {
         match self {
@@ -119,7 +119,7 @@ pub struct StopAfter {
 pub struct Timeouts {
     /// Limit for opening a connection.
     pub connect: Duration,
-    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend it.
+    /// Limit from sending the request to the end of the response head. Arriving bytes do not extend this limit.
     pub head: Duration,
     /// Limit between two arrivals of body bytes.
     pub idle: Duration,
@@ -128,7 +128,7 @@ pub struct Timeouts {
 }
 
 impl Default for Timeouts {
-    /// Returns the default values. They are listed in docs/measurement.md.
+    /// Returns the default values. These values are listed in docs/measurement.md.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -144,7 +144,7 @@ impl Default for Timeouts {
 pub enum Follow {
     /// A 3xx is a failure.
     Never,
-    /// Redirects are followed if the rules allow it, at most this many for each request.
+    /// Redirects are followed if the rules allow them, at most this many for each request.
     UpTo(u8, RedirectRules),
 }
 
@@ -166,7 +166,7 @@ pub struct RedirectRules {
     pub private: RedirectRule,
 }
 
-/// Handling of a redirect to which one of [`RedirectRules`] applies.
+/// Handling of a redirect that falls under one of the [`RedirectRules`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedirectRule {
     /// The redirect is not followed. The cause of the failure is `redirect_denied`.
@@ -203,7 +203,7 @@ pub struct Plan {
     pub follow: Follow,
     /// Connections.
     pub connections: ConnectionPlan,
-    /// Rules for retries of failed requests; `None` for no retries, as in all measured load.
+    /// Rules for retries of failed requests; `None` for no retries, which is the rule for all measured load.
     pub retry: Option<RetryPolicy>,
     /// Multipart uploads that an earlier run began. Operations on their objects continue these uploads.
     pub resumed_uploads: ResumedUploads,
@@ -220,7 +220,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns a plan that reads `targets` in turn with GET, under `load`. It uses one thread and no warm-up, and
+    /// Returns a plan that reads `targets` in turn with GET, under `load`. The plan uses one thread and no warm-up, and
     /// follows up to 10 redirects. Unless the caller sets `stop`, the run does not end by itself.
     #[must_use]
     pub fn new(targets: Targets, load: LoadModel) -> Self {
@@ -254,8 +254,8 @@ impl Plan {
         self.slices.map_or(timeline, |length| timeline.in_slices(length))
     }
 
-    /// Returns the maximum number of requests that can be in flight at once. It can exceed the number of operations,
-    /// because the parts of one object are sent in parallel.
+    /// Returns the maximum number of requests that can be in flight at once. This number can exceed the number of
+    /// operations, because the parts of one object are sent in parallel.
     #[must_use]
     pub fn requests_in_flight_max(&self) -> u64 {
         self.load.in_flight_max().saturating_mul(self.mix.parallel_max())
@@ -267,7 +267,7 @@ impl Plan {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
     }
 
-    /// Returns the number of threads that are used. It is at most the number of operations that can be in flight.
+    /// Returns the number of threads that the run uses: at most one for each operation that can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {
         u32::try_from(self.load.in_flight_max()).unwrap_or(u32::MAX).min(self.threads.max(1))

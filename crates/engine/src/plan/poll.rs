@@ -3,14 +3,14 @@
 use super::{RequestPlan, ResponseBody};
 use std::time::Duration;
 
-/// Another request of an operation. It is repeated until the server has done the work that it accepted.
+/// A request that an operation repeats until the server has done the work that the server accepted earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// Index of the request in the mix. Its weight there is 0, so that no operation begins with it.
+    /// Index of the request in the mix. The request must have weight 0, so that no operation begins with it.
     pub request: usize,
-    /// Pause before each of these requests.
+    /// Pause before each poll.
     pub every: Duration,
-    /// Check of the responses to these requests.
+    /// Check of the responses to the polls.
     pub check: PollCheck,
 }
 

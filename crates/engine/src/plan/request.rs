@@ -18,8 +18,8 @@ use wire::s3::MAX_PARTS;
 pub enum RangeChoice {
     /// The same range each time.
     Fixed(ByteRange),
-    /// A range of this length, chosen uniformly among all such ranges in the object. If the object is not longer than
-    /// this, the whole object is requested.
+    /// A range of this length, chosen uniformly among all such ranges in the object. An object that is not longer than
+    /// the range is requested as a whole.
     Random {
         /// Length of the range in bytes.
         length: NonZeroU64,
@@ -34,10 +34,10 @@ pub enum Pick {
     Target,
     /// A new object that this operation writes. It does not belong to the dataset.
     Fresh,
-    /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is
-    /// none, the operation makes another request of the mix instead.
+    /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is no
+    /// such object, the operation makes another request of the mix instead.
     Written {
-        /// Index of that other request, which writes an object.
+        /// Index of the request that is made instead. This request must write an object.
         instead: usize,
     },
     /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
@@ -46,7 +46,8 @@ pub enum Pick {
     Container,
 }
 
-/// Source of the bytes of request bodies. Bodies are not kept in memory. They are generated or read piece by piece.
+/// Source of the bytes of request bodies. Bodies are not kept in memory. The bytes are generated or read piece by
+/// piece.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The same bytes each time.
@@ -125,8 +126,9 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// `true` if an encoded body was requested.
     pub encoding_asked: bool,
-    /// `true` if `ETag` must be the last part of the path in quotes. If an encoded body was requested, `.gz` may follow
-    /// it. Systems that name objects by their content send such ETags. Applies only to the URLs of a list.
+    /// `true` if `ETag` must be the last part of the path in quotes, as sent by systems that name objects by their
+    /// content. If an encoded body was requested, the name in the `ETag` may end with `.gz`. This check applies only to
+    /// the URLs of a list.
     pub etag_is_name: bool,
 }
 
@@ -150,8 +152,8 @@ pub enum ResponseBody {
     Compared(Arc<Content>),
     /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. They are checked to this depth while they arrive. Possible only
-    /// for the targets of a list, because their paths name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Possible
+    /// only for the targets of a list, because their paths name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -181,14 +183,16 @@ pub enum Then {
         /// Maximum number of pages of an operation.
         most: u32,
     },
-    /// The parts of an S3 multipart upload, then its completion. The responses to both must be [`ResponseBody::Kept`].
+    /// The parts of an S3 multipart upload, then its completion. The responses to the initiation and to the completion
+    /// must be [`ResponseBody::Kept`].
     Parts(Multipart),
-    /// Another request, until the server has done its work. The responses to both must be kept.
+    /// Another request, repeated until the server has done its work. The responses to the first request and to the
+    /// repeated request must be kept.
     Poll(Poll),
 }
 
-/// A multipart upload. Its requests are indexes in the mix. Their weight there is 0, so that no operation begins with
-/// them.
+/// A multipart upload. Its requests are given by their indexes in the mix. These requests must have weight 0, so that
+/// no operation begins with one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
     /// Index of the request that uploads a part. Its body is the object's content or file.
@@ -306,9 +310,9 @@ impl Mix {
     /// Returns a mix of requests with weights. Returns `None` in these cases:
     ///
     /// * No request has a weight above 0.
-    /// * A request refers to another one that does not write objects.
+    /// * A request refers to another request that should write objects, but does not.
     /// * A request deletes a batch but was not made by [`RequestPlan::delete_batch`].
-    /// * A request polls, but the bodies that this needs are not kept.
+    /// * A request polls, but the response bodies that polling needs are not kept.
     #[must_use]
     pub fn of(weighted: Vec<(u32, RequestPlan)>) -> Option<Self> {
         let mut bounds = Vec::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Unfinished multipart uploads, by the number of their object ([`super::Targets::object_number`]).
 pub type ResumedUploads = Arc<BTreeMap<u64, ResumedUpload>>;
 
-/// An unfinished multipart upload. Its parts must have the sizes of the plan.
+/// An unfinished multipart upload. The parts of the upload must have the sizes that the plan requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedUpload {
     /// The server's ID of the upload.

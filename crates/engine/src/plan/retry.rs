@@ -13,7 +13,7 @@ use std::time::Duration;
 /// refusal is retried a few times, because some servers refuse at random. Wrong credentials are not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Maximum pause before the first retry. It doubles with each further retry.
+    /// Maximum pause before the first retry. The maximum doubles with each further retry.
     pub first: Duration,
     /// Maximum pause before any retry, even if the server requests a longer one.
     pub longest: Duration,
@@ -40,8 +40,8 @@ pub(crate) struct Retried {
 }
 
 impl RetryPolicy {
-    /// Returns the pause before a retry. It is random ("full jitter"), so that requests that fail together are not
-    /// repeated together. `asked` is the pause that the server requested.
+    /// Returns the pause before a retry. The pause is random ("full jitter"), so that requests that fail together are
+    /// not repeated together. `asked` is the pause that the server requested.
     pub(crate) fn pause(&self, seed: u64, retried: Retried, asked: Option<Duration>) -> Duration {
         let Retried { number, part, failures } = retried;
         let doublings = failures.saturating_sub(1).min(31);

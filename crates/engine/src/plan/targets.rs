@@ -59,8 +59,8 @@ pub enum Members {
     Dataset,
     /// The objects of the dataset with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects that remain for a resumed run. These are the objects of the dataset with the chosen numbers, then
-    /// all objects from `from` on.
+    /// The objects that remain for a resumed run. The run uses the objects of the dataset with the given numbers first,
+    /// then all objects from number `from` on.
     Rest {
         /// Numbers of the first objects.
         chosen: Box<[u64]>,
@@ -94,7 +94,8 @@ impl Area {
         }
     }
 
-    /// Returns the number in the dataset of the target with this index; `None` if it is not an object of the dataset.
+    /// Returns the dataset's number of the target with this index; `None` if the target is not an object of the
+    /// dataset.
     fn number(&self, index: u64) -> Option<u64> {
         let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
         match &self.objects {
@@ -117,8 +118,8 @@ impl Area {
             }
             (Subject::Target(index), _) => Some(self.dataset.read(self.number(index)?, key)?.0),
             (Subject::Fresh(number), _) => {
-                // The object has the size of one of the dataset's objects. Its name differs from theirs, and contains
-                // the dataset's seed.
+                // The object has the same size as one of the dataset's objects. Its name contains the dataset's seed,
+                // and differs from the names of all objects of the dataset.
                 let index = number.checked_rem(self.dataset.count())?;
                 let size = self.dataset.read(index, key)?.0;
                 key.clear();
@@ -193,7 +194,7 @@ impl Targets {
     /// Adds a URL. Returns `false` if there are too many origins, or if the targets are a dataset.
     #[must_use]
     pub fn push(&mut self, url: &Url) -> bool {
-        // Lists are mostly sorted by origin. The search starts at the last origin, because it is the most likely one.
+        // Lists are mostly sorted by origin. The search starts at the last origin, which is the most likely match.
         let known = self.origins.iter().rposition(|origin| origin == url.origin());
         let Objects::Listed(items) = &mut self.objects else { return false };
         if known.is_none() && self.origins.len() >= ORIGINS_MAX {

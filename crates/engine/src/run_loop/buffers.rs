@@ -2,15 +2,15 @@
 
 use crate::http2_session::Event;
 
-/// Size of the receive buffer. Compared with 64 KiB, it halves the CPU time for large bodies that are checked, because
-/// both sides need fewer system calls and wake-ups. It still fits into the second-level cache of most cores. Pages that
-/// are never filled use no memory.
+/// Size of the receive buffer. Compared with 64 KiB, this size halves the CPU time for large bodies that are checked,
+/// because client and server need fewer system calls and wake-ups. The buffer still fits into the second-level cache of
+/// most cores. Pages that are never filled use no memory.
 const RECEIVE_BYTES: usize = 1 << 20;
 
 /// Buffers of one thread.
 ///
-/// Invariant: they keep no bytes from one connection to the next. While received bytes are parsed, `receive` is moved
-/// out, and an empty buffer replaces it.
+/// Invariant: the buffers keep no bytes from one connection to the next. While received bytes are parsed, `receive` is
+/// moved out, and an empty buffer replaces it.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// Bytes of one `recv`.

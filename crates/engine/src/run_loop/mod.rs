@@ -1,11 +1,11 @@
 //! The run loop: the state machine of one thread, which generates load.
 //!
 //! [`RunLoop::drive`] alternates between waiting and steps. A step gets the current instant and the ready sockets, does
-//! everything that is due, and returns the instant until which the thread can wait. It never blocks, and uses only the
-//! clock of its network. The folders follow the life of an operation:
+//! everything that is due, and returns the instant until which the thread can wait. A step never blocks, and uses only
+//! the clock of its network. The folders follow the life of an operation:
 //!
 //! - `pacing` decides which slot may start an operation, and when;
-//! - `operation` chooses its request and object, and the requests that follow;
+//! - `operation` chooses the request and the object of an operation, and the requests that follow;
 //! - `attempt` begins and ends requests: redirects, resends, retries and timeouts (for both versions of HTTP);
 //! - `request` composes the fields and the body of a request;
 //! - `connections` finds a free connection for an attempt, or opens a new one;
@@ -79,8 +79,8 @@ pub struct Handover {
     pub intervals: Vec<Interval>,
     /// Operations that have ended, if they are logged.
     pub ops: Vec<OpEntry>,
-    /// Multipart uploads that the server has created, for plans with retries. The uploads of `ops` are included here,
-    /// or were handed over earlier.
+    /// Multipart uploads that the server has created, for plans with retries. If an operation in `ops` created an
+    /// upload, this upload is included here or was handed over earlier.
     pub uploads: Vec<CreatedUpload>,
 }
 

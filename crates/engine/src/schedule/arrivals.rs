@@ -1,4 +1,4 @@
-//! The schedule of the open model. It determines the intended start of the n-th operation.
+//! The schedule of the open model. The schedule determines the intended start of the n-th operation.
 //!
 //! The time of an arrival never depends on when the previous operation actually started. Lateness is therefore visible
 //! and does not accumulate. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing,

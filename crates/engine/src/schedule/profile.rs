@@ -158,7 +158,8 @@ impl Profile {
         }
     }
 
-    /// Returns Λ⁻¹(a): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if it never does.
+    /// Returns Λ⁻¹(`area`): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if the integral
+    /// never reaches `area`.
     #[must_use]
     pub fn time_of(&self, area: f64) -> Option<f64> {
         for segment in &self.segments {
@@ -197,8 +198,8 @@ mod tests {
         fn time_of_inverts_area(profile in profiles(), seconds in 0.0_f64..120.0) {
             let area = profile.area(seconds);
             let back = profile.time_of(area).unwrap_or(seconds);
-            // While the level is 0, many times have the same area. The areas are therefore compared instead of the
-            // times.
+            // While the level is 0, the area is the same at many instants. The test therefore compares areas and not
+            // instants.
             prop_assert!((profile.area(back) - area).abs() <= 1e-6 * area.max(1.0), "{area} -> {back} -> {}", profile.area(back));
         }
 
@@ -207,7 +208,7 @@ mod tests {
             let steps = 20_000;
             let width = seconds / f64::from(steps);
             let sum: f64 = (0..steps).map(|i| profile.level((f64::from(i) + 0.5) * width) * width).sum();
-            // At each jump of the level, a midpoint sum is wrong by at most one level times the width.
+            // Each jump of the level adds an error of at most the level times `width` to a midpoint sum.
             prop_assert!((sum - profile.area(seconds)).abs() <= 10.0 * 5_000.0 * width + 1e-6 * sum);
         }
 

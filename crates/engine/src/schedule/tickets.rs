@@ -1,9 +1,10 @@
-//! Numbers of operations in the closed model.
+//! The numbers that identify operations in the closed model.
 //!
 //! Every operation has a number, which determines its object and range. If a run has a limited number of operations,
-//! all threads draw their numbers from one [`Budget`]. They draw batches, so that they need not access the shared
-//! counter for every operation. The batches become smaller towards the end. Otherwise, one thread could run out of work
-//! while another one has much left. The numbers of a run can have a bound (see [`crate::Control::let_start_below`]).
+//! all threads draw their numbers from one [`Budget`]. Threads draw batches of numbers, so that they need not access
+//! the shared counter for every operation. The batches become smaller towards the end. Otherwise, one thread could run
+//! out of operations while another thread has many left. The numbers of a run can have a bound (see
+//! [`crate::Control::let_start_below`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ pub struct Budget {
     taken: AtomicU64,
 }
 
-/// Maximum number of numbers that a thread draws at once.
+/// Maximum size of the batch of numbers that a thread draws at once.
 const BATCH_MAX: u64 = 256;
 
 impl Budget {
@@ -26,7 +27,7 @@ impl Budget {
         Self { total, threads: u64::from(threads.max(1)), taken: AtomicU64::new(0) }
     }
 
-    /// Draws a batch of numbers below `bound`. It is empty if there are no such numbers.
+    /// Draws a batch of numbers below `bound`. The batch is empty if no such numbers are left.
     fn draw(&self, bound: u64) -> std::ops::Range<u64> {
         let end = self.total.min(bound);
         let after = |taken: u64| {

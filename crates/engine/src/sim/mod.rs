@@ -1,9 +1,10 @@
-//! A network on simulated time. It drives the same run loop as a measurement, without sockets and without waiting.
+//! A network on simulated time. This network drives the same run loop as a measurement, without sockets and without
+//! waiting.
 //!
-//! A [`SimServer`] responds to each request with bytes that become readable at instants that it chooses. Time stands
-//! still while the loop works (unless a cost is set for each send), and jumps to the next event when the loop waits.
-//! Ten seconds of load therefore take only milliseconds, and every result can be compared with the expected one to the
-//! nanosecond.
+//! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.
+//! Time stands still while the loop works (unless a cost is set for each send), and jumps to the next event when the
+//! loop waits. Ten seconds of load therefore take only milliseconds, and a test can compare every result with the
+//! expected value to the nanosecond.
 
 mod drive;
 
@@ -141,8 +142,8 @@ impl<S: SimServer> SimNetwork<S> {
         }
     }
 
-    /// Stops the client from running in some periods, each with start and end. They must be in order and must not
-    /// overlap.
+    /// Stops the client from running in some periods, each with start and end. The periods must be in order and must
+    /// not overlap.
     #[must_use]
     pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
         self.stalls = stalls;

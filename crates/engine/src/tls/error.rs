@@ -4,7 +4,7 @@ use super::Identity;
 use std::io;
 use std::path::PathBuf;
 
-/// Error in TLS settings. Its message has one line, contains the file and the fix, and never shows a key.
+/// Error in TLS settings. The message has one line, contains the file and the fix, and never shows a key.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsConfigError {
     /// A file is missing or cannot be read.

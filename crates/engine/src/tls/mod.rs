@@ -84,7 +84,7 @@ pub struct TlsPlan {
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     resumption: bool,
     protocols: Vec<Box<[u8]>>,
-    /// Configuration for rustls. It is created when the first connection needs it, and used by the whole run.
+    /// Configuration for rustls, created when the first connection needs it. The whole run uses the same configuration.
     made: OnceLock<Arc<ClientConfig>>,
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes of TLS failures. They are derived from rustls' kinds of errors and from bytes, never from text.
+//! Outcomes of TLS failures. Outcomes are derived from rustls' kinds of errors and from bytes, never from text.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use rustls::{CertificateError, Error};

@@ -1,4 +1,5 @@
-//! The TLS session of one connection. It decrypts received bytes and encrypts bytes to be sent. It has no socket.
+//! The TLS session of one connection. The session decrypts received bytes and encrypts bytes to be sent. It has no
+//! socket.
 //!
 //! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all
 //! plaintext before it returns. If the socket is empty, no plaintext waits in the session either.
@@ -10,15 +11,15 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 /// Size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At most
-/// this many received bytes can be unknown, because every complete record is decrypted.
+/// this many received bytes can be undecrypted, because every complete record is decrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
-/// Number of bytes at the start that are kept, to recognize a response in plain HTTP.
+/// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
 
 /// Result of sending bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wire {
-    /// Number of plaintext bytes that were accepted. They need not be sent again.
+    /// Number of plaintext bytes that were accepted. These bytes need not be sent again.
     pub taken: usize,
     /// Number of encrypted bytes that the kernel accepted.
     pub sent: usize,
@@ -28,7 +29,7 @@ pub(crate) struct Wire {
 #[derive(Debug)]
 pub(crate) struct Session {
     tls: ClientConnection,
-    /// Received bytes that are not counted yet. They may be content that is not decrypted yet.
+    /// Received bytes that are not counted yet. Some of these bytes may be content that is not decrypted yet.
     unattributed: Unattributed,
     /// The first bytes from the server.
     begin: [u8; BEGIN_BYTES],
@@ -93,13 +94,13 @@ impl Session {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet, because their attempt has ended.
+    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of their attempt.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. When it is complete, returns how many bytes of the input belong to it.
+    /// Continues the handshake. Once the handshake is complete, returns how many bytes of the input belong to it.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
@@ -112,7 +113,7 @@ impl Session {
     }
 
     /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. If a record is
-    /// damaged, the plaintext before it is passed on first, and then the error is returned.
+    /// damaged, first passes on the plaintext before that record, and then returns the error.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;

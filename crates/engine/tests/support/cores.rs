@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum number of runs of a test, if a run had to share its cores.
+/// Maximum number of runs of a test whose runs have to share their cores.
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);

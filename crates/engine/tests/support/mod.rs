@@ -11,7 +11,7 @@ use std::time::Duration;
 use wire::Url;
 use wire::sigv4::{Keys, Secret, Signer};
 
-/// Returns a plan for one URL, which the test can change. The plan has the closed model with 1 slot, lasts 10 s, and
+/// Returns a plan for one URL. The test can change the plan. The plan has the closed model with 1 slot, lasts 10 s, and
 /// has no warm-up.
 pub fn plan() -> Plan {
     let mut targets = Targets::default();

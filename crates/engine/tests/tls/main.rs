@@ -256,8 +256,8 @@ fn every_byte_is_counted_by_both_sides() {
     }
 }
 
-/// Several turns may be needed to read a body. Its end may be read in a turn before its last event is handled. When
-/// that event is handled, nothing is left to read, and the idle connection must remain usable.
+/// Several turns may be needed to read a body. One turn may read the end of the body before the last readiness event is
+/// handled. When that event is handled, nothing is left to read, and the idle connection must remain usable.
 #[test]
 fn a_free_connection_with_nothing_to_read_is_kept() {
     const BYTES: usize = 24 << 20;

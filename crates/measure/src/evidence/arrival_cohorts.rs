@@ -1,14 +1,14 @@
 //! Response times, grouped by the time at which the operations were due.
 //!
-//! They are not grouped by the time at which the operations ended. Quick operations end before slow ones, so response
-//! times would then seem to grow at the beginning of every run.
+//! Groups by end time would mislead: quick operations end before slow ones, so response times would seem to grow at the
+//! beginning of every run.
 
 use crate::sample::OpSample;
 use crate::time::Timeline;
 use crate::values::{add, bounded};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Time span of the shortest cohorts, in nanoseconds. It is short enough for runs that last one second.
+/// Time span of the shortest cohorts, in nanoseconds. This span is short enough for runs of one second.
 const SPAN: u64 = 50_000_000;
 /// Number of cohorts with the shortest span. After these, the span doubles every [`DOUBLED`] cohorts, like the buckets
 /// of a histogram. A run of two weeks therefore needs only about 1,300 cohorts.
@@ -80,8 +80,8 @@ impl ArrivalCohorts {
         &self.0
     }
 
-    /// Returns the cohort that contains a time, given in nanoseconds since the start of the measured window. Creates it
-    /// if it does not exist yet.
+    /// Returns the cohort that contains a time, given in nanoseconds since the start of the measured window. Creates
+    /// the cohort if it does not exist yet.
     #[inline]
     pub(crate) fn at(&mut self, nanos: u64) -> &mut ArrivalCohort {
         self.numbered(ArrivalCohort::index_of(nanos).min(COHORTS_MAX as u32 - 1))
@@ -108,7 +108,7 @@ impl ArrivalCohorts {
         self.at(sample.end.nanos_since(timeline.window_start())).departed += 1;
     }
 
-    /// Adds the counts of a cohort. Ignores it if its index is out of range, as in a damaged record.
+    /// Adds the counts of a cohort. Ignores a cohort whose index is out of range, because the record is then damaged.
     fn add(&mut self, other: &ArrivalCohort) {
         let ArrivalCohort { index, scheduled, ended, response_nanos, late_nanos, departed } = *other;
         if index as usize >= COHORTS_MAX {
@@ -136,7 +136,7 @@ mod tests {
     fn spans_tile_the_time_and_grow_with_it() {
         let mut before = (0, 0.0);
         for step in 0..2_000_000_u64 {
-            // The times extend to 11 days.
+            // The last step is at 11 days.
             let nanos = step * step * 250 * 1000;
             let index = ArrivalCohort::index_of(nanos);
             let middle = ArrivalCohort { index, ..ArrivalCohort::default() }.middle();

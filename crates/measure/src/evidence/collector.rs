@@ -8,7 +8,7 @@ use crate::sample::OpSample;
 use crate::sample::outcome::OpOutcome;
 use crate::time::{Instant, Timeline};
 
-/// Origin of a thread's operations. It decides which evidence is collected.
+/// Mechanism that starts the operations of a thread. It determines which evidence is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Slots that start their next operation as soon as the previous one has ended.
@@ -60,7 +60,7 @@ impl Collector {
         }
     }
 
-    /// Records the start of an operation. `in_flight` does not include it.
+    /// Records the start of an operation. `in_flight` does not include this operation.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         self.edges.started(now);
@@ -69,7 +69,7 @@ impl Collector {
         }
     }
 
-    /// Records the end of an operation. `size` is the index of its size class.
+    /// Records the end of an operation. `size` is the index of the operation's size class.
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.source == Source::Arrivals {

@@ -1,8 +1,8 @@
 //! The first and the last operations of a run.
 //!
 //! The first operations arrive at an idle target. In a closed run, the last operations end while no new ones start.
-//! Between these two edges, the number of operations in flight is constant. Only the edges therefore show how times
-//! depend on that number.
+//! Between these two edges, the number of operations in flight is constant. How service times depend on that number is
+//! therefore visible only at the edges.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
@@ -23,7 +23,7 @@ pub struct EdgeOp {
     pub sent: Instant,
     /// Instant at which the operation ended.
     pub end: Instant,
-    /// Class of the operations that are compared with this one.
+    /// Class of the operation. The operation is compared only with operations of the same class.
     #[serde(flatten)]
     pub class: OperationClass,
 }
@@ -50,10 +50,10 @@ pub struct Edges {
     #[serde(default)]
     pub closed_at: Option<Instant>,
     /// Number of operations that were in flight at `closed_at` but are not in `closing`. They failed, did not end, or
-    /// exceeded the maximum number kept.
+    /// were not kept because the maximum number was reached.
     #[serde(default)]
     pub lost: u64,
-    /// `true` if the target paused while a thread's first operations ended.
+    /// `true` if the target paused before the first operations of a thread had ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub opening_paused: bool,
     /// Number of operations in `closing` that were in flight while the target paused.
@@ -98,8 +98,8 @@ impl Edges {
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// Start of the last operation that may be kept. Operations are selected by their start. The operations that end
-    /// first are faster than usual, so they are not representative.
+    /// Start of the last operation that may be kept. Operations are selected by their start and not by their end: those
+    /// that end first are faster than usual, so they are not representative.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,

@@ -1,13 +1,14 @@
-//! Evidence of what limited a run. It is recorded during the run, and [`crate::limits`] draws the conclusion.
+//! Evidence of what limited a run. The evidence is recorded during the run, and [`crate::limits`] draws the conclusion
+//! from it.
 //!
 //! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the
 //! target falls behind, response times grow for as long as the run lasts.
 //!
 //! In a closed run, the number of operations in flight is constant, so all moments of the run look alike. The
-//! exceptions are its beginning and its end ([`EdgeOp`]): the first operations of all slots find the target idle, and
-//! the last ones find it less and less busy. Between these, operations that wait in one queue do not overtake each
-//! other ([`Overtaking`]). Pauses of the target have the same effect on the order, so operations affected by a pause
-//! are left out (`target_pauses`).
+//! exceptions are the beginning and the end of the run ([`EdgeOp`]): the first operations of all slots find the target
+//! idle, and the last ones find it less and less busy. Between these two edges, operations that wait in one queue do
+//! not overtake each other ([`Overtaking`]). A pause of the target has the same effect on their order, so operations
+//! affected by a pause are left out (`target_pauses`).
 //!
 //! If the link is full, data waits in the network ([`NetworkPaths`]).
 
@@ -34,7 +35,7 @@ use serde::{Deserialize, Serialize};
 /// merged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Measured operations, grouped by the time at which they were due. Only runs with a schedule have them.
+    /// Measured operations, grouped by the time at which they were due. Empty in runs without a schedule.
     #[serde(default, skip_serializing_if = "ArrivalCohorts::is_empty")]
     pub arrival_cohorts: ArrivalCohorts,
     /// The first operations of the run, and in a closed run also the last ones.

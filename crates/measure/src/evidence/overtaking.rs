@@ -1,18 +1,18 @@
 //! Counts how many operations in flight overtake each other.
 //!
-//! The recorder marks one operation at a time, when it starts. The marked operation has overtaken every operation that
-//! is in flight both at its start and at its end. If service times are independent of each other, the expected share of
-//! overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two independent service times. This is the Gini
-//! coefficient of the service times. It applies to any distribution, because the remaining time of an operation in
-//! flight has the equilibrium distribution of the renewal process (Cox 1962, §5). Operations that wait in one queue
-//! overtake each other less often.
+//! The recorder marks one operation at a time, when it starts. The marked operation overtakes every operation that was
+//! already in flight when the marked one started and is still in flight when the marked one ends. If service times are
+//! independent of each other, the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are
+//! two independent service times. This is the Gini coefficient of the service times. This result holds for any
+//! distribution, because the remaining time of an operation in flight has the equilibrium distribution of the renewal
+//! process (Cox 1962, §5). Operations that wait in one queue overtake each other less often.
 
 use crate::sample::OpSample;
 use crate::time::Instant;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Number of marked operations, and how many others these overtook.
+/// Number of marked operations, and number of operations that they overtook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overtaking {
     /// Number of marked operations that have ended.
@@ -54,7 +54,8 @@ struct Marked {
 
 impl OvertakingWatch {
     /// Marks an operation that starts at `now`, unless another one is already marked. The mark is the instant of the
-    /// start. If another operation starts at the same instant, the mark is removed, because it would be ambiguous.
+    /// start. If two operations start at the same instant, the mark is removed, because it no longer identifies a
+    /// single operation.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {
         let alone = self.last_start.replace(now) != Some(now);
@@ -89,8 +90,8 @@ pub fn spread(times: &Distribution) -> Option<f64> {
     if times.count() < 10 {
         return None;
     }
-    // The sum of |x − y| over all pairs of values. In ascending order, each value adds its differences to all lower
-    // values.
+    // Sum of |x − y| over all pairs of values. The loop visits the values in ascending order. Each value adds its
+    // differences from all lower values.
     let (mut below, mut sum_below, mut differences) = (0.0, 0.0, 0.0);
     for (value, here) in times.recorded() {
         let (value, here) = (value as f64, here as f64);

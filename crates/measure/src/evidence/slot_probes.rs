@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Minimum number of operations of a level. A level with fewer is ignored.
+/// Minimum number of operations of a level. A level with fewer operations is ignored.
 const OPERATIONS_MIN: u64 = 20;
-/// Minimum exponent p at which more slots count as faster. The rate is assumed to grow with slots^p. If operations are
-/// independent, p is 1. If each operation waits for the others, p is 0. At this minimum, twice the slots reach 1.25
-/// times the rate.
+/// Minimum exponent p at which more slots count as faster. The rate is assumed to be proportional to slots^p. If
+/// operations are independent, p is 1. If each operation waits for the others, p is 0. At the minimum, twice the slots
+/// reach 1.25 times the rate.
 const POWER_MIN: f64 = 0.32;
 
 /// Level of a probe.
@@ -32,7 +32,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Returns whether more slots than the run has would reach a higher rate; `None` if the probe cannot decide this.
+    /// Returns whether the run would reach a higher rate with more slots; `None` if the probe cannot decide this.
     #[must_use]
     pub fn more_is_faster(&self, slots: u64, per_second: f64) -> Option<bool> {
         let usable = |probe: &Probe| probe.operations >= OPERATIONS_MIN && probe.per_second > 0.0 && per_second > 0.0;

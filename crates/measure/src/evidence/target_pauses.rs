@@ -2,12 +2,12 @@
 //!
 //! A pause delays all operations in flight at once. Their response times then differ widely, yet they end in the order
 //! in which they were sent, as if they had waited in a queue. Operations that were in flight during a pause are
-//! therefore left out of the comparison of overtaking with the spread of times.
+//! therefore left out when overtaking is evaluated.
 
 use crate::time::Instant;
 
-/// Minimum length of a pause. The unit is the number of operations that usually end in this time. Among independent
-/// operations with exponential times, only one gap in 160,000 is that long.
+/// Minimum length of a pause, as a multiple of the mean gap between two ends. If operations are independent and their
+/// times are exponentially distributed, only one gap in 160,000 is that long.
 const ENDS_MIN: u64 = 12;
 /// Number of ended operations after which the usual gap between two ends is known.
 const KNOWN_FROM: u64 = 20;
@@ -20,7 +20,8 @@ pub(super) struct PauseWatch {
     ends: u64,
     /// Longest gap between two ends, in nanoseconds.
     longest_gap: u64,
-    /// Longest gap up to the end of the last operation that started before any had ended, in nanoseconds.
+    /// Longest gap before the first operations had ended, in nanoseconds. The first operations are those that started
+    /// before any operation had ended.
     opening_gap: u64,
     /// End of the latest pause.
     paused_until: Option<Instant>,
@@ -30,8 +31,8 @@ impl PauseWatch {
     /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns
     /// true for the first [`KNOWN_FROM`] operations, because pauses cannot be detected yet.
     ///
-    /// Only the latest pause has to be compared. An operation that was in flight during an earlier pause, and ends only
-    /// now, was also in flight during the latest one.
+    /// It is enough to compare with the latest pause. If an operation ends now and was in flight during an earlier
+    /// pause, it was also in flight during the latest one.
     #[inline]
     pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
         let first_end = *self.first_end.get_or_insert(end);
@@ -78,7 +79,7 @@ mod tests {
         for end in 1..=100 {
             assert_eq!(watch.ended(at(end * 100 - 50), at(end * 100)), end <= KNOWN_FROM, "{end}");
         }
-        // At 10 ms, the target pauses for 2 ms. Operations are not affected if they start after the end of the pause.
+        // The target pauses for 2 ms at 10 ms. Operations that start after the pause are not affected.
         assert!(watch.ended(at(9_950), at(12_000)));
         assert!(watch.ended(at(10_010), at(12_001)));
         assert!(!watch.ended(at(12_000), at(12_060)));

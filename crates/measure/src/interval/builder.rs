@@ -28,7 +28,7 @@ impl IntervalBuilder {
         }
     }
 
-    /// Takes the slices that are not yet part of a complete interval.
+    /// Takes the interval to which slices are being added.
     pub fn rest(&mut self) -> Option<Interval> {
         self.open.take()
     }
@@ -41,7 +41,8 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    /// Returns the slices of a run. The number of operations in each is its length in nanoseconds.
+    /// Returns the slices of a run. The number of operations in each slice equals the length of the slice in
+    /// nanoseconds.
     fn slices(timeline: &Timeline, until: Instant) -> Vec<Interval> {
         let mut at = Instant::ZERO;
         let mut slices = Vec::new();

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientLoad {
-    /// Busy time of the busiest run-loop thread, as a share of the interval. It consists of CPU time without
-    /// busy-waiting, and of the time for which the thread could not hand over its results.
+    /// Busy time of the busiest run-loop thread, as a share of the interval. Busy time is CPU time without
+    /// busy-waiting, plus the time for which the thread could not hand over its results.
     pub busy: f64,
-    /// Share of the same thread's polls that found responses waiting after a full round of work.
+    /// Share of the polls of the busiest thread that found responses waiting after a full round of work.
     pub unread: f64,
     /// Time for which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
@@ -21,19 +21,19 @@ pub struct ClientLoad {
     /// Time for which the hypervisor ran other virtual machines on this machine's cores (steal time), as a share of the
     /// interval.
     pub steal: f64,
-    /// Time for which the CPU quota of this client's control group kept it from running, as a share of the interval. It
-    /// is also included in [`Self::run_delay`].
+    /// Time for which the client could not run because of the CPU quota of its control group, as a share of the
+    /// interval. This time is also included in [`Self::run_delay`].
     #[serde(default)]
     pub throttled: f64,
     /// Traffic of the busiest network card, as a share of its speed; 0 if the speed is unknown (loopback).
     pub nic: f64,
     /// Number of open file descriptors, as a share of the limit.
     pub descriptors: f64,
-    /// Number of local ports in use, including those in TIME_WAIT, as a share of the port range. The destination that
-    /// uses the most ports counts.
+    /// Number of local ports in use, including those in TIME_WAIT, as a share of the port range. Ports are counted per
+    /// destination, and the largest count is used.
     pub ports: f64,
-    /// Time for which a run-loop thread did not run although it was due to wake up, as a share of the interval. Its
-    /// process was stopped, or its machine paused.
+    /// Time for which a run-loop thread did not run although it was due to wake up, as a share of the interval. The
+    /// reason is that the process was stopped or the machine was paused.
     #[serde(default)]
     pub frozen: f64,
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.

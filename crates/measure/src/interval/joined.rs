@@ -1,7 +1,8 @@
 //! Joins the intervals of a saved run to form longer ones, without changing the result of the run.
 //!
 //! Counts and histograms can be added. Some facts about single seconds cannot be computed from sums: whether the client
-//! was at a limit, how much overtaking was expected, and whether the target served. [`Joined`] keeps these facts.
+//! was at a limit, how much overtaking was expected, and whether the target served requests. [`Joined`] keeps these
+//! facts.
 
 use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
@@ -25,7 +26,8 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Returns the facts about an interval, and its evidence. Overtaking without an expected value is left out.
+    /// Returns the facts about an interval, and its evidence. If there is no expected value for overtaking, the
+    /// evidence contains no overtaking.
     fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
         if let Some(joined) = &interval.joined {
             return (Self::clone(joined), interval.evidence.clone());
@@ -61,8 +63,8 @@ pub(crate) fn judgeable(interval: &Interval) -> (Evidence, f64) {
     (evidence, spread.map_or(0.0, |spread| spread * observed.ahead as f64))
 }
 
-/// Joiner of the intervals of a run. The boundaries are multiples of the length on the run's clock, so intervals can be
-/// joined in several steps.
+/// Joiner of the intervals of a run. Joined intervals start and end at multiples of the joined length on the run's
+/// clock, so intervals can be joined in several steps.
 #[derive(Debug)]
 pub struct IntervalJoiner {
     model: Model,
@@ -78,7 +80,8 @@ impl IntervalJoiner {
         Self { model, length_nanos, open: None }
     }
 
-    /// Adds the next interval. Returns a joined interval if it is complete.
+    /// Adds the next interval. If the interval does not belong to the joined interval that is being built, returns the
+    /// latter as complete.
     pub fn add(&mut self, interval: Interval) -> Option<Interval> {
         let number = |interval: &Interval| interval.start.as_nanos() / self.length_nanos;
         let fits = |open: &&mut Interval| {

@@ -27,8 +27,8 @@ pub struct Interval {
     pub stats: Stats,
     /// Number of operations in flight at the end of the interval.
     pub in_flight: u64,
-    /// Largest number of operations in flight. It is exact for one thread. The peaks of several threads are added
-    /// although they may occur at different instants, so the sum is an upper bound.
+    /// Largest number of operations in flight. The number is exact for one thread. For several threads, it is the sum
+    /// of their peaks, which is an upper bound because the peaks may occur at different instants.
     #[serde(default)]
     pub in_flight_peak: u64,
     /// Load of the client itself.

@@ -6,8 +6,8 @@ use crate::summary::Summary;
 
 /// Share of the operations of an open run that client stalls may affect before the client is reported as the limit.
 pub(super) const AFFECTED_MAX: f64 = 0.05;
-/// Mean wait of unread responses, in nanoseconds, up to which it is ignored. On any client, waking up takes about this
-/// long.
+/// Mean wait of unread responses up to which the wait is ignored, in nanoseconds. Every client needs about this time to
+/// wake up.
 const UNREAD_MIN: f64 = 200_000.0;
 /// Minimum number of samples of unread responses.
 const SAMPLES_MIN: u64 = 20;
@@ -24,7 +24,7 @@ pub struct ClientImpact {
     /// Share of the operations delayed by a client stall, in 0..=1. The stall delayed them directly, or through the
     /// queue that it left behind. It is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
-    /// Share of the slots' time by which stalls prolonged operations, in 0..=1.
+    /// Time by which stalls prolonged operations, as a share of the slots' time, in 0..=1.
     pub stalled_share: f64,
 }
 

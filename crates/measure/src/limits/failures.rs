@@ -3,13 +3,14 @@
 use super::offered_load::{overdue, overdue_from};
 use crate::summary::{Model, Summary};
 
-/// Maximum share of operations that may fail.
+/// Maximum share of failed operations. Above this share, a run has many failures.
 const FAILED_MAX: f64 = 0.1;
-/// Maximum share of the slots' time that may be spent on failing operations and on the pauses after them.
+/// Maximum share of the slots' time that is spent on failing operations and on the pauses after them. Above this share,
+/// a run has many failures.
 const FAILING_MAX: f64 = 0.25;
 
 /// Returns whether failing operations take much of the run. One dead endpoint can limit the run even if all others are
-/// healthy. Some slots wait for its operations, or pause after a failure, and do nothing else.
+/// healthy. Slots that wait for this endpoint, or pause after its failures, do no other work.
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));

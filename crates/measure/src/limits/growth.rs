@@ -1,8 +1,8 @@
 //! Growth of response times over a run, by the time at which operations were due.
 //!
 //! A target that keeps up responds to the last operations as fast as to the first ones, even if it is slow. A target
-//! that falls behind responds to each operation later than to the one before. For example, if 1,600/s are offered and
-//! 800/s are sustained, response times grow by one second per second of the schedule.
+//! that falls behind takes longer to respond to each operation than to the one before. For example, if 1,600/s are
+//! offered and 800/s are sustained, response times grow by one second for each second of the schedule.
 //!
 //! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last
 //! operations then end quickly because no new load follows them. In this case, far fewer operations end than are due,
@@ -10,20 +10,21 @@
 
 use crate::evidence::ArrivalCohorts;
 
-/// Numbers of groups for the comparison of cohorts. They are tried in this order. Many groups show growth early. If the
-/// times of operations differ much, fewer and larger groups show it better.
+/// Numbers of groups into which cohorts are divided, in the order in which they are tried. Many groups show growth
+/// early. If the times of operations vary widely, fewer and larger groups show growth better.
 const GROUPS: [usize; 2] = [20, 10];
 /// Minimum number of groups.
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// Minimum mean step from group to group, in standard errors, if response times grow. [`CERTAIN_BY_FEW`] divided by the
-/// number of steps is added. This corresponds to Student's t at about 0.1 %.
+/// Minimum mean step from group to group that counts as growth, in standard errors. The minimum is increased by
+/// [`CERTAIN_BY_FEW`] divided by the number of steps. The sum corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// Minimum share of the due operations that end if the target keeps up.
+/// Minimum ratio of operations that end to operations that are due in the same time, if the target keeps up.
 const DEPARTED_SHARE: f64 = 0.85;
-/// Maximum number of missing operations if the target keeps up, in standard errors of random arrivals.
+/// Maximum difference between the operations that are due and those that end, if the target keeps up, in standard
+/// errors of random arrivals.
 const DEPARTED_ERRORS: f64 = 4.0;
 
 /// Growth of response times over the window of an open run.
@@ -37,7 +38,7 @@ pub struct Growth {
     pub piled_up: u64,
 }
 
-/// Numbers of operations in a time span: those due, and those that ended.
+/// Number of operations due in a time span, and number of operations that ended in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     due: f64,
@@ -75,7 +76,7 @@ impl Growth {
         groups.or_else(|| Self::of_departures(cohorts, seconds))
     }
 
-    /// Estimates the growth from the number of operations that end, compared with the number that are due in the same
+    /// Estimates the growth by comparing the number of operations that end with the number that are due in the same
     /// time.
     fn of_departures(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
         let quarter = seconds / 4.0;
@@ -133,7 +134,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
     let operations = ended.iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.ended));
     let count = most.min(ended.len()).min(usize::try_from(operations / GROUP_OPERATIONS).unwrap_or(most)).max(1);
     let (from, span) = (first.middle(), (last.middle() - first.middle()).max(f64::MIN_POSITIVE));
-    // For each group: number of operations, and the sums of their times, response times and lateness.
+    // For each group: number of operations, and sums of the times at which they were due, of response times and of
+    // lateness.
     let mut sums = vec![[0.0; 4]; count];
     for cohort in ended {
         let place = ((cohort.middle() - from) / span * count as f64) as usize;
@@ -159,8 +161,8 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
 mod tests {
     use super::*;
 
-    /// Returns cohorts with one operation per millisecond. `response` maps the time at which an operation is due to its
-    /// response time, both in seconds.
+    /// Returns cohorts with one operation per millisecond. `response` takes the time at which an operation is due, and
+    /// returns the response time of this operation, both in seconds.
     fn cohorts(seconds: u64, response: impl Fn(f64) -> f64) -> ArrivalCohorts {
         let mut cohorts = ArrivalCohorts::default();
         for millisecond in 0..seconds * 1000 {
@@ -220,8 +222,8 @@ mod tests {
         assert!(departures(&|time| time).is_some(), "growth is found if only half of the due operations end");
     }
 
-    /// Response times vary by half a second. This hides a growth of one second between steps, but not over the whole
-    /// run.
+    /// Every 50 ms, response times jump up or down by 150 ms. The jumps hide the growth from step to step, but not over
+    /// the whole run.
     #[test]
     fn growth_is_found_behind_a_wide_spread() {
         let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };

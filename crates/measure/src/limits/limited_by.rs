@@ -12,17 +12,17 @@ use crate::summary::{Model, Summary};
 /// Maximum share of the run, or of the service time, that the client may use without being reported as the limit.
 const CLIENT_MAX: f64 = 0.1;
 /// Minimum number of body bytes per attempt at which waiting data means that the link is full. Smaller responses fit
-/// into the initial window of a connection (RFC 6928). They arrive together with the acknowledgement of their request,
-/// so their round-trip times show nothing about the link.
+/// into the initial window of a connection (RFC 6928). The data arrives together with the acknowledgement of the
+/// request, so the round-trip times show nothing about the link.
 const LINK_BYTES: u64 = 14_600;
-/// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, they are
-/// not reported as the limit.
+/// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, these
+/// processes are not reported as the limit.
 const TAKEN_MIN: f64 = 0.05;
-/// Maximum ratio of two service times: with all slots in use, and of the first operations. Above it, the target does
-/// not count as equally fast.
+/// Maximum ratio of the service time with all slots in use to the service time with few operations in flight. Above
+/// this ratio, the target counts as slower.
 const SLOWER_MAX: f64 = 1.5;
-/// Minimum share of the slots that has an operation in flight on average. With a smaller share, slots wait for their
-/// next operation and not for the target.
+/// Minimum share of the slots that have an operation in flight, on average. With a smaller share, most slots wait for
+/// their next operation and not for the target.
 const IDLE_SHARE: f64 = 0.25;
 
 /// Returns what limited a run.
@@ -67,29 +67,28 @@ pub fn missed_by_client(summary: &Summary, model: &Model) -> u64 {
     if model.is_open() && limited_by(summary, model).is_client() { tally.dropped } else { tally.missed_by_client }
 }
 
-/// Returns whether an open run had too few descriptors or local ports. They may have restricted the number of slots.
-/// They are the limit only if the target is as fast as with few operations in flight. A target that hangs, or makes
-/// operations wait, fills any number of slots.
+/// Returns whether too few descriptors or local ports limited an open run, for example because they restricted the
+/// number of slots. They are the limit only if the target is as fast with all slots in use as with few. A target that
+/// hangs, or makes operations wait, fills any number of slots.
 fn lacks_resources(summary: &Summary, model: &Model) -> bool {
     let Model::Open { in_flight_max } = *model else { return false };
     let (limits, slots_full) = (&summary.limits, summary.in_flight_peak >= in_flight_max);
     limits.share(limits.resources) > CLIENT_MAX && !(slots_full && slows_down(summary, in_flight_max))
 }
 
-/// Returns whether operations take longer with `in_flight` operations in flight than the first operations of the run
-/// took.
+/// Returns whether operations take much longer with `in_flight` operations in flight than with few.
 fn slows_down(summary: &Summary, in_flight: u64) -> bool {
     let opening = &summary.evidence.edges.opening;
     let sum: u128 = opening.iter().map(|op| u128::from(op.end.nanos_since(op.sent))).sum();
     let first = (!opening.is_empty()).then(|| sum as f64 / opening.len() as f64);
-    // A cold start may have slowed the first operations, so the median may be the shorter time.
+    // A cold start may have slowed the first operations, so the median is used if it is shorter.
     let usual = summary.all.service.quantile(0.5).map(|nanos| nanos as f64);
     let unloaded = first.into_iter().chain(usual).reduce(f64::min).unwrap_or(0.0);
     let loaded = in_flight as f64 * 1e9 / summary.completed_rate().unwrap_or_default();
     loaded > SLOWER_MAX * unloaded
 }
 
-/// Returns why operations of an open run did not end in time.
+/// Returns the reason why operations of an open run did not end in time.
 fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
     // Even with a whole core to itself, a thread could not have generated the load, so other processes do not matter.
@@ -117,7 +116,8 @@ fn fills_link(summary: &Summary) -> bool {
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }
 
-/// Returns why a client was too slow: it needed more CPU time, or other processes on its host took the CPU time.
+/// Returns the reason why a client was too slow: it needed more CPU time, or other processes on its host used the CPU
+/// time.
 fn client_or_host(summary: &Summary) -> LimitedBy {
     let limits = &summary.limits;
     if limits.share(limits.host_delay) > TAKEN_MIN && limits.host_delay > limits.throttled {
@@ -138,19 +138,19 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;
     let stopped = limits.share(limits.frozen.max(limits.throttled)).max(impact.stalled_share);
-    // A client that does not upload delays operations only by the time for which their responses wait unread.
+    // If the client does not upload, it delays operations only by the time for which their responses wait unread.
     let counted = impact.service_share.is_none() || sends;
     let seen = if counted { limits.share(limits.cpu.max(limits.taken)) } else { 0.0 };
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX
 }
 
-/// Returns whether think time made the slots pause for most of the time, so that no requests queued.
+/// Returns whether the slots paused for most of the time because of think time, so that no requests queued.
 fn is_idle(summary: &Summary, concurrency: u64) -> bool {
     summary.mean_in_flight().is_some_and(|mean| mean < IDLE_SHARE * concurrency as f64)
 }
 
-/// Returns the limit of a closed run, given that it is not the client. Either requests queue at the target, or there
-/// are too few concurrent requests.
+/// Returns the limit of a closed run that the client did not limit. Either requests queue at the target, or there are
+/// too few concurrent requests.
 fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     if summary.all.service.count() < OPERATIONS_MIN {
         return LimitedBy::Unknown;
@@ -166,8 +166,8 @@ fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     }
     match queueing_odds(summary).conclusion() {
         Queueing::Queued => LimitedBy::Target,
-        // Without an idle core on the client's host, more slots would not be faster. Neither the client nor a target on
-        // the same host has CPU time left.
+        // Without an idle core on the client's host, more slots would not raise the rate: neither the client nor a
+        // target on the same host has CPU time left.
         Queueing::Independent if summary.limits.share(summary.limits.host_full) > MOST => LimitedBy::NotDetermined,
         Queueing::Independent => LimitedBy::Concurrency,
         Queueing::Unknown => LimitedBy::NotDetermined,

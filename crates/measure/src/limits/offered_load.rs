@@ -17,7 +17,7 @@ pub fn not_sustained(summary: &Summary) -> u64 {
     summary.stats.measured.dropped.saturating_add(overdue(summary).max(piled_up))
 }
 
-/// Returns whether so many operations of an open run were not sustained that it missed its offered rate.
+/// Returns whether an open run missed its offered rate, because the target did not sustain enough of the operations.
 #[must_use]
 pub fn misses_offered_rate(summary: &Summary) -> bool {
     not_sustained(summary) as f64 > MISSED_MAX * summary.stats.measured.scheduled as f64

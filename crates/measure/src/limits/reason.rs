@@ -7,9 +7,11 @@ use crate::stats::Dimension;
 use crate::stats::label::Label;
 use crate::summary::{ClientLimits, Model, Summary};
 
-/// Minimum share of the time for which a CPU quota stopped the client, for the quota to be the reason.
+/// Minimum share of the time for which a CPU quota stopped the client. With a smaller share, the quota is not the
+/// reason.
 const THROTTLED_SHARE_MIN: f64 = 0.05;
-/// Minimum ratio of round-trip times under load to the shortest round-trip times, if data queues in the network.
+/// Minimum ratio of round-trip times under load to the shortest round-trip times at which data counts as queued in the
+/// network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
 
 /// Limit of a run, with the reason.
@@ -19,7 +21,8 @@ pub struct Limit {
     pub by: LimitedBy,
     /// Facts that show the limit.
     pub reason: LimitReason,
-    /// Effect of `in_flight_max` on the run. `None` for closed runs, and for open runs that did not reach it.
+    /// Effect of `in_flight_max` on the run. `None` for closed runs, and for open runs that did not reach
+    /// `in_flight_max`.
     pub in_flight: Option<InFlightLimit>,
     /// `true` if the rates are lower bounds, because the client or its host limited a closed run.
     pub rates_are_lower_bounds: bool,

@@ -266,7 +266,7 @@ fn load_beyond_whole_cores_is_the_limit_of_the_client_on_any_host() {
     // An operation costs 67 µs, so the client could have started all operations if no other process had used the core.
     assert_eq!(judged(9_000, 0.60), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(5_000, 0.50), (LimitedBy::SharedHost, 0.0, 5.0));
-    // With very few operations, waking up takes most of the CPU time. Without any operation, the cost of one is
+    // With very few operations, waking up takes most of the CPU time. Without any operation, the cost per operation is
     // unknown.
     assert_eq!(judged(1, 0.04), (LimitedBy::SharedHost, 0.0, 5.0));
     assert_eq!(judged(0, 0.90), (LimitedBy::SharedHost, 0.0, 5.0));
@@ -278,7 +278,7 @@ fn too_few_descriptors_or_ports_are_the_limit_of_the_client() {
     assert_eq!(
         judge(OPEN, &seconds(5, full, |i| respond(i, 110_000))),
         LimitedBy::Rate,
-        "full descriptors are not the limit if no operation was refused"
+        "a lack of descriptors is not the limit if no operation was refused"
     );
     let dropped = |interval: &mut Interval| {
         (interval.stats.measured.scheduled, interval.stats.measured.dropped) = (100, 50);

@@ -41,7 +41,8 @@ pub enum Metric {
     Rate,
     /// Minimum goodput in body bytes per second ([`Summary::goodput`]).
     Goodput,
-    /// Lower bound of a quantile of the speed of operations that succeed, counted from the slowest.
+    /// Lower bound of a quantile of the speeds of operations that succeed. The quantile is counted from the slowest
+    /// operation.
     Speed(f64),
 }
 
@@ -55,7 +56,7 @@ pub enum ObjectiveOutcome {
     Missed,
     /// Too few operations ended to decide whether the objective is met.
     NotEnoughData,
-    /// The outcome depends on how far the client changed the measured values, so the run cannot decide it.
+    /// The outcome depends on how much the client changed the measured values, so the run cannot decide the objective.
     ClientLimited,
 }
 
@@ -117,8 +118,8 @@ impl Objective {
         self.bound
     }
 
-    /// Returns the measured value of a run, in the unit of the bound. `None` if no operation has the metric, or if the
-    /// quantile of a time falls among operations that failed or never ended.
+    /// Returns the measured value of a run, in the unit of the bound. `None` if no operation has a value of the metric,
+    /// or if the quantile of a time falls among operations that failed or never ended.
     #[must_use]
     pub fn value(&self, summary: &Summary) -> Option<f64> {
         match self.metric {
@@ -173,7 +174,8 @@ impl Objective {
         }
     }
 
-    /// Returns a time since the intended start. An operation that has not ended by then certainly exceeds the bound.
+    /// Returns the time since the intended start after which an unfinished operation certainly exceeds the bound;
+    /// `None` unless the objective bounds the response times of all operations.
     #[must_use]
     pub fn overdue_after(&self) -> Option<Duration> {
         match self.metric {

@@ -16,8 +16,8 @@ const EXAMPLES: &str = "for example 'success >= 99.9%', 'response p99 <= 500ms',
 const CONDITION_EXAMPLES: &str = "for example 'success < 50%', 'response p99 > 5s' or 'speed p5 < 1MB/s'";
 
 impl Objective {
-    /// Returns the objective that a run misses if the condition is true. For example, it returns `success >= 50%` for
-    /// `success < 50%`.
+    /// Returns the objective that a run misses if the condition is true. For example, the condition `success < 50%`
+    /// returns the objective `success >= 50%`.
     ///
     /// # Errors
     /// Fails if the text is not a condition, or if it is a condition on a rate. Rates are known only at the end of a
@@ -28,12 +28,12 @@ impl Objective {
         let objective = bounded(metric, value).map_err(|why| wrong(&why))?;
         match (objective.tolerated(), sign == objective.metric.sign()) {
             (None, _) => Err(wrong("a rate is only known at the end of a run")),
-            (Some(_), true) => Err(wrong("this is met by a good run; a condition describes a bad one")),
+            (Some(_), true) => Err(wrong("this bound is met by a good run, but a condition must describe a bad run")),
             (Some(_), false) => Ok(objective),
         }
     }
 
-    /// Returns the text that [`Self::missed_when`] parses to this objective.
+    /// Returns the condition that [`Self::missed_when`] parses to this objective.
     #[must_use]
     pub fn condition(&self) -> String {
         let text = self.to_string();

@@ -38,7 +38,7 @@ impl Recorder {
         self.hosts.get(label)
     }
 
-    /// Returns the label of a header value, or of responses without this header, for [`OpSample::header`].
+    /// Returns the label of a header value for [`OpSample::header`]. `None` stands for responses without this header.
     pub fn header_label(&mut self, value: Option<&str>) -> LabelId {
         match value {
             Some(value) => self.headers.value(value),
@@ -65,15 +65,15 @@ impl Recorder {
     }
 
     /// Counts an operation that was scheduled but will never start. `by_client` means that the client itself failed to
-    /// start it in time, although a slot was free.
+    /// start the operation in time, although a slot was free.
     pub fn dropped(&mut self, intended: Instant, by_client: bool) {
         let tally = self.tally(intended);
         tally.dropped += 1;
         tally.missed_by_client += u64::from(by_client);
     }
 
-    /// Adds a sample of how long a response waited unread, with the service time of its operation. `exact` means that
-    /// the response fitted into one segment.
+    /// Adds a sample of the time for which a response waited unread, with the service time of its operation. `exact`
+    /// means that the response fitted into one segment.
     pub fn unread(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         if self.current.stage != Stage::Warmup {
             self.current.stats.unread_responses.add(sample, service_nanos, exact);
@@ -87,7 +87,7 @@ impl Recorder {
         self.current.stats.traffic.overhead += overhead;
     }
 
-    /// Counts body bytes of redirects and repeated attempts that were moved inside the measured window.
+    /// Counts body bytes that redirects and repeated attempts moved inside the measured window.
     pub fn wasted(&mut self, moved: BodyBytes) {
         self.current.stats.traffic.wasted += moved.received;
         self.current.stats.traffic.wasted_sent += moved.sent;
@@ -161,8 +161,8 @@ impl Recorder {
         tally.sent_body += sample.sent_body;
     }
 
-    /// Counts an attempt whose connection stayed open, because it was used again or the run has ended. `op_intended` is
-    /// the intended start of the attempt's operation.
+    /// Counts an attempt whose connection stayed open: another attempt used the connection, or the run ended.
+    /// `op_intended` is the intended start of the attempt's operation.
     #[inline]
     pub fn kept_alive(&mut self, op_intended: Instant) {
         self.tally(op_intended).flags.add(Flag::KeptAlive);
@@ -214,7 +214,7 @@ impl Recorder {
     }
 
     /// Counts a redirected operation that has just ended. `hops` contains its requests in order. `attempts` is the
-    /// number of attempts made for them.
+    /// number of attempts made for these requests.
     #[cold]
     pub fn chain(&mut self, sample: &OpSample, attempts: u64, hops: &[HopSample]) {
         if self.timeline.measures(sample.intended) {

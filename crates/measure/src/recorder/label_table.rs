@@ -1,4 +1,4 @@
-//! Labels that one thread has used, and its results for each label in the current interval.
+//! Labels that one thread has used, and the results of this thread for each label in the current interval.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{LabelId, OpSample};

@@ -3,9 +3,9 @@
 //! The run loop reports each event as it happens. The recorder counts and times the event in the current interval, and
 //! returns intervals that are complete. Each thread has its own recorder, so no lock is needed.
 //!
-//! The recorder also computes the integral of the number of operations in flight over time. It uses only starts and
-//! ends. The samples of operations yield the same integral in another way, so the two can be compared by Little's law
-//! at the end (docs/measurement.md).
+//! The recorder also computes the integral of the number of operations in flight over time. This integral is computed
+//! from starts and ends only. By Little's law, it must equal the sum of the times in the samples of operations. The two
+//! are compared at the end of the run (docs/measurement.md).
 
 mod events;
 mod label_table;
@@ -23,7 +23,7 @@ use label_table::LabelTable;
 use redirect_table::RedirectTable;
 
 enumerated! {
-    /// Timing of operation starts. It determines whether lateness is meaningful.
+    /// Timing of operation starts. The timing determines whether lateness is meaningful.
     pub enum Pacing {
         Scheduled => "scheduled", "operations have a planned start: open model, or think time";
         Immediate => "immediate", "an operation starts when its slot is free";
@@ -96,7 +96,7 @@ impl Recorder {
         }
     }
 
-    /// Declares that slots start the operations, not a schedule.
+    /// Declares that slots, and not a schedule, start the operations.
     #[must_use]
     pub fn of_slots(mut self) -> Self {
         self.evidence.of_slots();
@@ -119,8 +119,8 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Moves the end of the measured window forward to `at`, or to just after the last scheduled operation if that is
-    /// later. Every operation counted in the window thus stays in it.
+    /// Ends the measured window early: at `at`, or just after the last scheduled operation if that is later. Every
+    /// operation already counted in the window thus stays in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -132,8 +132,8 @@ impl Recorder {
         self.boundary
     }
 
-    /// Closes the intervals that have ended by `now`, and returns whether there were any. Must be called with each new
-    /// instant, before events are reported.
+    /// Closes the intervals that have ended by `now`, and returns whether there were any. Call this method with each
+    /// new instant, before events are reported.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> bool {
         let closes = now >= self.boundary;
@@ -151,13 +151,13 @@ impl Recorder {
         }
     }
 
-    /// Records that this thread was kept from running between `from` and `to`. Must be called before the intervals
+    /// Records that this thread was kept from running between `from` and `to`. Call this method before the intervals
     /// between these instants are closed.
     pub fn frozen(&mut self, from: Instant, to: Instant) {
         self.frozen = (from, to);
     }
 
-    /// Returns the current interval. The run loop adds further values when the interval ends.
+    /// Returns the current interval. At the end of the interval, the run loop adds values through this reference.
     pub fn current_mut(&mut self) -> &mut Interval {
         &mut self.current
     }

@@ -14,7 +14,7 @@ pub(super) struct RedirectTable {
 }
 
 impl RedirectTable {
-    /// Counts an operation with its requests, in their order.
+    /// Counts a redirected operation. `hops` contains its requests in order.
     pub fn count(&mut self, op: &OpSample, attempts: u64, hops: &[HopSample]) {
         let ok = op.outcome == OpOutcome::Ok;
         let mut since = op.intended;
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn runs_saved_without_redirects_are_read() {
         let mut old = serde_json::to_value(Stats::default()).unwrap();
-        assert_eq!(old.get("redirect_chains"), None, "redirects must be left out of records without any");
+        assert_eq!(old.get("redirect_chains"), None, "a record without redirects must not contain the field");
         old["connections"].as_object_mut().unwrap().remove("hosts").unwrap();
         let read: Stats = serde_json::from_value(old).unwrap();
         assert!(read.redirect_chains.is_none() && read.connections.hosts.is_empty());

@@ -13,8 +13,8 @@ enumerated! {
 
 impl LoadUnit {
     /// Returns the number of steps in one unit (one operation in flight, or one operation per second). Levels of a
-    /// search are whole numbers of steps. Rates need steps below one per second, because a line at 5/s must be found to
-    /// a few percent.
+    /// search are whole numbers of steps. For rates, a step is less than one operation per second, because even a line
+    /// at 5/s must be found with a precision of a few percent.
     #[must_use]
     pub fn steps(self) -> u64 {
         match self {
@@ -75,7 +75,7 @@ pub enum Found {
     Line {
         /// Highest level that passed.
         passed: u64,
-        /// Lowest level above it that failed.
+        /// Lowest failed level above the highest level that passed.
         failed: u64,
     },
     /// No level failed, so the line is at or above the highest level tested.
@@ -83,12 +83,12 @@ pub enum Found {
         /// Highest level tested.
         passed: u64,
     },
-    /// Even the lowest level failed, so the line is below it.
+    /// Even the lowest level failed, so the line is below that level.
     Below {
         /// Lowest level.
         failed: u64,
     },
-    /// Levels that had passed failed when they were repeated, even after the line was lowered several times.
+    /// Levels that had passed were repeated and failed, even after the line was lowered several times.
     Unsteady {
         /// Lowest level that passed once and failed later.
         failed: u64,

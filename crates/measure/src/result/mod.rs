@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the combined result of several runs: the worst one, in the order in which exit codes take precedence.
-    /// PASS if there are no runs.
+    /// Returns the combined result of several runs: the worst of their results, in the order in which exit codes take
+    /// precedence. PASS if there are no runs.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -107,7 +107,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns whether the records are complete, so that they contain an end of every operation.
+    /// Returns whether the records are complete and therefore contain an end of every operation.
     fn is_in_good_order(&self) -> bool {
         matches!(self, Self::Completed | Self::Aborted { .. } | Self::CutOff(CutOff::Interrupted { .. }))
     }
@@ -238,8 +238,8 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns a reason for each objective that a longer run would decide. A run that was cut off has none of these
-/// reasons, because another reason covers it.
+/// Returns a reason for each objective that is undecided but that a longer run would decide. Returns none for a run
+/// that was cut off, because the cut-off is already a reason.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its own regular end.
@@ -262,8 +262,8 @@ fn wants_success(objectives: &[Objective]) -> bool {
 
 /// Returns the number of operations that failed because of the client. These are:
 ///
-/// * operations that it did not start in time,
-/// * operations that it could not send for lack of descriptors or ports,
+/// * operations that the client did not start in time,
+/// * operations that the client could not send for lack of descriptors or ports,
 /// * operations that were in flight, until a timeout or the end, while the client hardly ran.
 fn client_lost(facts: &RunFacts) -> u64 {
     let summary = facts.summary;

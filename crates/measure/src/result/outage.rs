@@ -25,15 +25,15 @@ pub struct Silence {
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. They were in flight at the end, had not
     /// received a byte of a response, and had waited far longer than any successful operation took. Operations that
-    /// started before the last sign of service do not count. Others succeeded after their start, so each is stuck for
-    /// its own reason.
+    /// started before the last sign of service do not count: the target still served after they had started, so they
+    /// hang for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
     /// Time from the last sign of service to the last failure in the measured window.
     pub failing: Duration,
-    /// Number of operations that failed after the last sign of service, or in the same interval. Failures that a delay
-    /// of the client may have caused are not included.
+    /// Number of operations that failed after the last sign of service, or in the same interval as that sign. Failures
+    /// that a delay of the client may have caused are not included.
     pub failed: u64,
     /// Longest time that a failed operation took.
     pub longest: Duration,
@@ -45,15 +45,15 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage. In addition, at least this many operations would have succeeded in the same
-/// time at the rate of the other seconds. A few failures in a row at one operation per second are not an outage.
+/// Minimum number of failures in an outage. It is also the minimum number of operations that would have succeeded in
+/// the same time at the usual rate. A few failures in a row at one operation per second are not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
-/// Minimum number of failures per slot in an outage. It applies to runs with so few slots that [`OPERATIONS_MIN`] would
-/// be too many.
+/// Minimum number of failures per slot in an outage. This minimum applies to runs with so few slots that
+/// [`OPERATIONS_MIN`] failures would be too many.
 const ROUNDS_MIN: u64 = 2;
 
-/// If the target no longer serves, at least one in this many of the operations in flight at the end must hang.
+/// The target counts as no longer serving only if at least one in this many operations in flight at the end hangs.
 const HANGING_PART: u64 = 2;
 
 /// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least a whole second.
@@ -64,7 +64,8 @@ impl Silence {
     fn outage(&self, slots: Option<u64>) -> Option<Duration> {
         let all = slots.unwrap_or(OPERATIONS_MIN).min(OPERATIONS_MIN);
         let hangs = self.hanging >= all && self.hanging.saturating_mul(HANGING_PART) >= self.in_flight;
-        // If failed operations took longer than half of this time, they may have started while the target still served.
+        // If failed operations took longer than half of the time without service, they may have started while the
+        // target still served.
         let fails = self.failed >= failures_needed(slots) && self.failing >= FAILING_MIN.max(self.longest * 2);
         let (hanging, failing) = (hangs.then_some(self.time), fails.then_some(self.failing));
         hanging.max(failing)
@@ -76,7 +77,7 @@ fn failures_needed(slots: Option<u64>) -> u64 {
     slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN))
 }
 
-/// A period without successes, up to its last failure.
+/// Period without successes, from the start of the first failed operation to the last failure.
 struct Failing {
     seconds: u64,
     failed: u64,
@@ -86,7 +87,7 @@ impl Failing {
     fn of(time: &[Second]) -> Option<Self> {
         let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
         // While operations wait for their timeouts, there may be seconds in which none ends. The period starts with the
-        // first operation that failed. It ends with the last failure, because silence after that shows nothing.
+        // first operation that failed. The period ends with the last failure, because silence after that shows nothing.
         let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
         let (last, _) = failing().next_back()?;
         let failed = sum(time.iter().map(|second| second.failed));
@@ -95,12 +96,12 @@ impl Failing {
 }
 
 /// Returns the total length of the outages. An outage is a period without successes that has enough failures and is too
-/// long to be chance: at the usual rate, several operations would have succeeded in it. The result is zero if no
-/// operation succeeded at all, which is reported separately.
+/// long to be chance: at the usual rate, several operations would have succeeded in it. If no operation succeeded at
+/// all, the result is zero, because that case is reported separately.
 ///
 /// `ok` is the number of operations that succeeded in the whole measured window, including its last fraction of a
-/// second. `slots` is the number of slots of a closed run. `usual` is the time that a successful operation takes.
-/// Missing successes mean something only if a period is longer than this time. `silence` describes the end of the run.
+/// second. `slots` is the number of slots of a closed run. `usual` is the time that a successful operation takes. A
+/// period without successes means something only if it is longer than `usual`. `silence` describes the end of the run.
 pub fn length(
     of: impl IntoIterator<Item = Second>,
     ok: u64,

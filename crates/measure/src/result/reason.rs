@@ -16,9 +16,9 @@ pub enum Reason {
         /// Number of responses.
         responses: u64,
     },
-    /// Two counters that must agree differ, because of a defect of the program or a damaged record.
+    /// Two counters disagree, because of a defect of the program or a damaged record.
     CountersDisagree(Violation),
-    /// The target could not be reached from the start.
+    /// The target could not be reached at all.
     Unreachable {
         /// Description of the failure.
         detail: String,
@@ -54,7 +54,7 @@ pub enum Reason {
         operations: u64,
         /// Operations that were due.
         of: u64,
-        /// `true` if the client had too few descriptors or local ports for enough concurrent operations.
+        /// `true` if the client had too few descriptors or local ports to run enough operations concurrently.
         lacks_resources: bool,
     },
     /// The client had too few descriptors or local ports.
@@ -105,7 +105,7 @@ pub enum CutOff {
     NoEnd,
     /// The records are damaged from some position on.
     Damaged,
-    /// The result combines several runs. It covers the time in which all of them were measured.
+    /// The result combines several runs. The result covers the time in which all of these runs were measured.
     Merged {
         /// Number of merged runs.
         runs: u64,

@@ -12,10 +12,10 @@ pub enum AttemptKind {
     First,
     /// Request that follows a redirect.
     Hop,
-    /// Next request of an operation that consists of several, such as the next page of a listing.
+    /// Next request of an operation that consists of several requests, such as the next page of a listing.
     Step,
-    /// Repetition of a request after its kept-alive connection turned out to be closed. It happens at most once
-    /// (docs/measurement.md).
+    /// Repetition of a request after its kept-alive connection turned out to be closed. A request is repeated in this
+    /// way at most once (docs/measurement.md).
     Resend,
     /// Repetition of a request that failed, after a pause. Only plans with a retry policy have such attempts.
     Retry,

@@ -33,9 +33,9 @@ pub struct OpSample {
     pub intended: Instant,
     /// Instant at which the client started the operation.
     pub started: Instant,
-    /// Instant at which the kernel accepted the first byte of its request; `None` if it never did.
+    /// Instant at which the kernel accepted the first byte of the request; `None` if it never did.
     pub sent: Option<Instant>,
-    /// Instant at which the kernel accepted the last byte of its request; `None` unless it is an upload.
+    /// Instant at which the kernel accepted the last byte of the request; `None` unless the operation is an upload.
     pub sent_all: Option<Instant>,
     /// Time for which the request body waited for `100 Continue`, in nanoseconds; `None` without `Expect:
     /// 100-continue`.
@@ -47,10 +47,10 @@ pub struct OpSample {
     /// Time for which the operation waited for a free slot, because `in_flight_max` was reached (open model), in
     /// nanoseconds.
     pub slot_wait_nanos: u64,
-    /// Time spent on opening connections for the operation, in nanoseconds; `None` if it used only kept-alive
-    /// connections.
+    /// Time spent on opening connections for the operation, in nanoseconds; `None` if the operation used only
+    /// kept-alive connections.
     pub connect_nanos: Option<u64>,
-    /// Time spent on the TLS handshakes of these connections, in nanoseconds; `None` without handshakes.
+    /// Time spent on TLS handshakes for the operation, in nanoseconds; `None` without handshakes.
     pub handshake_nanos: Option<u64>,
     /// Outcome of the operation.
     pub outcome: OpOutcome,
@@ -65,11 +65,11 @@ pub struct OpSample {
     /// Maximum time that client stalls may have added to the operation after its start, in nanoseconds; `None` if no
     /// stall affected it.
     pub affected_by: Option<u64>,
-    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. It is 0 if the
-    /// client waited for something else in between.
+    /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. This time is 0 if
+    /// the client waited for something else in between.
     pub client_send_nanos: u64,
-    /// Time for which the end of the response waited in the socket until the client read it; `None` if it was not
-    /// sampled.
+    /// Time for which the end of the response waited in the socket until the client read it; `None` if this wait was
+    /// not sampled.
     pub unread: Option<ReadSample>,
 }
 
@@ -84,7 +84,7 @@ pub struct BodyBytes {
 
 impl OpSample {
     /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional
-    /// times. It is sent at its intended start, and its first byte arrives at its end.
+    /// times. The request is sent at the intended start, and the first byte arrives at the end of the operation.
     #[must_use]
     pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
         Self {
@@ -128,8 +128,8 @@ impl OpSample {
         Some(self.first_byte?.nanos_since(self.sent?))
     }
 
-    /// Returns the time that sending the request took (last byte − first byte), in nanoseconds. It does not include the
-    /// wait for `100 Continue`. `None` unless the operation is an upload.
+    /// Returns the time that sending the request took (last byte − first byte), in nanoseconds. This time does not
+    /// include the wait for `100 Continue`. `None` unless the operation is an upload.
     #[must_use]
     pub fn sending_nanos(&self) -> Option<u64> {
         Some(self.sent_all?.nanos_since(self.sent?).saturating_sub(self.expect_continue_nanos.unwrap_or(0)))

@@ -9,7 +9,7 @@ use crate::values::Enumerated;
 use serde::{Deserialize, Serialize};
 
 enumerated! {
-    /// Phase of an attempt in which it ended.
+    /// Phase in which an attempt ended.
     pub enum Phase {
         Resolve => "resolve", "looking up the host's addresses";
         Connect => "connect", "opening the connection";
@@ -259,11 +259,11 @@ pub enum OpOutcome {
     Ok,
     /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// The operation was in flight at the end of the drain. It was healthy. Its time is at least the time that it had
-    /// waited.
+    /// The operation was in flight at the end of the drain. It was healthy. Its response time is unknown, but at least
+    /// the time that it had waited.
     Unfinished,
-    /// The operation was in flight when the requested number of bytes had arrived, so the client cut it off. It shows
-    /// nothing about the target.
+    /// The operation was in flight when the requested number of bytes had arrived, so the client cut it off. Such an
+    /// operation shows nothing about the target.
     CutOff,
 }
 

@@ -5,7 +5,7 @@
 pub enum ReadSample {
     /// The kernel's timestamp of the arrival was usable.
     Timestamped {
-        /// Time from the arrival of the last byte to its read, in nanoseconds.
+        /// Time from the arrival of the last byte until the client read it, in nanoseconds.
         nanos: u64,
         /// Number of reads that this sample represents, at least 1. Only one in this many reads is sampled.
         stands_for: u32,

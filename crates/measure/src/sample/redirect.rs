@@ -3,7 +3,7 @@
 use super::LabelId;
 use crate::time::Instant;
 
-/// One request of a redirected operation. If it was resent after a stale connection, the resend is included.
+/// One request of a redirected operation. If the request was resent after a stale connection, the resend is included.
 #[derive(Clone, Copy, Debug)]
 pub struct HopSample {
     /// Host to which the request was sent.

@@ -6,8 +6,8 @@ use crate::values::sum;
 
 /// Maximum number of points of a series. When this number is reached, neighboring points are merged in pairs.
 pub const POINTS_MAX: usize = 4096;
-/// Maximum time for which a value is shown, as a multiple of the poll interval. A value is shown for the time since the
-/// previous poll. A longer time is a gap.
+/// Maximum time that a value covers, as a multiple of the poll interval. A value covers the time since the previous
+/// poll. If that time is longer, it counts as a gap.
 const GAP_INTERVALS: f64 = 2.5;
 
 /// Value of a column in a point.
@@ -21,8 +21,8 @@ pub struct PointValue {
     pub high: f64,
 }
 
-/// Values of all columns over a stretch of time. For a gauge it is the value, and for a counter the increase per
-/// second.
+/// Values of all columns over a stretch of time. A point contains the values of gauges, and the increase per second of
+/// counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesPoint {
     /// Start in seconds since the start of the run.
@@ -95,7 +95,7 @@ pub struct Series {
     in_last: usize,
     /// Time of the previous poll.
     before: Option<f64>,
-    /// Time and value of the last known value of each column.
+    /// Last known value of each column, preceded by its time.
     last: Vec<Option<(f64, f64)>>,
 }
 
@@ -136,7 +136,7 @@ impl Series {
         self.push(SeriesPoint { from, to: at, values });
     }
 
-    /// Adds a value. Returns the value of a gauge, or the rate of a counter, as a point shows it.
+    /// Adds a value. Returns the value of a gauge, or the rate of a counter, as stored in a point.
     fn value(&mut self, index: usize, at: f64, value: f64) -> Option<f64> {
         let summary = &mut self.summaries[index];
         summary.last = Some(value);

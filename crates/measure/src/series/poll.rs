@@ -36,7 +36,7 @@ pub struct PollFailure {
     /// Status code of the response to a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Further information for a person. It has one line and at most [`DETAIL_MAX`] characters.
+    /// Further information for a person, in one line of at most [`DETAIL_MAX`] characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
@@ -72,7 +72,7 @@ pub struct SourcePoll {
     pub failure: Option<PollFailure>,
 }
 
-/// One poll of all sources. Instants are on the clock of the collection, whose zero is the start of its run.
+/// One poll of all sources. Instants are on the clock of the collection, whose zero is the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
     /// Time before the poll.

@@ -22,11 +22,11 @@ const RESAMPLES: usize = 2000;
 /// [`BLOCKS_MIN`] blocks, or contain fewer values than the percentile needs. With the same seed, the interval is always
 /// the same.
 ///
-/// The length of the blocks is computed from the data. The quantile depends on how many values exceed it in each
-/// window. These numbers form a series, and the dependence within this series determines the length. The ends of the
-/// interval are percentiles of the resampled quantiles. The interval is widened for two reasons. The number of blocks
-/// is small (Student's t and √(m / (m − 1)), as in T. Hesterberg, "What teachers should know about the bootstrap", The
-/// American Statistician 69 (2015), 371–386). And values depend on each other across the ends of blocks.
+/// The length of the blocks is computed from the data. The numbers of values per window that exceed the quantile form a
+/// series. The dependence within this series determines the length. The ends of the interval are percentiles of the
+/// resampled quantiles. The interval is widened for two reasons: the number of blocks is small (Student's t and √(m /
+/// (m − 1)), as in T. Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69 (2015),
+/// 371–386), and values depend on each other across the ends of blocks.
 #[must_use]
 pub fn percentile(windows: &[&Recorded], q: f64, seed: u64) -> Option<Estimate> {
     interval(windows, q, seed, RESAMPLES)
@@ -60,7 +60,7 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
 }
 
 /// Returns how often each window is drawn. Blocks of consecutive windows are drawn until they contain as many windows
-/// as the run. A block can start at any window. After the last window, it continues with the first one.
+/// as the run. A block can start at any window. A block that reaches the last window continues with the first one.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;
@@ -73,11 +73,11 @@ fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     weights
 }
 
-/// Cumulative counts. There is one row for each value that can be the quantile of a resampled run. A row contains the
-/// number of values in each window that are at most this value.
+/// Cumulative counts, with one row for each value that can be the quantile of a resampled run. The row of a value v
+/// contains, for each window, the number of recorded values that are at most v.
 ///
-/// The quantile of a sum lies between the quantiles of its parts. Only values between the smallest and the largest
-/// quantile of a window are therefore needed.
+/// The quantile of a sum of histograms lies between the quantiles of its parts. Only values between the smallest and
+/// the largest quantile of any window are therefore needed.
 struct Cumulated {
     values: Vec<u64>,
     /// One row for each value, one column for each window.

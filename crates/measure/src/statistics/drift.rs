@@ -1,14 +1,15 @@
 //! Growth of a target's backlog while operations arrive on a schedule.
 //!
-//! The backlog is the number of operations that were scheduled and have not ended. They are in flight, or still wait in
-//! this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not, it grows by
-//! the difference between the offered and the sustained rate.
+//! The backlog is the number of operations that were scheduled and have not ended. These operations are in flight, or
+//! still wait in this client. If the target sustains the rate, the backlog fluctuates around a constant level. If not,
+//! the backlog grows by the difference between the offered and the sustained rate.
 //!
-//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. It
-//! compares the growth of the rest with its random fluctuation. The fluctuation is estimated from the increments of
-//! consecutive batches. The variance of their sum is the variance of an increment times the number of increments (batch
-//! means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and shrinks again, its
-//! increments cancel each other. The estimate is then too large, so the test tends towards "undecided".
+//! The test leaves out the beginning, because every backlog grows until the first operations have had time to end. For
+//! the rest of the run, the test compares the growth with the random fluctuation. The fluctuation is estimated from the
+//! increments of consecutive batches. The variance of their sum is the variance of an increment times the number of
+//! increments (batch means, A. M. Law, "Simulation Modeling and Analysis", 5th ed. 2015, §9.5.3). If a queue grows and
+//! shrinks again, its increments cancel each other. The estimate is then too large, so the test tends towards
+//! "undecided".
 
 use super::series::variance;
 use super::student;
@@ -28,13 +29,13 @@ const STEADY_MAX: f64 = 0.015;
 /// Minimum growth of a growing backlog, as a share of the offered operations. Smaller growth does not count, even if it
 /// is certain.
 const GROWING_MIN: f64 = 0.005;
-/// Minimum ratio of the growth in the second half to the growth in the first half, if a backlog grows without limit. If
-/// a backlog approaches a constant level, its growth slows down.
+/// Minimum ratio of the growth in the second half to the growth in the first half, at which the backlog counts as
+/// growing without limit. If a backlog approaches a constant level, its growth slows down.
 const STILL_GROWING: f64 = 0.6;
-/// Probability, in one direction, that the result of a single look is right.
+/// One-sided confidence level of a single look.
 const CONFIDENCE: f64 = 0.975;
-/// Tolerance for the growth, as a number of operations. The growth varies by about this number with the exact times of
-/// the looks.
+/// Tolerance for the growth, as a number of operations. The measured growth varies by about this number, depending on
+/// the exact times of the looks.
 const ROUNDING: f64 = 2.0;
 /// Minimum and maximum number of batches for an estimate of the fluctuation.
 const BATCHES: (usize, usize) = (4, 8);
@@ -44,14 +45,14 @@ const SLICES_MIN: u64 = 8;
 const NEXT_LOOK: f64 = 1.2;
 /// Length of the beginning that is left out, as a multiple of the mean time of an operation in the system.
 const FILL: f64 = 3.0;
-/// Maximum number of points kept. If there are more, every second one is dropped.
+/// Maximum number of points kept. If there are more, every second point is dropped.
 const POINTS_MAX: usize = 1024;
 
 /// Backlog of a run, which is tested for growth during the run.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     /// For each point in time, the number of operations offered so far, and the backlog. The backlog does not include
-    /// the most recent operation. If an operation is due exactly between two slices, it falls into one of them by
+    /// the most recent operation, because an operation that is due exactly between two slices falls into one of them by
     /// chance.
     points: Vec<(f64, f64)>,
     /// Number of slices between two points.
@@ -123,7 +124,8 @@ impl Backlog {
     }
 
     fn look(&self) -> Option<Drift> {
-        // Every backlog grows at first. Wait until operations have been ending for as long as the first one took.
+        // Every backlog grows at first. The look therefore waits until operations have been ending for as long as the
+        // first operation took.
         if self.first.is_none_or(|first| self.slices < 2 * first) {
             return None;
         }
@@ -150,8 +152,8 @@ impl Backlog {
         }
     }
 
-    /// Returns the index of the first point that is used. The time before it is a multiple of the mean time in the
-    /// system, which Little's law yields.
+    /// Returns the index of the first point that is used. The time before this point is a multiple of the mean time in
+    /// the system, which is computed by Little's law.
     fn filled(&self, last: usize) -> usize {
         let waited: f64 = self.points.iter().map(|point| point.1).sum();
         let mean = if self.ended > 0.0 { waited / self.ended } else { f64::INFINITY };

@@ -10,13 +10,13 @@ const EXACT_MAX: usize = 60;
 /// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test: the probability of ranks at least as far apart if the two
-/// sets do not differ. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test: the probability that the ranks are at least as far apart as
+/// these if the two sets do not differ. `None` if a set is empty.
 ///
-/// For up to 60 runs, the p-value is exact, even with ties. It uses the distribution of the rank sum over all ways to
-/// divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions for
-/// permutation and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, it is the normal
-/// approximation with continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
+/// For up to 60 runs, the p-value is exact, even with ties. It is computed from the distribution of the rank sum over
+/// all ways to divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions
+/// for permutation and rank tests", Statistical Software Newsletter 12 (1986), 10–17). For more runs, the p-value is
+/// the normal approximation with continuity and tie correction (E. L. Lehmann, "Nonparametrics", 1975, §1.4).
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
@@ -112,13 +112,14 @@ fn shift(mut values: Vec<f64>, rank: usize) -> Option<Shift> {
     Some(Shift { value, interval })
 }
 
-/// Returns the two-sided p-value of Wilcoxon's signed-rank test. It is the probability of a rank sum at least as
-/// extreme if each difference is equally likely to be positive or negative. `None` if `differences` is empty.
+/// Returns the two-sided p-value of Wilcoxon's signed-rank test. This is the probability of a rank sum at least as
+/// extreme as this one if each difference is equally likely to be positive or negative. `None` if `differences` is
+/// empty.
 ///
 /// Differences of 0 have ranks but count for neither side (J. W. Pratt, "Remarks on zeros and ties in the Wilcoxon
-/// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It uses
-/// the distribution of the rank sum over all combinations of signs, given the midranks. For more pairs, it is the
-/// normal approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
+/// signed rank procedures", JASA 54 (1959), 655–667). For up to 60 pairs, the p-value is exact, even with ties. It is
+/// computed from the distribution of the rank sum over all combinations of signs, given the midranks. For more pairs,
+/// the p-value is the normal approximation with continuity correction (E. L. Lehmann, "Nonparametrics", 1975, §3.2).
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() {
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
     use crate::values::random::Random;
 
-    /// Computes the p-value by its definition. It goes through all ways to divide the values into sets of these sizes.
+    /// Computes the p-value by its definition, over all ways to divide the values into sets of these sizes.
     fn brute_force(a: &[f64], b: &[f64]) -> f64 {
         let all: Vec<f64> = a.iter().chain(b).copied().collect();
         let rank = |value: &f64| {
@@ -249,7 +250,7 @@ mod tests {
         let mut random = Random::new(41);
         for a in 1..=6 {
             for b in 1..=6 {
-                // Draws from few different values contain ties. Draws from many contain none.
+                // Samples drawn from few different values contain ties. Samples drawn from many values contain none.
                 for values in [3, 1_000_000] {
                     let mut draw = |count: usize| (0..count).map(|_| random.below(values) as f64).collect::<Vec<_>>();
                     let (a, b) = (draw(a), draw(b));
@@ -328,7 +329,7 @@ mod tests {
         assert!((318..=319).contains(&exact) && (325..=335).contains(&approximate), "{exact}, {approximate}");
     }
 
-    /// Computes the p-value by its definition. It goes through all signs of the differences that are not 0.
+    /// Computes the p-value by its definition, over all signs of the differences that are not 0.
     fn signed_brute_force(differences: &[f64]) -> f64 {
         let rank = |value: f64| {
             let below = differences.iter().filter(|other| other.abs() < value.abs()).count();

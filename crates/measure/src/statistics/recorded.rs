@@ -1,5 +1,5 @@
-//! Recorded values with their counts, in ascending order: a histogram without empty buckets. It is small enough to keep
-//! one for each of many intervals.
+//! Recorded values with their counts, in ascending order: a histogram without empty buckets. This form is small enough
+//! to be kept for each of many intervals.
 
 use crate::values::Distribution;
 
@@ -11,7 +11,7 @@ pub const BEYOND: u64 = u64::MAX;
 pub struct Recorded(Vec<(u64, u64)>);
 
 impl Recorded {
-    /// Returns the values of a distribution. Each is represented by the upper end of its bucket.
+    /// Returns the values of a distribution. Each value is represented by the upper end of its bucket.
     #[must_use]
     pub fn of(distribution: &Distribution) -> Self {
         Self(distribution.recorded().collect())

@@ -3,17 +3,17 @@
 /// Maximum probability that a percentile is reported although no sample lies beyond it.
 const MISS: f64 = 0.05;
 
-/// Returns the number of samples that a percentile needs. With so many, at least one sample lies beyond quantile `q`
-/// with a certainty of 95 %. The number is ⌈ln 0.05 / ln q⌉, for example 299 for p99 and 29,956 for p99.99. It is 1 for
-/// the minimum and the maximum.
+/// Returns the number of samples that a percentile needs. With this number, at least one sample lies beyond quantile
+/// `q` with a certainty of 95 %. The number is ⌈ln 0.05 / ln q⌉, for example 299 for p99 and 29,956 for p99.99. For the
+/// minimum and the maximum, the number is 1.
 #[must_use]
 pub fn samples_needed(q: f64) -> u64 {
     if q > 0.0 && q < 1.0 { (MISS.ln() / q.ln()).ceil() as u64 } else { 1 }
 }
 
-/// Returns how many runs per side rank tests need to show a difference in one of `metrics` metrics. This is the
-/// smallest n at which the smallest possible p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α / `metrics`.
-/// Holm's correction requires this of the smallest p-value.
+/// Returns the number of runs per side that rank tests need to show a difference in one of `metrics` metrics. This is
+/// the smallest n at which the smallest possible p-value of the Mann-Whitney test, 2 / C(2n, n), is at most α /
+/// `metrics`. Holm's correction sets this limit for the smallest p-value.
 #[must_use]
 pub fn runs_needed(metrics: usize) -> u64 {
     let alpha = super::ALPHA / metrics.max(1) as f64;
@@ -26,8 +26,9 @@ pub fn runs_needed(metrics: usize) -> u64 {
     runs
 }
 
-/// Returns how many pairs of runs the signed-rank test needs to show a difference in one of `metrics` metrics. This is
-/// the smallest n at which its smallest possible p-value, 2 / 2ⁿ, is at most α / `metrics`.
+/// Returns the number of pairs of runs that the signed-rank test needs to show a difference in one of `metrics`
+/// metrics. This is the smallest n at which the smallest possible p-value of the test, 2 / 2ⁿ, is at most α /
+/// `metrics`.
 #[must_use]
 pub fn pairs_needed(metrics: usize) -> u64 {
     let alpha = super::ALPHA / metrics.max(1) as f64;

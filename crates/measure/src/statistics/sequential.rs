@@ -1,21 +1,22 @@
 //! A sequential test of whether too many operations exceed a bound. It may stop at any time.
 //!
-//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the bound
-//! minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon as S
-//! crosses a boundary. For a target at its bound, the probability that S ever crosses the boundary is at most α. The
-//! boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated logarithm",
-//! Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form is from S.
-//! R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
-//! Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
+//! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the
+//! bound, minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon
+//! as S crosses a boundary. For a target at its bound, the probability that S ever crosses the boundary is at most α.
+//! The boundary is the normal mixture of H. Robbins, "Statistical methods related to the law of the iterated
+//! logarithm", Annals of Mathematical Statistics 41 (1970), 1397–1409: |S| ≥ √((V + ρ) ln((V + ρ) / (ρ α²))). This form
+//! is from S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
+//! sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
 //!
 //! Slowness comes in spells: a compaction or a garbage collection delays all operations for a while. The variance V is
 //! therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The largest of these
 //! estimates is used. V is never less than the variance of independent operations.
 //!
-//! Batches cannot show a spell that has not happened yet. As long as there was no spell, no estimate of the variance
-//! can protect the test. The constant `SPELL` does. The test decides "within" only after a time in which a target at
-//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when slow
-//! operations fill `SPELLS_BEYOND` of them. Before a level passes, its trend is extrapolated to the end of the level.
+//! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
+//! protect the test. The constant `SPELL` protects it. The test decides "within" only after a time in which a target at
+//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when the slow
+//! operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to the end of
+//! the level.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ const SPELLS_BEYOND: f64 = 3.0;
 const WINDOWS_MIN: usize = 10;
 /// Minimum number of batches for an estimate of the variance.
 const BATCHES_MIN: usize = 8;
-/// Maximum number of windows kept. If there are more, neighbors are merged.
+/// Maximum number of windows kept. If there are more, neighboring windows are merged.
 const WINDOWS_MAX: usize = 256;
 /// Parameter ρ of the boundary for independent operations. The boundary is tightest at a variance of about eight times
 /// this value.
@@ -65,7 +66,7 @@ pub enum Decision {
 }
 
 /// Returns the minimum time after which the test can decide "within" if a share of `tolerated` may exceed the bound.
-/// `None` if the share is 0, because the test then never decides "within".
+/// `None` if the share is 0, because the test never decides "within" for this share.
 #[must_use]
 pub fn time_needed(tolerated: f64) -> Option<Duration> {
     (tolerated > 0.0).then(|| SPELL.mul_f64(SPELLS_WITHIN / tolerated.min(1.0)))
@@ -101,7 +102,7 @@ impl Sequential {
             }
         }
         if self.windows.len() > WINDOWS_MAX {
-            // The number of windows is odd here, so the last one is not merged. It consists of the slice just added.
+            // The number of windows is odd here, so the last window is not merged. It consists of the slice just added.
             self.windows = in_batches(&self.windows, 2).collect();
             (self.each, self.filled) = (self.each * 2, 1);
         }
@@ -111,7 +112,7 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first one that exceeds it decides the test. Until then, the test is
+        // If no operation may exceed the bound, the first operation that does decides the test. Until then, the test is
         // undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
@@ -153,7 +154,7 @@ impl Sequential {
     }
 
     /// Returns an upper estimate of the share over the whole level. If the share rose from the first half of the
-    /// windows to the second, it is assumed to keep rising. If it fell, it is assumed to stay constant.
+    /// windows to the second, it is assumed to keep rising. If the share fell, it is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {
@@ -167,8 +168,8 @@ impl Sequential {
     }
 }
 
-/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. It is scaled up for
-/// the two degrees of freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. The sum is scaled up
+/// for the two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;
@@ -207,8 +208,8 @@ mod tests {
         (None, shares.len())
     }
 
-    /// For a target exactly at its bound, both decisions are wrong. They must not be more frequent than `alpha` allows,
-    /// although the test looks at each slice.
+    /// For a target exactly at its bound, both decisions are wrong. Wrong decisions must not be more frequent than
+    /// `alpha` allows, although the test looks at each slice.
     #[test]
     fn targets_at_the_bound_are_rarely_decided() {
         for (rho, seed) in [(0.0, 41), (0.3, 42), (0.5, 43)] {

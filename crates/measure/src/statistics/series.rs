@@ -47,8 +47,8 @@ pub(super) struct Dependence {
 
 /// Minimum number of values for an estimate of the dependence.
 const VALUES_MIN: usize = 20;
-/// Maximum correction of the standard error. It is limited because the estimate of the part that blocks miss is itself
-/// uncertain.
+/// Maximum correction of the standard error. The correction is limited because the part that blocks miss is itself only
+/// an uncertain estimate.
 const BEYOND_BLOCKS_MAX: f64 = 1.5;
 
 impl Dependence {
@@ -58,9 +58,9 @@ impl Dependence {
     /// is at least n^⅓. A dependence that is too weak to be significant at any single lag may still add up.
     ///
     /// Blocks of length b miss a part of the long-run variance Σ R(k), where R is the autocovariance. The missing part
-    /// is Σ min(|k| / b, 1) R(k). It is estimated with the same flat-top window as b, and returned as a factor. With
-    /// this correction, b may be reduced to `block_max` if it is at most twice as long, because the estimate of b is
-    /// rough.
+    /// is Σ min(|k| / b, 1) R(k). The missing part is estimated with the same flat-top window as b, and returned as a
+    /// factor. Because the estimate of b is rough, this correction allows b to be reduced to `block_max` if b is at
+    /// most twice `block_max`.
     ///
     /// Returns `None` if longer blocks are needed, if there are fewer than [`VALUES_MIN`] values, or if `block_max` is
     /// 0.
@@ -96,9 +96,9 @@ impl Dependence {
     }
 }
 
-/// Returns the largest lag to use. It is twice the smallest lag that is followed by a number of consecutive lags
-/// without significant correlation. This number is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n,
-/// because the series has not settled.
+/// Returns the largest lag to use. It is twice the smallest lag that is followed by k consecutive lags without
+/// significant correlation, where k is √(log₁₀ n), but at least 5. `None` if there is no such lag up to √n, because the
+/// series has not settled.
 fn reach(values: &[f64]) -> Option<usize> {
     let length = values.len() as f64;
     let in_a_row = (length.log10().sqrt().ceil() as usize).max(5);

@@ -19,8 +19,8 @@ pub struct Share {
     pub of: f64,
 }
 
-/// Minimum difference that is tested if no unit can vary (one unit per side). A smaller difference may be due to an
-/// event shorter than the run.
+/// Minimum difference that is tested if each side has one unit, so that no unit can vary. A smaller difference may be
+/// due to an event shorter than the run.
 const GAP_MIN: f64 = 0.5;
 
 /// Dependence between neighboring units.
@@ -46,11 +46,11 @@ pub fn share(units: &[Share]) -> Option<f64> {
 
 /// Returns the difference of the shares, new − base. `None` if a side has no operation that counts.
 ///
-/// If all operations succeeded on one side and none on the other, the p-value is exact. All ways to choose which
-/// operations succeed are counted. The p-value is the share of the observed way and its mirror image (R. A. Fisher's
-/// test). In all other cases, it is the p-value of the t statistic, with the number of units minus 2 as degrees of
-/// freedom. With a single unit per side, the variation of units is unknown. In this case, only differences of one half
-/// or more are tested, by the normal approximation with continuity correction.
+/// If all operations succeeded on one side and none on the other, the p-value is exact (R. A. Fisher's test). It is 2
+/// divided by the number of ways to choose which operations succeed, because only the observed way and its mirror image
+/// are as extreme. In all other cases, the p-value is that of the t statistic, with the number of units minus 2 as
+/// degrees of freedom. With a single unit per side, the variation of units is unknown. In this case, only differences
+/// of one half or more are tested, by the normal approximation with continuity correction.
 ///
 /// The interval combines the Wilson intervals of both shares for the effective number of operations (R. G. Newcombe,
 /// "Interval estimation for the difference between independent proportions", Statistics in Medicine 17 (1998), 873–890,
@@ -92,8 +92,8 @@ fn statistic(one: Share, two: Share, correction: f64) -> f64 {
     distance / (middle * (1.0 - middle) * weights).sqrt()
 }
 
-/// Returns the ratio of the variance of the units' shares to the variance that they would have if operations were
-/// independent. It is at least 1. `None` if no unit could vary.
+/// Returns the ratio of the variance of the units' shares to the variance that these shares would have if operations
+/// were independent. It is at least 1. `None` if no unit could vary.
 fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     let freedom = (base.len() + new.len()).checked_sub(2).filter(|freedom| *freedom > 0)?;
     let (base, new) = (residuals(base), residuals(new));
@@ -112,7 +112,8 @@ fn dispersion(base: &[Share], new: &[Share], order: Units) -> Option<f64> {
     Some(dispersion.max(1.0))
 }
 
-/// Maximum correlation of neighboring windows that is assumed. It increases the dispersion by a factor of 19.
+/// Upper limit for the estimated correlation of neighboring windows. At this limit, the dispersion increases by a
+/// factor of 19.
 const CORRELATION_MAX: f64 = 0.9;
 
 /// Returns the Pearson residuals of the units around the pooled share.
@@ -124,7 +125,7 @@ fn residuals(units: &[Share]) -> Vec<f64> {
 }
 
 /// Returns the two-sided probability of complete separation by chance: all `successes` operations of one side succeed,
-/// and all `failures` operations of the other side fail. It is 2 / C(successes + failures, successes).
+/// and all `failures` operations of the other side fail. This probability is 2 / C(successes + failures, successes).
 fn separate(successes: f64, failures: f64) -> f64 {
     let (fewer, more) = (successes.min(failures), successes.max(failures));
     let (mut p, mut chosen) = (2.0, 1.0);

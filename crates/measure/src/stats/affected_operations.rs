@@ -4,19 +4,19 @@
 //! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
 //! percentile of the unaffected operations does not ([`super::quantile_range`]).
 //!
-//! The time that stalls add to an operation is at most the sum of three times: its lateness, the stalls since its
-//! start, and the longest stall. The longest stall accounts for the operations ahead in the target's queue. If a target
-//! processes requests in order, each of them ends later by at most the longest delay of any of them. If the operation
-//! had to wait for a slot, all stalls since the slots ran out are added. Each of these stalls may have kept a slot in
-//! use for longer.
+//! The time that stalls add to an operation is at most the sum of three times: the lateness of the operation, the
+//! stalls since its start, and the longest stall. The longest stall is included because of the operations ahead in the
+//! target's queue. If a target processes requests in order, each one is delayed by at most the longest delay of those
+//! before it. If the operation had to wait for a slot, all stalls since the slots ran out are added, because each of
+//! them may have kept a slot in use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Operations of one kind that a client stall affected. They are a subset of the [`super::KindStats`] that contains
-/// them.
+/// Operations of one kind that a client stall affected. They are a subset of the operations in the [`super::KindStats`]
+/// that contains this value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AffectedOperations {
     /// Operations that succeeded.
@@ -42,7 +42,7 @@ fn may_be_from_delay(how: AttemptOutcome, added: u64) -> bool {
     use AttemptClass::{ClosedEarly, Incomplete, Indeterminate, Reset, StaleReuse};
     use AttemptClass::{ConnectTimeout, TimeoutHead, TimeoutIdle, TimeoutTotal};
     match how.class {
-        // The client does not know whether the write took place, because it timed out.
+        // The write timed out, so the client does not know whether it took place.
         Indeterminate if matches!(how.cause, Cause::HeadTimedOut | Cause::TotalTimedOut) => true,
         ConnectTimeout | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
         ClosedEarly | StaleReuse | Reset | Incomplete | Indeterminate => added >= CLOSED_AFTER,
@@ -57,8 +57,8 @@ impl AffectedOperations {
         self.ok == 0 && self.failed == 0
     }
 
-    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to it, in nanoseconds. It
-    /// does not include lateness.
+    /// Adds an operation that ended. `added` is the maximum time that stalls may have added to the operation, in
+    /// nanoseconds. This time does not include lateness.
     pub(crate) fn add(&mut self, sample: &OpSample, added: u64) {
         let added = added.saturating_add(sample.lateness_nanos());
         self.added_max = self.added_max.max(added);

@@ -5,7 +5,7 @@ use crate::enumerated;
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of values of one dimension that are kept when results are merged. Each thread keeps fewer
+/// Maximum number of values of one dimension that are kept when results are merged. Each thread keeps fewer values
 /// ([`super::label::VALUES_OF_A_THREAD`]). This limit therefore matters only if many threads have different values, or
 /// for a damaged record.
 pub const GROUPS_MAX: usize = 256;

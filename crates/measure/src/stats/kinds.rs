@@ -27,7 +27,7 @@ pub struct KindStats {
     pub ttfb: Distribution,
     /// Transfer times of the operations that succeeded.
     pub transfer: Distribution,
-    /// Sending times of the uploads that succeeded, from the first byte of the request to its last, without
+    /// Sending times of the uploads that succeeded, from the first to the last byte of the request, without
     /// [`Self::expect_continue`].
     #[serde(default)]
     pub sending: Distribution,
@@ -131,7 +131,7 @@ impl KindStats {
         self.timestamped.merge(timestamped);
     }
 
-    /// Records an operation that ended. `paced` means that its lateness is meaningful.
+    /// Records an operation that ended. `paced` means that the lateness of the operation is meaningful.
     pub(crate) fn record(&mut self, sample: &OpSample, paced: bool) {
         if paced {
             self.lateness.record(sample.lateness_nanos());

@@ -1,8 +1,8 @@
 //! Labels of groups: values, and two special labels that are not values.
 //!
 //! A server chooses the values of its headers. The labels "no such header" and "too many different values" must
-//! therefore differ from every possible value, so they are separate variants. In records, they are strings, and a value
-//! is an object.
+//! therefore differ from every possible value, so they are separate variants. In records, the two special labels are
+//! strings, and a value is an object.
 
 use crate::values::bounded;
 use serde::de::{Error, MapAccess, Visitor};

@@ -28,8 +28,8 @@ use redirect_chains::RedirectChains;
 use serde::{Deserialize, Serialize};
 use unread_responses::UnreadResponses;
 
-/// Maximum length of the list of kinds in a record. The lists are limited because each of their members may contain
-/// histograms, which take up to 400 kB when unpacked.
+/// Maximum length of the list of kinds in a record. Lists in records are limited because each of their members may
+/// contain histograms, which take up to 400 kB when unpacked.
 const KINDS_IN_RECORD: usize = OpKind::ALL.len();
 /// Maximum length of the list of groups in a record.
 const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
@@ -58,7 +58,7 @@ pub struct Stats {
     /// Integral of the number of operations in flight over the measured window, in nanoseconds. It is computed from
     /// starts and ends.
     pub in_flight_nanos: u64,
-    /// Sum over all operations of their time in flight inside the measured window, in nanoseconds.
+    /// Sum of the times for which operations were in flight inside the measured window, in nanoseconds.
     pub residence_nanos: u64,
     /// Time inside the measured window for which slots of a closed run paused because the target could not be reached.
     /// It is summed over the slots, in nanoseconds.
@@ -78,7 +78,7 @@ pub struct Stats {
     pub unread_responses: UnreadResponses,
 }
 
-/// Ends of the last operations, whenever they were due.
+/// Instants at which the last operations ended, whenever these were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEnds {
     /// End of the last operation that succeeded.
@@ -162,7 +162,7 @@ impl Stats {
         all
     }
 
-    /// Returns one distribution of all kinds together. Much faster than [`Self::all_kinds`].
+    /// Returns one distribution of all kinds together. This method is much faster than [`Self::all_kinds`].
     pub fn of_all_kinds(&self, of: impl Fn(&KindStats) -> &Distribution) -> Distribution {
         let mut all = Distribution::default();
         self.kinds.iter().for_each(|(_, stats)| all.merge(of(stats)));

@@ -1,4 +1,5 @@
-//! Range that contains the true percentile of the target. The client may have added to the measured times.
+//! Range that contains the true percentile of the target. The exact percentile is unknown because the client may have
+//! added to the measured times.
 //!
 //! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
 //! left out ([`super::affected_operations`]). The time that requests and responses spent inside the client is
@@ -10,7 +11,7 @@ use crate::statistics::samples_needed;
 use crate::values::Distribution;
 
 enumerated! {
-    /// A time to which the client may add.
+    /// Time of an operation that may include time added by the client.
     pub enum Timed {
         Response => "response", "from the intended start to the end";
         Service => "service", "from sending to the end";
@@ -35,8 +36,8 @@ const WIDE_SHARE: f64 = 0.08;
 /// Minimum width of a wide range, in nanoseconds.
 const WIDE_NANOS: u64 = 160_000;
 
-/// Minimum share of unaffected operations for the lower end to be computed from them. A smaller share may come from one
-/// short part of the run, which may not be typical of the rest.
+/// Minimum share of unaffected operations from which the lower end is computed. A smaller share may come from one short
+/// part of the run, which may not be typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
 impl QuantileRange {
@@ -60,7 +61,7 @@ impl QuantileRange {
         Some(Self { low: low.min(high), high })
     }
 
-    /// Returns whether the client may have changed the percentile so much that reports must show it.
+    /// Returns whether the client may have changed the percentile so much that reports must show the range.
     #[must_use]
     pub fn is_wide(&self) -> bool {
         let width = self.high.saturating_sub(self.low);
@@ -88,8 +89,8 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns how much time the client added to quantile `q`, in nanoseconds. It consists of two waits: the request
-    /// waited until the kernel had it, and the response waited until the client read it.
+    /// Returns the time that the client added to quantile `q`, in nanoseconds. This time consists of two waits: the
+    /// request waited until the kernel had it, and the response waited until the client read it.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),
@@ -114,8 +115,8 @@ impl KindStats {
             let value = values.quantile(q).unwrap_or(0);
             value.saturating_sub(self.inside_client(timed, q)) as f64 > bound
         };
-        // Binary search assumes that the condition is true for all ranks above some rank. If it changes at several
-        // ranks, the search may find any of them.
+        // Binary search assumes that the condition is true for all ranks above some rank. If the condition changes at
+        // several ranks, the search may find any of them.
         let (mut within, mut beyond_rank) = (all - beyond, all + 1);
         while beyond_rank - within > 1 {
             let rank = within.midpoint(beyond_rank);

@@ -9,7 +9,7 @@ use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Number of positions with a row of their own. Later positions are counted in the last one.
+/// Number of positions with a row of their own. Later positions are counted in the row of the last position.
 pub(crate) const POSITIONS: u8 = 16;
 /// Maximum number of rows with named hosts. Further hosts are counted as [`Label::Other`].
 const ROWS_MAX: usize = 256;
@@ -19,7 +19,8 @@ const ROWS_IN_RECORD: usize = ROWS_MAX + POSITIONS as usize;
 /// Requests of all redirected operations that had the same position and went to the same host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HopStats {
-    /// Number of redirects before the request. It is 0 for the first request of an operation. 15 means 15 or more.
+    /// Number of redirects before the request. The number is 0 for the first request of an operation, and 15 for 15 or
+    /// more redirects.
     pub position: u8,
     /// Host to which the requests were sent.
     pub host: Label,
@@ -33,8 +34,8 @@ pub struct HopStats {
     pub body_bytes: u64,
     /// Bytes of heads and framing received.
     pub overhead_bytes: u64,
-    /// Time before the requests were sent, for operations that succeeded, in nanoseconds. It starts at the end of the
-    /// previous response. For the first request, it starts at the operation's intended start.
+    /// Time before the requests were sent, for operations that succeeded, in nanoseconds. This time starts at the end
+    /// of the previous response or, for the first request, at the operation's intended start.
     pub until_sent_nanos: u64,
     /// Time from sending to the end of the response, for operations that succeeded, in nanoseconds.
     pub service: Distribution,
@@ -57,7 +58,7 @@ impl HopStats {
         }
     }
 
-    /// Adds the results of `other`. Its position and host must be counted in this row.
+    /// Adds the results of `other`. This row must be the one in which the position and the host of `other` are counted.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             position: _,
@@ -154,8 +155,8 @@ impl RedirectChains {
         (whole > 0).then(|| nanos as f64 / whole as f64)
     }
 
-    /// Returns the row of a position and host. Creates it if it does not exist yet. If there are too many rows, returns
-    /// the row of other hosts.
+    /// Returns the row of a position and host. Creates the row if it does not exist yet. If there are too many rows,
+    /// returns the row of other hosts.
     pub(crate) fn row_mut(&mut self, position: u8, host: &Label) -> &mut HopStats {
         let position = position.min(POSITIONS - 1);
         let find =

@@ -58,8 +58,8 @@ pub struct Tally {
     pub started: u64,
     /// Operations that were scheduled but never started.
     pub dropped: u64,
-    /// Dropped operations that were due in the measured window and that the client itself failed to start. They did not
-    /// wait for a slot because of `in_flight_max`.
+    /// Dropped operations that were due in the measured window and that the client itself failed to start. A slot was
+    /// free for each of them, so `in_flight_max` is not the reason.
     #[serde(default)]
     pub missed_by_client: u64,
     /// Operations that succeeded.
@@ -170,8 +170,8 @@ pub struct Traffic {
     /// Number of request body bytes in [`Self::sent`].
     #[serde(default)]
     pub sent_body: u64,
-    /// Response body bytes that arrived inside the measured window for attempts that failed or were redirects. They are
-    /// counted when the operation ends.
+    /// Response body bytes that arrived inside the measured window for attempts that failed or were redirects. These
+    /// bytes are counted when the operation ends.
     pub wasted: u64,
     /// Request body bytes that were sent inside the measured window for attempts that failed or were redirects.
     #[serde(default)]

@@ -1,8 +1,8 @@
 //! Waits of unread responses in the receive queues of this client.
 //!
-//! The kernel timestamps the data that it receives. Some of the reads that end a response are sampled. For each sample,
-//! the client compares the timestamp with the instant of the read. The difference is part of the service time, but the
-//! target did not cause it (docs/measurement.md).
+//! The kernel timestamps the data that it receives. The client samples some of the reads that complete a response. For
+//! each sample, it compares the timestamp with the instant of the read. The difference is part of the service time, but
+//! the target did not cause it (docs/measurement.md).
 
 use crate::sample::{OpSample, ReadSample};
 use crate::values::{Distribution, add};
@@ -32,12 +32,12 @@ impl UnreadResponses {
         self.sampled == 0 && self.discarded == 0
     }
 
-    /// Adds a response with its service time. `exact` means that it fitted into one segment.
+    /// Adds a response with its service time. `exact` means that the response fitted into one segment.
     pub(crate) fn add(&mut self, sample: ReadSample, service_nanos: u64, exact: bool) {
         match sample {
             ReadSample::Discarded => self.discarded += 1,
             ReadSample::Timestamped { nanos, stands_for } => {
-                // A response that arrived before its request was sent waited for longer than the service time.
+                // If a response arrived before its request was sent, it waited for longer than the service time.
                 let nanos = nanos.min(service_nanos);
                 self.sampled += 1;
                 self.exact += u64::from(exact);
@@ -70,7 +70,7 @@ impl UnreadResponses {
 }
 
 /// Times of the operations whose response has an arrival timestamp, with and without the time inside the client, in
-/// nanoseconds. Each time is weighted by the number of reads that its sample represents.
+/// nanoseconds. The times are weighted by the number of reads that their samples represent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TimestampedTimes {
     /// Response time until the end of the response was read.
@@ -95,16 +95,16 @@ impl TimestampedTimes {
     /// Adds an operation that succeeded, if its response has an arrival timestamp.
     pub(crate) fn add(&mut self, sample: &OpSample) {
         if let Some(ReadSample::Timestamped { nanos, stands_for }) = sample.unread {
-            // A response that arrived before its request was sent waited for longer than the service time.
+            // If a response arrived before its request was sent, it waited for longer than the service time.
             let service = sample.service_nanos().unwrap_or(0);
             let starting = sample.lateness_nanos().saturating_add(sample.client_send_nanos);
             self.record((sample.response_nanos(), service), starting, nanos.min(service), stands_for.into());
         }
     }
 
-    /// Records an operation as often as its sample represents. All times are in nanoseconds. The pair contains the
-    /// response time and the service time. `starting` is the part of the response time before the kernel had the
-    /// request. `unread` is the time for which the response waited unread.
+    /// Records an operation once for each read that its sample represents. All times are in nanoseconds. The pair
+    /// contains the response time and the service time. `starting` is the part of the response time before the kernel
+    /// had the request. `unread` is the time for which the response waited unread.
     pub(crate) fn record(
         &mut self,
         (response_nanos, service_nanos): (u64, u64),
@@ -120,13 +120,13 @@ impl TimestampedTimes {
         self.service_until_arrival.record_many(service_nanos.saturating_sub(unread), times);
     }
 
-    /// Returns how much time unread responses added to quantile `q` of the service time, in nanoseconds.
+    /// Returns the time that unread responses added to quantile `q` of the service time, in nanoseconds.
     #[must_use]
     pub fn unread(&self, q: f64) -> u64 {
         quantile_excess(&self.service_until_read, &self.service_until_arrival, q)
     }
 
-    /// Returns how much time the client added to quantile `q` of the response time, in nanoseconds. This time consists
+    /// Returns the time that the client added to quantile `q` of the response time, in nanoseconds. This time consists
     /// of the time until the kernel had the request, and of the time for which the response waited unread.
     #[must_use]
     pub fn inside_client(&self, q: f64) -> u64 {
@@ -144,7 +144,7 @@ impl TimestampedTimes {
     }
 }
 
-/// Returns by how much quantile `q` of `with` exceeds quantile `q` of `without`; 0 if `without` is empty.
+/// Returns quantile `q` of `with` minus quantile `q` of `without`; 0 if `without` is empty.
 fn quantile_excess(with: &Distribution, without: &Distribution, q: f64) -> u64 {
     let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
     if without.count() == 0 { 0 } else { at(with).saturating_sub(at(without)) }
@@ -199,7 +199,7 @@ mod tests {
         assert!(!sum.is_empty() && sum.unread(0.94) == times.unread(0.94));
     }
 
-    /// Handshakes lengthen response times. They must not hide waits within service times.
+    /// Handshakes lengthen response times. The added time must not hide waits within service times.
     #[test]
     fn unread_waits_show_behind_slow_handshakes() {
         let mut times = TimestampedTimes::default();

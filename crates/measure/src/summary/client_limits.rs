@@ -1,29 +1,29 @@
 //! Time for which the client was at its limits during the measured window.
 //!
 //! The client measures its own load in every interval ([`crate::ClientLoad`]). The rules in docs/measurement.md
-//! determine which limits it reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`] draws the
-//! conclusion.
+//! determine which limits the client reached in an interval, and [`ClientLimits`] adds up the time. [`crate::limits`]
+//! draws the conclusion.
 
 use super::Model;
 use crate::interval::Interval;
 use crate::stats::Tally;
 use serde::{Deserialize, Serialize};
 
-/// Busy share of a thread above which it has no time left.
+/// Busy share of a thread above which the thread has no time left.
 const BUSY_MAX: f64 = 0.95;
-/// Maximum share of its time that a thread uses without any operation: to wake up, read the clock, and hand over
-/// results. Only CPU time beyond this share counts as cost of operations.
+/// Maximum share of time that a thread uses even without operations: to wake up, read the clock, and hand over results.
+/// Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Minimum share of polls that find waiting responses, if responses count as waiting unread.
+/// Minimum share of polls that find waiting responses, from which responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
-/// Share of a network card's speed above which it is full.
+/// Share of a network card's speed above which the card counts as full.
 const NIC_MAX: f64 = 0.9;
 /// Maximum share of time for which a thread may wait for a core.
 const RUN_DELAY_MAX: f64 = 0.05;
 /// Maximum share of time for which the hypervisor may run other virtual machines instead.
 const STEAL_MAX: f64 = 0.02;
-/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, it is the
-/// maximum instead.
+/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, that time
+/// is the maximum instead.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 /// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;
@@ -36,9 +36,9 @@ const HOST_FULL_MIN: f64 = 0.95;
 /// Maximum share of an interval for which a thread may be kept from running altogether.
 const FROZEN_MAX: f64 = 0.1;
 
-/// Returns whether a thread could not have generated the offered load of an open run even with its own core and an
-/// infinitely fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled
-/// operations. The load is too high if the product exceeds the thread's time.
+/// Returns whether the offered load of an open run was too high for a thread, even with its own core and an infinitely
+/// fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled operations.
+/// The load is too high if the product exceeds the thread's time.
 ///
 /// `busy` is the CPU time that the thread got. Other processes may have used its core for a while. The thread then
 /// started fewer operations in less CPU time, so the cost per operation is the same. If no operation was started, the
@@ -67,12 +67,12 @@ pub struct ClientLimits {
     /// Time for which a thread did not run at all, because its process was stopped or its machine paused.
     pub frozen: f64,
     /// Time lost because other processes or machines used the client's cores, or because the whole process was stopped.
-    /// Counted only as far as it delayed operations.
+    /// Only time that delayed operations counts.
     pub taken: f64,
-    /// Time for which a thread waited for a core while other processes or machines used it. Counted even if it did not
-    /// delay operations.
+    /// Time for which a thread waited for a core while other processes or machines used it. This time counts even if it
+    /// did not delay operations.
     pub host_delay: f64,
-    /// Time for which the CPU quota of the client's control group kept it from running.
+    /// Time for which the CPU quota of the client's control group kept the client from running.
     pub throttled: f64,
     /// Seconds in which all cores of this host were in use.
     #[serde(default)]
@@ -96,7 +96,7 @@ impl ClientLimits {
         }
         let load = &interval.client;
         // Waiting for a core uses up a thread's time just as work does. Uploads have no responses that could wait
-        // unread, so for them it is enough that a thread has no time left.
+        // unread. For uploads, it is therefore enough that a thread has no time left.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
@@ -218,7 +218,7 @@ impl ClientLimits {
         if self.seconds > 0.0 { seconds / self.seconds } else { 0.0 }
     }
 
-    /// Returns how long something other than its CPU quota stopped this client, in seconds.
+    /// Returns the time for which this client was stopped, but not by its CPU quota, in seconds.
     #[must_use]
     pub fn stopped(&self) -> f64 {
         (self.frozen - self.throttled).max(0.0)

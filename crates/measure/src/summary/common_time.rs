@@ -1,17 +1,18 @@
 //! The common time: the time in which several runs of one load were all measured. It allows runs on several machines to
 //! count as one.
 //!
-//! Each run has its own clock, whose zero is an instant of wall time. Only the common time counts. It consists of those
-//! whole seconds of each run that lie inside the measured window of every other run, or extend beyond it by at most a
-//! tenth of a second. The tolerance is needed because the clocks of machines and the starts of runs never agree
-//! exactly.
+//! Each run has its own clock, whose zero is an instant of wall time. Only the common time counts. A whole second of a
+//! run belongs to it if the second lies inside the measured window of every other run. The second may extend beyond
+//! these windows by at most a tenth of a second. This tolerance is needed because the clocks of machines and the starts
+//! of runs never agree exactly.
 //!
-//! Seconds of different runs start at different instants. Each is assigned to the second of the common time that it
-//! overlaps most. The results of two machines are therefore shifted by at most half a second plus the difference of
-//! their clocks. A second counts only if every run has one for it.
+//! Seconds of different runs start at different instants. Each second of a run is assigned to the second of the common
+//! time that it overlaps most. The results of two machines are therefore shifted against each other by at most half a
+//! second plus the difference of their clocks. A second of the common time counts only if every run has a second that
+//! is assigned to it.
 //!
-//! If the measured window of a run ends with the common time, its drain counts too. Its dropped and unfinished
-//! operations belong to the percentiles that include failures. If a run continued after the common time, its drain
+//! If the measured window of a run ends with the common time, the drain of this run counts too: the percentiles that
+//! include failures need its dropped and unfinished operations. If a run continued after the common time, its drain
 //! belongs to that later time.
 
 use crate::evidence::Edges;
@@ -77,7 +78,7 @@ impl RunTimes {
 struct Member {
     /// Wall time of the zero of the run's clock.
     zero: u64,
-    /// End of the run's measured window if its drain counts; else `None`.
+    /// End of the run's measured window if the drain of the run counts; else `None`.
     drains_from: Option<u64>,
 }
 
@@ -124,8 +125,8 @@ impl CommonTime {
         Some(common)
     }
 
-    /// Returns the second that an interval between these wall times overlaps most. `None` unless the interval is a
-    /// whole second inside the common time.
+    /// Returns the second of the common time that an interval between these wall times overlaps most. `None` unless the
+    /// interval is a whole second inside the common time.
     fn second(&self, start: u64, end: u64) -> Option<u64> {
         let (from, to) = (self.origin.saturating_sub(SLACK), self.end.saturating_add(SLACK));
         let inside = start >= from && end <= to && end.checked_sub(start) == Some(SECOND);
@@ -172,8 +173,8 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // These instants are on the clock of one run, and its first and last operations are not the first and last of
-        // all runs.
+        // These instants are on the clock of one run. Besides, the first and last operations of one run are not the
+        // first and last of all runs.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());
@@ -213,8 +214,9 @@ mod tests {
         // The second run starts and ends 2.3 s later.
         let runs = [run(0, 10_000), run(2_300, 10_000)];
         let common = CommonTime::of(&runs).unwrap();
-        // The common time lasts from 2.8 s to 10.5 s on the first run's clock. The seconds of the first run from 3.5 s
-        // on belong to the common seconds from 1 on. The seconds of the second run belong to 0 to 6.
+        // The common time lasts from 2.8 s to 10.5 s on the first run's clock. The seconds of the first run, from 3.5 s
+        // on, are assigned to seconds 1 to 7 of the common time. The seconds of the second run are assigned to seconds
+        // 0 to 6. Only seconds 1 to 6 have both.
         assert_eq!((common.seconds(), common.started_unix_ms()), (6, START + 2_800));
         let first = placed(&common, 0, &runs[0]);
         let second = placed(&common, 1, &runs[1]);

@@ -1,9 +1,9 @@
 //! Counts of response times in a grid of time and value, for heat maps. The number of cells is limited.
 //!
-//! A reader of a saved run does not keep the histograms of all intervals. It keeps a heat map instead, whose size is
-//! limited. A heat map has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter
-//! octave. If there would be more columns, neighboring ones are merged in pairs, so each column covers twice the time.
-//! Only resolution is lost.
+//! A reader of a saved run does not keep the histograms of all intervals. It keeps a heat map of limited size instead.
+//! A heat map has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. If
+//! more columns are needed, neighboring columns are merged in pairs, so each column covers twice the time. The map then
+//! loses resolution, but no counts.
 
 use crate::time::Instant;
 use crate::values::Distribution;
@@ -58,7 +58,7 @@ impl HeatMap {
         self.column_nanos
     }
 
-    /// Returns the columns. Each contains the counts of its rows, from the smallest values up.
+    /// Returns the columns. Each column contains the counts of its rows, in ascending order of values.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = &[u64; ROWS]> {
         self.columns.iter()
     }

@@ -1,7 +1,7 @@
 //! The results of a whole run, folded from its intervals.
 //!
-//! Nothing here needs a live run. [`Summary::of`] takes the intervals in the order in which they were written. A report
-//! on a directory that a crash left behind is therefore the same as one made at the end of the run.
+//! A summary can be computed without a live run: [`Summary::of`] takes the intervals in the order in which they were
+//! written. A report on the directory of a crashed run is therefore the same as a report made at the end of the run.
 
 pub mod client_limits;
 pub mod common_time;
@@ -25,7 +25,7 @@ use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// Share of the time for which a client must be kept from running to count as having stood still.
+/// A client that is kept from running for at least this share of the time counts as having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
@@ -132,7 +132,8 @@ impl Summary {
     }
 
     /// Returns the length of the schedule in seconds. This is the measured window. If the number of operations is
-    /// fixed, the time in which only the last operations are still in flight is not included.
+    /// fixed, the time at the end, in which the last operations are still in flight and no new ones start, is not
+    /// included.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {
@@ -211,16 +212,16 @@ impl Summary {
         (judged > 0).then(|| tally.ok as f64 / judged as f64)
     }
 
-    /// Returns the range that contains quantile `q` of a time of the target, over all kinds. It extends from the
-    /// quantile without the time that this client added to the quantile of all operations. `None` if no operation
-    /// succeeded.
+    /// Returns the range that contains quantile `q` of a time of the target, over all kinds. Its lower end is the
+    /// quantile without the time that this client added, and its upper end is the quantile of all operations. `None` if
+    /// no operation succeeded.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         self.all.quantile_range(timed, q)
     }
 
-    /// Returns the client's share of service time. It is measured on a sample of the responses in the measured window
-    /// and the drain. `None` without samples, for example on Unix sockets.
+    /// Returns the client's share of service time. The share is measured on a sample of the responses in the measured
+    /// window and the drain. `None` without samples, for example on Unix sockets.
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()

@@ -1,7 +1,7 @@
-//! Facts about single seconds. They are kept when old intervals are joined.
+//! Facts about single seconds. These facts are kept when old intervals are joined.
 //!
 //! An outage consists of whole seconds without a success. A joined minute that contains some successes no longer shows
-//! such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row take the space of one.
+//! such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row are stored as one entry.
 
 use crate::interval::Interval;
 use crate::result::outage::Second;
@@ -9,13 +9,13 @@ use crate::time::{INTERVAL, Instant, Stage};
 use crate::values::{add, bounded, sum};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of seconds that are kept: 46 days. Later ones are left out, so that a hostile record cannot exhaust
-/// the memory of its reader.
+/// Maximum number of seconds that are kept: 46 days. Later seconds are left out, so that a hostile record cannot
+/// exhaust the memory of its reader.
 pub const SECONDS_MAX: u64 = 4_000_000;
-/// [`SECONDS_MAX`] as the length of a list.
+/// Maximum length of the list of stretches.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;
-/// Maximum share of a second for which the client may be stopped. If it is stopped for longer, it has not seen enough
-/// of the second.
+/// Maximum share of a second for which the client may be stopped. A client that is stopped for longer has not seen
+/// enough of the second.
 const STOPPED_MAX: f64 = 0.5;
 
 /// Equal seconds in a row.
@@ -38,7 +38,7 @@ pub struct Served {
     pub last_ok: Option<Instant>,
 }
 
-/// Time since the target last served, including the interval in which it served.
+/// The time since the target last served, including the interval in which it last served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinceService {
     /// Last interval in which the target served; `None` if there is none.
@@ -110,8 +110,8 @@ impl SingleSeconds {
         // Seconds in which the client did not run show nothing about the target.
         if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
             let silent = Second { ok: 0, failed, longest: longest_nanos / INTERVAL.as_nanos() as u64 };
-            // In seconds with a success, failures do not matter. They are not kept, so that most seconds of a run are
-            // equal.
+            // Failures do not matter in seconds with a success. These failures are left out, so that most seconds of a
+            // run are equal.
             let each = if tally.ok > 0 { Second { ok: 1, failed: 0, longest: 0 } } else { silent };
             facts.push(Stretch { seconds: 1, each });
         }
@@ -142,8 +142,8 @@ impl SingleSeconds {
         sum(self.stretches.iter().map(|stretch| stretch.seconds))
     }
 
-    /// Returns the whole seconds of the measured window that the client saw, oldest first. If a second had successes,
-    /// their number is 1, and its failures are left out.
+    /// Returns the whole seconds of the measured window that the client saw, oldest first. A second with any successes
+    /// is returned with one success and no failures.
     pub fn seen(&self) -> impl Iterator<Item = Second> {
         self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.each, stretch.seconds as usize))
     }

@@ -18,15 +18,15 @@ pub struct Window {
     pub seconds: f64,
     /// Number of operations that succeeded in this time, whenever they were due.
     pub succeeded: u64,
-    /// Number of operations due in the measured window that succeeded.
+    /// Number of operations that were due in the measured window and succeeded.
     pub ok: u64,
-    /// Number of operations due in the measured window that succeeded or failed.
+    /// Number of operations that were due in the measured window and succeeded or failed.
     pub completed: u64,
-    /// Number of operations due in the measured window that count for the share of success. They ended, were dropped,
-    /// or had not received a byte of a response at the end.
+    /// Number of operations that were due in the measured window and count for the share of success. These operations
+    /// ended, were dropped, or had not received a byte of a response at the end.
     pub judged: u64,
-    /// Response body bytes received, without the bytes of attempts that failed or were redirects. Those bytes are
-    /// counted when an operation ends, so the difference may be negative.
+    /// Response body bytes received, without the bytes of attempts that failed or were redirects. The subtracted bytes
+    /// are counted when an operation ends, so the result may be negative.
     pub good_bytes: f64,
     /// Request body bytes sent, without the bytes of attempts that failed or were redirects. May be negative.
     pub good_sent_bytes: f64,
@@ -78,7 +78,8 @@ impl Window {
 #[derive(Clone, Debug)]
 pub struct Windows {
     list: Vec<Window>,
-    /// Number of intervals in each window except the last one. A joined interval counts for each of its seconds.
+    /// Number of intervals in each window except the last one. A joined interval counts as the number of intervals from
+    /// which it was joined.
     each: u64,
     /// Number of intervals in the last window.
     filled: u64,

@@ -1,8 +1,8 @@
 //! Instants, and the clocks that return them.
 //!
-//! The engine never reads the time directly from the operating system. It uses a [`Clock`], so the same code runs on
-//! real and on simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the start of the
-//! run. Wall time is only a label that is added when records are written.
+//! The engine never reads the time directly from the operating system. The engine uses a [`Clock`] instead, so the same
+//! code runs on real and on simulated time. An [`Instant`] counts nanoseconds from the zero of its clock, which is the
+//! start of the run. Wall time is only a label that is added when records are written.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Stages of a run: warm-up, measured window, drain.
 //!
-//! The intended start of an operation decides whether it belongs to the measured window. Its bytes are counted when
-//! they arrive, and its sample belongs to the interval in which it ended (docs/measurement.md). The end of the window
-//! may be unknown during the run, because a run with a fixed number of operations ends with the last of them. An
-//! interrupt may move the end to an earlier time.
+//! The intended start of an operation decides whether the operation belongs to the measured window. The bytes of an
+//! operation are counted when they arrive, and its sample belongs to the interval in which the operation ended
+//! (docs/measurement.md). The end of the window may be unknown during the run, because a run with a fixed number of
+//! operations ends with its last operation. An interrupt may move the end to an earlier time.
 
 use crate::enumerated;
 use crate::time::Instant;
@@ -65,7 +65,7 @@ impl Timeline {
         self.window_end
     }
 
-    /// Ends the measured window at `at`, unless it ends earlier.
+    /// Ends the measured window at `at`, unless the window ends earlier.
     pub fn end_window(&mut self, at: Instant) {
         self.window_end = self.window_end.min(at);
     }

@@ -1,4 +1,4 @@
-//! Values with units. Each kind has one parser, which is used for the command line, scenarios and records.
+//! Values with units. Each kind of value has one parser, which the command line, scenarios and records share.
 
 mod bytes;
 mod data_rate;

@@ -10,7 +10,7 @@ use std::str::FromStr;
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
 
-/// Maximum rate. No client reaches a higher one. Up to this rate, all arithmetic on schedules is exact.
+/// Maximum rate. No client reaches a higher rate. Up to this rate, all arithmetic on schedules is exact.
 const HIGHEST_PER_SECOND: f64 = 1e9;
 
 impl Rate {

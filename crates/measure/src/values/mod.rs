@@ -8,7 +8,7 @@ pub mod random;
 pub use distribution::{Distribution, Moments, Quantile};
 pub use enumerated::{Counts, Enumerated};
 
-/// Returns the sum of saved counts. It saturates instead of overflowing, because a damaged record may contain any
+/// Returns the sum of saved counts. The sum saturates instead of overflowing, because a damaged record may contain any
 /// number.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {

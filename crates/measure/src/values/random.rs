@@ -1,7 +1,7 @@
 //! Pseudorandom numbers from a seed. They are the same on every machine.
 //!
 //! The algorithm is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-//! Its finalizer yields numbers that are functions of an index. Its sequence is used for resampling.
+//! [`mix`] computes a number from an index. The sequence of [`Random`] is used for resampling.
 
 /// Increment of the state in each step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -34,8 +34,8 @@ impl Random {
         bits
     }
 
-    /// Returns the next number, uniform in 0..`bound`. It uses Lemire's multiplication, whose bias is below `bound` /
-    /// 2⁶⁴.
+    /// Returns the next number, uniform in 0..`bound`. The method is Lemire's multiplication, whose bias is below
+    /// `bound` / 2⁶⁴.
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }

@@ -11,7 +11,7 @@ pub const LEVEL_SECONDS: f64 = 30.0 * 2.0 / TOLERATED;
 /// Number of operations in a slice, and length of a slice in seconds.
 const OPS: u64 = 20;
 const SLICE: f64 = 0.1;
-/// Exponent of the Pareto distributions. Their variance is infinite.
+/// Exponent of the Pareto distributions. With this exponent, their variance is infinite.
 const PARETO: f64 = 1.5;
 
 /// Random process that decides which operations are slow.

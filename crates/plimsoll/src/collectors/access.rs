@@ -8,7 +8,7 @@ use collect::source::{Endpoint, SshHost};
 use std::path::PathBuf;
 use wire::Scheme;
 
-/// Maximum number of connections for a request. One is enough, and the spare ones do no harm.
+/// Maximum number of connections to an endpoint. Polling needs only one connection, so this leaves a margin.
 const CONNECTIONS_MAX: usize = 4;
 
 /// Access to the systems that collectors poll.
@@ -16,7 +16,7 @@ const CONNECTIONS_MAX: usize = 4;
 pub struct Access {
     /// HTTP flags of `get`, with their values.
     pub flags: Vec<String>,
-    /// Configuration file for `ssh`, instead of the user's.
+    /// Configuration file for `ssh` that replaces the user's file.
     pub ssh_config: Option<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ impl Access {
         Ok(Endpoint::new(plan, redact::url_text(&address.url)))
     }
 
-    /// Returns the host with the configuration of `ssh`.
+    /// Returns the remote host for an `ssh` destination. `ssh` connects to it with [`Self::ssh_config`].
     pub fn host(&self, destination: &str) -> Result<SshHost, Failure> {
         SshHost::new(destination, self.ssh_config.clone())
             .map_err(|error| Failure::usage(format!("`{destination}` is {error}")))

@@ -1,4 +1,4 @@
-//! Collectors during a run. A background thread polls them and writes the values into the run directory.
+//! Collectors during a run. A background thread polls the collectors and writes their values into the run directory.
 
 use super::{Access, Collect};
 use crate::console;
@@ -22,8 +22,8 @@ pub struct Collecting {
 }
 
 impl Collecting {
-    /// Returns a poller of all collectors of a run, or `None` if there are none. It reads each host once, which may
-    /// take some time.
+    /// Returns a poller of all collectors of a run, or `None` if the run has no collectors. Reads each host once, which
+    /// may take some time.
     pub fn prepare(collectors: &[Collect], every: Duration) -> Result<Option<Poller>, Failure> {
         if collectors.is_empty() {
             return Ok(None);
@@ -59,13 +59,13 @@ impl Collecting {
         Ok(Self { over, thread: Some(thread) })
     }
 
-    /// Polls once more, and waits until all values are saved. If they cannot be saved, it prints a warning; the run
+    /// Polls once more, and waits until all values are saved. If the values cannot be saved, prints a warning; the run
     /// itself is not affected.
     pub fn end(mut self) {
         self.over.store(true, Ordering::Release);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(Err(error))) => console::eprintln(&format!("plimsoll: cannot save all collected values: {error}")),
-            Some(Err(_)) => console::eprintln("plimsoll: the collector failed because of a defect of this program"),
+            Some(Err(_)) => console::eprintln("plimsoll: the collector failed because of a defect in this program"),
             Some(Ok(Ok(()))) | None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Collectors as the command line names them.
+//! Collectors that the user names on the command line.
 
 use super::Access;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ const DISK: &str = ".";
 /// Maximum length of a user-defined part of a column name, in characters.
 const LABEL_MAX: usize = 32;
 
-/// A collector, as the command line names it.
+/// A collector that the user names on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Collect {
     /// A ready set at a URL.
@@ -22,7 +22,7 @@ pub enum Collect {
     Host,
     /// A remote host.
     Ssh(String),
-    /// Processes by ID or name, on a remote host if one is named.
+    /// Processes with this ID or name, on this host or on the named remote host.
     Process(String, Option<String>),
     /// The time to connect to `HOST:PORT`, or the time of a GET request for a URL.
     Probe(String),
@@ -63,7 +63,7 @@ impl Collect {
         }
     }
 
-    /// Returns the sources to poll. Each host is read once. `bound` limits the time for this.
+    /// Returns the sources to poll. Each host is read once. `bound` is the time limit for reading a host.
     pub fn sources(&self, access: &Access, bound: Duration) -> Result<Vec<Source>, Failure> {
         Ok(match self {
             Self::Set(set, url) => {
@@ -102,7 +102,7 @@ impl Collect {
     }
 }
 
-/// Converts a text into a part of a column name.
+/// Converts a text so that it can be a part of a column name.
 fn label(text: &str) -> String {
     let allowed = |letter: char| if letter.is_ascii_alphanumeric() || "-.:".contains(letter) { letter } else { '_' };
     let label: String = text.chars().take(LABEL_MAX).map(allowed).collect();

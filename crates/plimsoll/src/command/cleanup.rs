@@ -29,7 +29,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset. Needed only if `prepare` did not complete.
+    /// The dataset. The flags are needed only if `prepare` did not complete.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.
@@ -45,7 +45,7 @@ const AFTER: &str = "Deletes the objects of the dataset that was prepared there,
     flag.";
 
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
-/// Number of objects per pass of deletions, if objects cannot be listed.
+/// Number of objects that are deleted in one pass, if the server cannot list objects.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let message = format!("{}; {}{aborted}", objects.description(), mixed.description());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // Without JSON, the message below has the same information as text.
+        // In other formats, the message below contains this information.
         if load::run_options(&args.common).format == OutputFormat::Json {
             saved::print_json(json)?;
         }
@@ -87,11 +87,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 
 /// Outcome of deleting the objects that runs of `mix` wrote next to the dataset.
 enum Mixed {
-    /// All objects that runs wrote were deleted. The value is their number.
+    /// All objects that runs wrote were deleted. The value is the number of these objects.
     Deleted(u64),
     /// There is no record of any run, and objects cannot be listed.
     NoneKnown,
-    /// This many objects were deleted. A run that did not complete may have written others, which are unknown.
+    /// This many objects were deleted. Others may be left, because a run that did not complete may have written objects
+    /// that are not in the record.
     InPart(u64),
 }
 
@@ -115,10 +116,10 @@ impl Mixed {
     }
 }
 
-/// The request forms for deleting objects.
+/// The requests that delete objects.
 struct Delete {
     one: RequestPlan,
-    /// Request that deletes several objects. `None` once the server has refused such a request.
+    /// Request that deletes several objects. `None` if the server does not support such requests.
     batch: Option<RequestPlan>,
     concurrency: NonZeroU64,
 }
@@ -229,7 +230,7 @@ impl Delete {
         let mut deleted = 0;
         let mut before = Vec::new();
         loop {
-            // Always list the first page: once its objects are deleted, it shows the next ones.
+            // Always list the first page. When its objects are deleted, the next objects move to the first page.
             let numbers = stored.list_mix_objects(dataset)?;
             if numbers.is_empty() {
                 return Ok(deleted);
@@ -257,7 +258,7 @@ impl Delete {
         }
         let open = match stored.open_uploads() {
             Ok(open) => open,
-            // Not every server can list uploads. Its objects can still be deleted.
+            // Some servers cannot list uploads. Objects can still be deleted there.
             Err(why) => {
                 let why = why.into_message();
                 return Ok((format!("; cannot list open multipart uploads ({why})"), None));
@@ -285,7 +286,8 @@ impl Delete {
     }
 }
 
-/// Returns whether the server supports no batches at all. A server may also refuse a single batch for its content.
+/// Returns whether the server supports no batches at all. A server that supports batches may still refuse a batch
+/// because of its content.
 fn refuses_batches(ended: &Ended) -> bool {
     let refused = ended.example.as_ref().is_some_and(|example| matches!(example.status, Some(405 | 501)));
     refused && ended.good + ended.missing == 0

@@ -23,13 +23,13 @@ pub struct Args {
     /// Saved runs to compare with those of --base.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub new: Vec<PathBuf>,
-    /// Runs of one target, instead of --base and --new. One half is compared with the other, which shows the noise.
+    /// Runs of one target, instead of --base and --new. Compares one half with the other, to show the noise.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
     /// Differences up to this percentage do not matter (for success, at most 0.1).
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     pub margin: f64,
-    /// Compare pairs of runs that were made in turn: the n-th of --new with the n-th of --base.
+    /// Compare the n-th run of --new with the n-th run of --base, for runs made alternately.
     #[arg(long, conflicts_with = "aa")]
     pub paired: bool,
     /// Compare runs even if their loads or conditions differ.
@@ -146,7 +146,7 @@ fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     Ok((first, second))
 }
 
-/// Refuses a run that is named twice, because a chance difference that counts twice looks like a change.
+/// Refuses a run that is named twice. If a run counted twice, its noise could look like a change.
 fn refuse_twice(base: &[PathBuf], new: &[PathBuf]) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut all: Vec<PathBuf> = base.iter().chain(new).map(|path| real(path)).collect();

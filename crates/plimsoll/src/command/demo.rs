@@ -1,4 +1,5 @@
-//! `plimsoll demo`: a first look that needs no other server. It searches for the load line of the embedded server.
+//! `plimsoll demo`: a first look at Plimsoll that needs no other server. It searches for the load line of the embedded
+//! server.
 
 use super::line;
 use super::load_command::LoadCommand;
@@ -24,9 +25,9 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Response time of the demo server below its limit.
+/// Response time of the demo server below its limit of concurrent requests.
 const DELAY: Duration = Duration::from_millis(5);
-/// Limit of concurrent requests of the demo server, and the delay that each request above the limit adds.
+/// The demo server's limit of concurrent requests, and the delay that it adds for each request above the limit.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
 /// The search, as a user would type it. The objective is separate, because it contains spaces.
 const SEARCH: &str = "line --from 8 --to 1024 -d 1s";

@@ -20,7 +20,7 @@ use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Directory of a run. Tables of runs also accept a repeated run, a study, or a search for the load line.
+    /// Directory of a run. For a table of runs, also of a repeated run, a study, or a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Export format.
@@ -39,7 +39,7 @@ const AFTER: &str = "For several runs (--repeat, a study, a search), csv, parque
 /// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// A row per second of a run; for several runs, a row per run.
+    /// For one run, a row per second. For several runs, a row per run.
     Csv,
     /// A row per operation. The run must have been made with --log-ops.
     OpsCsv,
@@ -49,7 +49,7 @@ pub enum Form {
     OpsParquet,
     /// The 19 columns of retrieval-load-testing, the k6 kit for booster-http.
     RetrievalCsv,
-    /// Like `ab -e`: the time within which each percentage of requests was served.
+    /// Like `ab -e`: for each percentage, the time within which that share of requests was served.
     AbE,
     /// Like `ab -g`, for gnuplot. The run must have been made with --log-ops.
     AbG,

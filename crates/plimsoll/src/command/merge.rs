@@ -41,7 +41,7 @@ const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The
     \x20 plimsoll merge from-a from-b --out both\n\
     \x20 plimsoll report both";
 
-/// Maximum number of runs. Each needs a thread and an open file.
+/// Maximum number of runs. Each run needs a thread and an open file.
 const RUNS_MAX: usize = 256;
 
 /// Maximum number of targets in the record, as for any run.
@@ -54,7 +54,7 @@ struct SourceRun {
     times: RunTimes,
 }
 
-/// The measured part of a run outside the common time.
+/// The part of a run that was measured outside the common time, and is left out.
 #[derive(Default)]
 struct LeftOut {
     seconds: f64,
@@ -118,7 +118,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
         }
         if part.times.spans.iter().any(|span| span.end.since(span.start) > INTERVAL) {
             return Err(Failure::usage(format!(
-                "{name} is too long to merge: the seconds of its older part were joined; merge runs of less than an hour"
+                "{name} is too long to merge: its older seconds were joined; merge runs of less than an hour"
             )));
         }
         if !report::result::of(&part.run).accounting.violations.is_empty() {
@@ -204,7 +204,7 @@ fn describe_all(first: &Begin, parts: &[SourceRun], overlap: &CommonTime) -> Beg
     for (index, begin) in begins.iter().enumerate().skip(1) {
         merged.model = sum_of_models(merged.model, begin.model);
         merged.threads = merged.threads.saturating_add(begin.threads);
-        // Runs on the same machine share its cores, so count them once.
+        // Runs on the same machine share its cores and memory, so count each machine once.
         if !begins.iter().take(index).any(|other| other.host.name == begin.host.name) {
             merged.host.cores = merged.host.cores.saturating_add(begin.host.cores);
             merged.host.memory_bytes = merged.host.memory_bytes.saturating_add(begin.host.memory_bytes);

@@ -31,10 +31,10 @@ pub struct Args {
     /// Weight of HEAD requests.
     #[arg(long, value_name = "N")]
     pub head: Option<u32>,
-    /// Weight of writes. They create new objects next to the dataset.
+    /// Weight of writes, which create new objects next to the dataset.
     #[arg(long, value_name = "N")]
     pub put: Option<u32>,
-    /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes one if there is none.
+    /// Weight of deletions. Each deletes the oldest object that this run wrote. If there is none, it writes one.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
     /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object has its own DELETE
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
-/// Runs `load`. If the location is [`unlisted`], it records the objects that `load` writes.
+/// Runs `load`. With a `place` from [`unlisted`], also records there which objects `load` writes.
 pub fn remembered<T>(
     args: &Args,
     place: Option<&DatasetLocation>,
@@ -113,7 +113,7 @@ fn makes_objects(request: &RequestPlan) -> bool {
     }
 }
 
-/// Returns the plan that the flags describe. For this, it may request the record of the dataset from its location.
+/// Returns the plan that the flags describe. May request the record of the dataset from its location.
 pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let weights = weights(args)?;
@@ -174,7 +174,8 @@ fn requests(
         || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
-    // If there is no object to delete, a deletion writes one. This write comes first, with the weight of writes.
+    // The list starts with the write request, even if its weight is 0: a deletion writes an object if there is none to
+    // delete.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
     let mut requests = vec![(writes, put)];
     for (kind, weight) in weights {

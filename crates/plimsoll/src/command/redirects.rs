@@ -95,14 +95,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(worst.exit.into())
 }
 
-/// The exit code so far, and the reason for it.
+/// The worst exit code so far, and the reason for this code.
 struct WorstExit {
     exit: Exit,
     why: Option<String>,
 }
 
 impl WorstExit {
-    /// Adds the result of a run. `name` is its name in messages.
+    /// Adds the result of a run. `name` is the name of the run in messages.
     fn add(&mut self, name: &str, saved: &SavedRun) {
         let exit = self.exit.or_worse(saved::conclude(saved));
         if exit != self.exit {
@@ -156,7 +156,7 @@ fn compare(
     execute::prepare(&mut direct)?;
     let mut pairs = Vec::new();
     for pair in 1..=args.pairs.get() {
-        // Alternate which way goes first, so that slow changes affect both equally.
+        // Swap the order of the two ways in every second pair, so that slow changes affect both ways equally.
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
@@ -198,7 +198,8 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // The comparison uses all operations of a pair, even if there are few.
+        // Do not fail a run that has too few operations for its objectives: the comparison uses all operations of a
+        // pair.
         accept_not_enough_data: true,
         abort: Vec::new(),
         monitor: None,
@@ -209,7 +210,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     execute::run(plan, &output)
 }
 
-/// Prints the limit of a run unless the limit is the target. Any other limit distorts the comparison.
+/// Prints what limited a run, if the client did or if the limit is unknown. Such a run distorts the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {

@@ -17,7 +17,7 @@ const VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 pub enum NamedBy {
     /// An environment variable.
     Variable(&'static str),
-    /// `[services NAME]` in a file.
+    /// A `[services NAME]` section in a file.
     Services(String, PathBuf),
     /// A profile in a file.
     Profile(String, PathBuf),

@@ -14,9 +14,10 @@ use wire::{Event, HeaderValue, RequestKind, ResponseReader, Scheme, Url};
 
 const ENDPOINT: &str = "http://169.254.169.254";
 const ROLES: &str = "/latest/meta-data/iam/security-credentials/";
-/// Timeout for connecting, and for each whole response. It is short, because the service is nearby or does not exist.
+/// Timeout for connecting, and for each whole response. A short timeout is enough, because the service runs on the
+/// machine's own network.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum bytes of a response. Keys with their token take about 2 KiB.
+/// Maximum size of a response, in bytes. A response with keys and their token has about 2 KiB.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 
 /// Requests the keys of this machine's role.

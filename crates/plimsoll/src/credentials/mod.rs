@@ -1,5 +1,5 @@
 //! The keys for S3. The sources are, in this order: flags, a named profile, the environment, the default profile, and
-//! the machine's role. All keys come from the first source that has any; sources are never mixed. Messages show the
+//! the machine's role. All keys come from the first source that has keys; sources are never mixed. Messages show the
 //! source of the keys, but never the keys.
 
 mod endpoint;
@@ -78,9 +78,9 @@ pub struct Credentials {
     pub keys: Keys,
     /// Their source.
     pub source: Source,
-    /// The region in the environment, or else the region in the source of the keys.
+    /// The region that the environment sets. If it sets none, the region in the source of the keys.
     pub region: Option<String>,
-    /// Time after which the keys are invalid.
+    /// Time at which the keys expire.
     pub expires: Option<Timestamp>,
 }
 
@@ -118,7 +118,7 @@ pub fn process_variable(name: &str) -> Option<String> {
 }
 
 impl Credentials {
-    /// Finds keys. Returns `None` if no source has any.
+    /// Finds keys. Returns `None` if no source has keys.
     pub fn find(args: &Args, around: &Surroundings) -> Result<Option<Self>, Failure> {
         let mut found = match (&args.access_key, &args.profile, args.credentials) {
             (Some(access_key), ..) => Some(Self::typed(access_key, args)?),

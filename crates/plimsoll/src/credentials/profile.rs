@@ -11,7 +11,7 @@ use wire::sigv4::Secret;
 /// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings of profiles that get their keys from another place. Such profiles are not supported.
+/// Settings which show that a profile gets its keys from elsewhere, such as a role. Such profiles are not supported.
 const ELSEWHERE: [&str; 6] =
     ["source_profile", "credential_source", "role_arn", "credential_process", "sso_session", "sso_start_url"];
 
@@ -19,7 +19,8 @@ const ELSEWHERE: [&str; 6] =
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     plain: HashMap<String, String>,
-    /// Nested settings: indented lines below a setting without a value. The key consists of both names.
+    /// Nested settings: indented lines below a setting without a value. The map's key is the name of the outer setting
+    /// and the name of the nested setting.
     nested: HashMap<(String, String), String>,
 }
 
@@ -68,8 +69,8 @@ pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// Returns the paths of the files. The flag is `true` if section names in the file start with `profile` (except
-/// `default`).
+/// Returns the paths of the files. The flag is `true` for a file whose section names start with `profile`, such as
+/// `[profile NAME]`. The section `[default]` has no such prefix.
 fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     let credentials = around.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     let config = around.file("AWS_CONFIG_FILE", ".aws/config");

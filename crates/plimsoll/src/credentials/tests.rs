@@ -38,7 +38,7 @@ impl TestEnvironment {
     }
 }
 
-/// Returns access key and secret, for comparison.
+/// Returns the access key and the secret key, for comparison.
 fn pair(found: &Credentials) -> (&str, &str) {
     (found.keys.access_key(), found.keys.secret().reveal())
 }

@@ -11,10 +11,10 @@ use store::Uploads;
 
 /// Maximum time for aborting all uploads.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time after a second interrupt, which means that the user wants to stop at once.
+/// Maximum time if the user interrupted twice, which means that the user wants to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
-/// Time for which the server must report an upload as gone before the client believes it. A server that is still
-/// completing an upload may first report it as unknown, and list it again later.
+/// Time for which the server must report an upload as unknown before the client counts the upload as gone. While a
+/// server completes an upload, it may report the upload as unknown, and list it again later.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -43,7 +43,7 @@ pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
     let mut open: Vec<((usize, String, &str), Option<Instant>)> =
         open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
-    // One more interrupt stops this at once.
+    // Another interrupt ends the attempts at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
     let request = RequestPlan { checks: Checks::default(), ..abort_request(plan) };
     while !open.is_empty() {

@@ -6,7 +6,7 @@ use measure::{Instant, Interval};
 
 /// A companion of a run.
 pub struct Companion<'a> {
-    /// Number below which operations may start at first. The observer raises it.
+    /// At first, only operations with numbers below this number may start. The observer raises the limit.
     pub start_below: u64,
     /// `true` to save the log of operations. The observer gets all operations in any case.
     pub log_ops: bool,
@@ -14,7 +14,8 @@ pub struct Companion<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// A recording with its companion, which is called first: what it makes durable must be durable before it is counted.
+/// A recording with its companion. The companion is called first, because it must save its results before the recording
+/// counts them.
 pub struct Accompanied<'a> {
     /// The companion's observer, if there is a companion.
     pub companion: Option<&'a mut dyn Observer>,

@@ -56,7 +56,8 @@ pub fn command_line() -> Vec<String> {
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
-/// Formats the level of a load. If the level changes, the text shows the peak and the duration of the changes.
+/// Formats the level of a load. For a level that changes, the text contains the highest level and the duration of the
+/// changes.
 fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     let peak = shown(profile.peak());
     if profile.is_constant() {
@@ -177,8 +178,8 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns a setting that describes the dataset. For a list of URLs that is too long for the record, it describes the
-/// list.
+/// Returns a setting that describes the objects of the load, if they are a dataset, or a list of URLs that is too long
+/// for the record.
 fn objects(targets: &Targets) -> Option<(String, String)> {
     if let Some(area) = targets.area() {
         let description = area.dataset.description();

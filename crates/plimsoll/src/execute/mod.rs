@@ -34,9 +34,9 @@ use std::path::{Path, PathBuf};
 use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
-/// Minimum size of allocations that return to the system when they are freed. Histograms are larger and live for about
-/// a second; on the shared heap they made memory grow with the length of a run. The minimum must exceed the size of TLS
-/// buffers, which change between 8 and 36 KiB all the time.
+/// When an allocation of at least this size is freed, its memory returns to the system. Histograms are larger and live
+/// for about a second. On the shared heap, they would make memory grow with the length of a run. TLS buffers must be
+/// below this size, because they often grow and shrink, between 8 and 36 KiB.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Prepares this process for runs: its memory, and the handling of interrupts.
@@ -82,7 +82,7 @@ pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
 }
 
 /// Like [`run`], for a target that may be down: an unreachable target is a result and not an error. Also returns the
-/// monitor of the options, with its observations.
+/// monitor from the options, which now contains the observations of the run.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options), None)
 }
@@ -98,7 +98,8 @@ pub fn run_with(
     run_in(plan, options, directory, Some(companion)).map(|(run, _)| run)
 }
 
-/// Returns the run directory: the one that the user named, or one named after the time and the target.
+/// Returns the run directory: the directory that the user named, or a new one whose name contains the time and the
+/// target.
 pub fn run_directory(plan: &Plan, options: &RunOptions) -> PathBuf {
     match &options.directory {
         Some(directory) => directory.clone(),
@@ -130,8 +131,8 @@ fn run_in(
     let cpu_before = sys::clock::process_cpu_time();
     let recording = Recording::new(plan, options, directory, (writer, log), live);
     let mut recording = Accompanied { companion: companion.map(|companion| companion.observer), recording };
-    // The clock of the run starts a moment later. The difference is negligible compared with the time between two
-    // polls.
+    // The clock of the run starts a moment later than the collectors. This delay is negligible compared with the time
+    // between two polls.
     let collecting = match poller {
         Some(poller) => Some(Collecting::start(poller, options.collect_every, directory)?),
         None => None,
@@ -140,7 +141,7 @@ fn run_in(
     let ran = written_objects::make_load(plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
         Ok(ending) => (ending.at, ending.first_response, ending.left, None),
-        // Save what was measured so far, in spite of the error.
+        // Save the results so far, in spite of the error.
         Err(mut error) => (Instant::ZERO + begun.elapsed(), None, std::mem::take(&mut error.left), Some(error)),
     };
     if let Some(collecting) = collecting {

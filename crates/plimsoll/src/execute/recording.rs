@@ -59,7 +59,8 @@ impl Recording {
             warmup: plan.warmup,
             full: false,
             failed: None,
-            // Earlier interrupts need not be skipped: an interrupt of an earlier repeat would have ended all repeats.
+            // Start with no interrupts seen. There are none from earlier repeats, because an interrupt ends all
+            // repeats.
             interrupts: Interrupts::default(),
             monitor: options.monitor.clone(),
             abort: ObjectiveMonitor::new(&options.abort, ABORTED_WRONGLY),
@@ -77,7 +78,7 @@ impl Recording {
         self.interrupts.signal()
     }
 
-    /// Returns the reason why an objective or a condition ended the run, if one did.
+    /// Returns the reason for the end, or `None` if no objective or condition ended the run.
     pub fn ended(&self) -> Option<&EndReason> {
         self.ended.as_ref()
     }
@@ -134,7 +135,7 @@ impl Recording {
         }
     }
 
-    /// Remembers a failed write. From then on, nothing is saved.
+    /// Remembers a failed write. After this call, nothing more is saved.
     fn lost(&mut self, error: StoreError) {
         if error.is_full() {
             self.full = true;

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Time limit after each probe for operations that are still in flight.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// An observer of a probe. It sums up the results, and handles interrupts.
+/// An observer of a probe. It adds up the results, and handles interrupts.
 struct ProbeRun<'p> {
     plan: &'p Plan,
     live: LiveLine,
@@ -62,7 +62,7 @@ fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<P
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
-    // Do not count the start of the probe, while connections are opened and queues fill up.
+    // Exclude the start of the probe from its results, because connections are opened and queues fill up then.
     let warmup = time / 4;
     let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
     console::eprintln(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));

@@ -8,7 +8,7 @@ use std::cell::Cell;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WrittenObjects {
     begun: u64,
-    /// Number of loads that reported all objects they wrote.
+    /// Number of loads that reported all the objects that they wrote.
     known: u64,
     below: u64,
     of_warmup: u64,
@@ -20,12 +20,12 @@ impl WrittenObjects {
         self.begun > 0
     }
 
-    /// Returns whether all loads reported all objects they wrote.
+    /// Returns whether all loads reported all the objects that they wrote.
     pub fn is_all(self) -> bool {
         self.begun == self.known
     }
 
-    /// Returns a number above the numbers of all objects known to be written. Objects of warm-ups do not count.
+    /// Returns a bound: the numbers of all objects known to be written are below it. Excludes objects of warm-ups.
     pub fn below(self) -> u64 {
         self.below
     }

@@ -62,7 +62,8 @@ pub struct Load {
     /// Start operations at the times of a Poisson process instead of evenly (with -R).
     #[arg(long, requires = "rate", hide_short_help = true)]
     pub poisson: bool,
-    /// Maximum number of operations in flight in the open model [default: 10000, or what the descriptor limit allows].
+    /// Maximum number of operations in flight in the open model [default: 10000, or fewer if the limit of file
+    /// descriptors is lower].
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, requires = "rate", conflicts_with = "concurrency", hide_short_help = true)]
     pub in_flight_max: Option<NonZeroU64>,
     /// Increase the load from 0 to its full level over this time.
@@ -79,8 +80,8 @@ pub struct Load {
     /// Number of operations that each slot makes (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After the run, measure twice for this long [default: 3s]: with half and with twice the slots. This shows whether
-    /// the target or -c limited the run (closed model).
+    /// After the run, make two probes of this length [default: 3s], with half and with twice the slots. They show
+    /// whether the target or -c limited the run (closed model).
     #[arg(
         long,
         value_name = "TIME",
@@ -119,13 +120,14 @@ pub struct Requests {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Keep connections alive. This is the default; the flag is accepted for compatibility with ab.
+    /// Keep connections alive. This is the default; the flag exists for compatibility with ab.
     #[arg(short = 'k', hide_short_help = true)]
     pub keep_alive: bool,
     /// Use HTTP/1.0, as ab does.
     #[arg(long = "http1.0", help_heading = "Requests", hide_short_help = true)]
     pub http10: bool,
-    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
+    /// Use HTTP/2. With https, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1. With http, the
+    /// server must support prior knowledge.
     #[arg(
         long,
         conflicts_with_all = ["http10", "proxy", "receive_low_water"],
@@ -178,8 +180,8 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Set SO_RCVLOWAT for large bodies, if there are at least 32 connections. It uses less client CPU, but delays
-    /// acknowledgments.
+    /// Set SO_RCVLOWAT to this size for large bodies, if there are at least 32 connections. This uses less client CPU,
+    /// but delays acknowledgments.
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
     pub receive_low_water: Option<ByteSize>,
 }
@@ -197,7 +199,7 @@ pub struct Tls {
     /// Private key of --cert (PEM) [default: in the file of --cert].
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS", hide_short_help = true)]
     pub key: Option<PathBuf>,
-    /// Do not verify the server's certificate; every report shows this.
+    /// Do not verify the server's certificate. Every report shows that this flag was set.
     #[arg(long, help_heading = "TLS", hide_short_help = true)]
     pub insecure: bool,
     /// Do a full TLS handshake for every connection.
@@ -257,7 +259,7 @@ pub struct Checks {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Output {
-    /// Run this many times; the runs are compared at the end.
+    /// Number of runs, which are compared at the end.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
     /// Directory in which to save the run [default: runs/TIME-TARGET].

@@ -11,7 +11,7 @@ use wire::{Origin, Url};
 /// A bucket or folder on one or several servers, and the settings to access it.
 #[derive(Debug)]
 pub struct DatasetLocation {
-    /// The servers. Each of them has all objects.
+    /// The servers. Each server has all objects.
     pub origins: Vec<Origin>,
     /// Path of the bucket or folder, percent-encoded, without a trailing slash.
     pub container: String,

@@ -30,7 +30,7 @@ pub struct Args {
     /// filestash: log in to this backend, e.g. sftp,hostname=h,username=u,password=@FILE; also ${ENV} [default: blackhole].
     #[arg(long, value_name = "LOGIN", hide_short_help = true)]
     pub connection: Option<String>,
-    /// filestash: one session for all slots (shared), or one for each (per-slot) [default: shared].
+    /// filestash: use one session for all slots (shared), or one session for each slot (per-slot) [default: shared].
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
     pub sessions: Option<SharedBy>,
 }
@@ -82,7 +82,7 @@ pub struct SystemLocation {
     name: &'static str,
 }
 
-/// Other settings of a run that affect its dialect.
+/// Settings of a run that affect its dialect and come from other flags.
 #[derive(Clone, Copy, Debug)]
 pub struct DialectSettings {
     /// `true` if the user gives credentials: a cookie, basic authentication, or a secret header.
@@ -94,8 +94,8 @@ pub struct DialectSettings {
 }
 
 impl Args {
-    /// Returns the location for the system that the flags select, or `None` if they select none. `servers` are its
-    /// URLs.
+    /// Returns the location for the system that the flags select, or `None` if the flags select no system. `servers`
+    /// are the URLs of the system.
     pub fn locate(
         &self,
         access: Access,
@@ -219,7 +219,7 @@ fn connection(text: &str) -> Result<Connection, Failure> {
 }
 
 impl SystemLocation {
-    /// Returns the location for a dataset. Fails if the system does not let users choose the names of objects.
+    /// Returns the location for a dataset. Fails if users cannot choose the names of objects on the system.
     pub fn dataset_location(self) -> Result<(DatasetLocation, Form), Failure> {
         let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;

@@ -36,8 +36,8 @@ pub struct Pass {
     pub request: RequestPlan,
     /// The work of this pass, for the live line: `preparing`.
     pub doing: &'static str,
-    /// End of the error message, after `3 of 10 objects`. For example: `are written; the same command writes all of
-    /// them again`.
+    /// Rest of the error message, which begins with a text such as `3 of 10 objects`. For example: `are written; the
+    /// same command writes all of them again`.
     pub done: &'static str,
     /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Judged::Bad`].
     pub looks: bool,
@@ -145,7 +145,7 @@ impl<'a> ObjectRequests<'a> {
 }
 
 impl Pass {
-    /// Returns the consequence of a response for its object, which has `size` bytes.
+    /// Returns how a response affects its object. `size` is the expected size of the object in bytes.
     fn consequence(&self, result: RequestOutcome, size: Option<u64>) -> Consequence {
         let RequestOutcome { outcome, status, object_bytes } = result;
         let has_other_size = || matches!((object_bytes, size), (Some(found), Some(size)) if found != size);

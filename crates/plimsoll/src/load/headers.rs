@@ -12,7 +12,7 @@ use wire::{Header, HeaderName, HeaderValue};
 
 pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 
-/// Returns the conditions for a successful response. They depend on the header fields of the request.
+/// Returns the conditions for a successful response. The conditions depend on the header fields of the request.
 pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failure> {
     let (expected, most) = (flags.expect_header.len(), plan::EXPECTED_HEADERS_MAX);
     if expected > most {
@@ -56,7 +56,7 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
                 "range" => "--range SIZE with --range-at OFFSET",
                 _ => "--body-file FILE",
             };
-            return Err(Failure::usage(format!("-H '{name}: …' is not allowed, the program sets it: use {instead}")));
+            return Err(Failure::usage(format!("-H '{name}: …': the program sets this header; use {instead}")));
         }
     }
     let mut add = |name: &str, value: &str| -> Result<(), Failure> {
@@ -95,7 +95,7 @@ fn kept(header: Header) -> Header {
     Header { value: header.value.into_secret(), ..header }
 }
 
-/// Parses one or several cookies. Error messages never contain them, because they may be secrets.
+/// Parses one or several cookies. Error messages never contain cookies, because they may be secrets.
 fn cookie(text: &str) -> Result<String, Failure> {
     let cookies = expand(text, "-C")?;
     let is_pair = |pair: &str| pair.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty());

@@ -24,7 +24,7 @@ use crate::saved::html_file;
 use engine::plan::Plan;
 use std::process::ExitCode;
 
-/// Maximum number of URLs or names in a run. This many take about 800 MB of memory.
+/// Maximum number of URLs or names in a run. Ten million URLs take about 800 MB of memory.
 pub const URLS_MAX: usize = 10_000_000;
 
 /// Runs the plan as the flags specify, and shows the results.

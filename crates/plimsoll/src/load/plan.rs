@@ -23,10 +23,12 @@ const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const THREADS_MAX: u64 = 1024;
-/// Maximum number of repeats. All results are in memory until the last repeat ends, so this limits the memory.
+/// Maximum number of repeats. This number limits memory use, because all results stay in memory until the last repeat
+/// ends.
 const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
-/// Maximum rate. No client can reach it, and a schedule with a higher rate would take all CPU time.
+/// Maximum number of operations per second. No client can reach this rate, and a higher rate would use all CPU time for
+/// the schedule alone.
 const RATE_MAX: f64 = 10_000_000.0;
 
 /// The part of a plan that depends on the command: the requests and their objects.
@@ -107,7 +109,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
 /// Returns the settings that affect a dialect.
 pub fn dialect_settings(args: &Args) -> DialectSettings {
     let (requests, load) = (&args.requests, &args.load);
-    // Invalid header lines are ignored here, because they are refused later. A file of header lines counts as secret.
+    // Invalid header lines are ignored here, because they are refused later. Treat a file of header lines as secret.
     let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();
@@ -133,7 +135,7 @@ pub fn run_options(args: &Args) -> RunOptions {
     }
 }
 
-/// Returns the objectives of the run. One of them is always on the share of successful operations.
+/// Returns the objectives of the run. There is always an objective for the share of successful operations.
 fn objectives(checks: &Checks) -> Vec<Objective> {
     let given = &checks.objective;
     let typed = checks.success.map(|percent| Objective::success_at_least(percent / 100.0));

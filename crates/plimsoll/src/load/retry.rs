@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of pauses without a success between them. They take about 33 seconds in total.
+/// Maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
@@ -49,7 +49,7 @@ impl Retries {
         true
     }
 
-    /// Returns the number of retried requests by cause.
+    /// Returns the number of retried requests for each cause.
     pub fn by_cause(&self) -> &BTreeMap<&'static str, u64> {
         &self.causes
     }

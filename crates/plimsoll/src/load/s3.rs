@@ -21,8 +21,8 @@ pub struct Args {
     /// AWS_ENDPOINT_URL, or the server in the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
-    /// Region to sign for. Without an endpoint, it also selects the region of Amazon S3 to use [default: AWS_REGION,
-    /// the profile's, or us-east-1].
+    /// Region for signatures. Without an endpoint, this flag also selects Amazon S3 in this region [default:
+    /// AWS_REGION, the profile's, or us-east-1].
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub region: Option<String>,
     /// Position of the bucket's name in requests: path, or host (bucket.server) [default: path, or host for Amazon S3].
@@ -41,7 +41,7 @@ pub struct Args {
     /// Checksum that follows a body with a trailer: crc32, crc32c, crc64nvme, sha1, sha256.
     #[arg(long, value_name = "NAME", value_parser = trailer, default_value = "crc32c", hide_short_help = true)]
     pub checksum: Trailer,
-    /// Sign in the query, as in presigned URLs. They are valid for this long.
+    /// Sign in the query, as in presigned URLs. Each signature is valid for this long.
     #[arg(long, value_name = "TIME", value_parser = expiry, hide_short_help = true)]
     pub presign: Option<u32>,
     /// Do not sign requests.
@@ -182,8 +182,8 @@ impl Args {
         Ok(Service { endpoints, addressing, auth })
     }
 
-    /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region that is
-    /// merely set in the environment or a profile must not send load to the internet.
+    /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region in the
+    /// environment or a profile is not enough, because it must not direct load to the internet by accident.
     fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
         if !self.endpoint.is_empty() {
             return match self.endpoint.iter().any(|text| text == AMAZON) {

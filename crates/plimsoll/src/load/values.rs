@@ -22,7 +22,7 @@ pub fn timeout(text: &str) -> Result<Duration, String> {
     if span.is_zero() { Err("the time must be above 0".into()) } else { Ok(span) }
 }
 
-/// Parses a whole number above 0, for a type that can represent only such numbers. Digits may be grouped with `_`.
+/// Parses a whole number above 0. `N` is a type without zero, such as `NonZeroU64`. Digits may be grouped with `_`.
 pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.replace('_', "");
     digits.parse().map_err(|_| match is_number(&digits) {
@@ -39,7 +39,7 @@ pub fn seed(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Returns whether a text is a whole number above 0, however large.
+/// Returns whether a text is a whole number above 0, even if the number is too large for any type.
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.bytes().any(|byte| byte != b'0')
 }

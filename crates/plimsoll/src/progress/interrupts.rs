@@ -1,5 +1,5 @@
-//! Interrupts during requests. After the first interrupt, requests in flight may end. The second interrupt stops at
-//! once.
+//! Interrupts during requests. After the first interrupt, the program waits for the requests in flight. The second
+//! interrupt cuts them off.
 
 use super::LiveLine;
 use crate::console;
@@ -8,7 +8,7 @@ use engine::{Control, StopReason};
 use measure::Instant;
 use sys::signals::Signal;
 
-/// The interrupts handled so far. The first check also handles interrupts that came before it.
+/// The interrupts handled so far. The first check also handles interrupts from before this value was created.
 #[derive(Debug, Default)]
 pub struct Interrupts {
     seen: usize,
@@ -16,7 +16,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Handles the interrupts since the last check. `what` describes the work in flight in the message.
+    /// Handles the interrupts since the last check. `what` is the name of the work in flight, for the message.
     pub fn handle(&mut self, what: &str, live: &LiveLine, control: &Control, now: Instant) {
         let seen = sys::signals::interrupts();
         if seen.count <= self.seen {

@@ -6,9 +6,9 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// Maximum width in characters: the width of a narrow terminal, minus one.
+/// Maximum length of the line, in characters: one less than the width of a narrow terminal.
 const COLUMNS_MAX: usize = 79;
-/// Minimum time that work must have taken before its message is shown.
+/// A message is shown only after its work has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line on standard error. It is hidden if standard error is not a terminal.

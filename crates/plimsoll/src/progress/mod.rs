@@ -11,7 +11,7 @@ use engine::Control;
 use measure::Instant;
 use std::time::Duration;
 
-/// Callback with the number of responses so far, about every 50 ms.
+/// Callback that gets the number of responses so far, about every 50 ms.
 pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 
 /// Makes requests outside of a run, until they end or the user interrupts. `describe` returns the text of the live line

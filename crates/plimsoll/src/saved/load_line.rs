@@ -49,7 +49,7 @@ pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
 }
 
 /// Writes the HTML report of a saved search to the file that the user named, or else into the directory of the search.
-/// The settings in the report come from `last`.
+/// The report takes its settings from the run `last`.
 pub fn write_html(line: &LoadLine, last: Option<&SavedRun>, base: &Path, file: Option<&Path>) -> Result<(), Failure> {
     html_file::write_page(&report::html_line(line, last), base, file)
 }

@@ -38,7 +38,7 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
     if file.is_some() {
         let first = directory(base, 1);
         return Err(Failure::usage(format!(
-            "--html FILE takes one run: name one, for example {}, or leave out the file",
+            "--html FILE writes the report of one run: name one, for example {}, or leave out the file",
             first.display()
         )));
     }
@@ -56,7 +56,7 @@ pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Fai
     }
 }
 
-/// Returns the exit code of the runs. If their codes differ, one of them takes precedence.
+/// Returns the exit code of the runs. If the codes of the runs differ, returns the code that takes precedence.
 pub fn conclude_all(runs: &[SavedRun]) -> Exit {
     runs.iter().map(conclude).fold(Exit::Good, Exit::or_worse)
 }

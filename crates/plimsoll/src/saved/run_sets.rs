@@ -59,7 +59,7 @@ impl RunSet {
                 set.positions.extend(positions(base, &set.records, record)?);
             }
         } else {
-            // There is no run here. Reading it later reports the reason.
+            // This directory contains no run. The later attempt to read it reports the reason.
             set.positions.push(Position::default());
         }
         Ok(set)
@@ -126,7 +126,7 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
     Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
 }
 
-/// Returns the number of steps per unit of load in the search.
+/// Returns how many steps of the search correspond to one unit of load.
 fn steps(records: &[StudyRecord]) -> u64 {
     let of = |record: &StudyRecord| match record {
         StudyRecord::Line { steps, .. } => Some(steps.get()),

@@ -10,7 +10,7 @@ pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save {what}: {error}; name another directory with --out"))
 }
 
-/// Returns the failure to save parts of a run.
+/// Returns the failure for a run that was saved only in part.
 pub fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let directory = directory.display();

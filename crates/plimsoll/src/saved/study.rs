@@ -68,7 +68,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
-            // The other trials are still worth showing, so count this one as missing.
+            // This trial cannot be read. Count it as missing, and continue with the other trials.
             Err(failure) => {
                 console::eprintln(&format!("skipping a trial: {}", failure.into_message()));
                 continue;
@@ -99,7 +99,7 @@ pub fn missing(records: &[StudyRecord]) -> u64 {
     planned(records).study.planned.saturating_sub(there as u64)
 }
 
-/// Returns the study as it was planned, without any results.
+/// Returns the planned study, without results.
 fn planned(records: &[StudyRecord]) -> SavedStudy {
     let mut study = SavedStudy::default();
     if let Some(StudyRecord::Scenario { text, set, version, .. }) = records.first() {

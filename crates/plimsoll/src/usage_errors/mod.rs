@@ -48,7 +48,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
     match (error.kind(), argument) {
         (ErrorKind::UnknownArgument, Some(argument)) => {
-            // A suggestion with another first letter is rarely what the user meant.
+            // Suggest only flags with the same first letter. Other flags are rarely what the user meant.
             let first = |flag: &str| flag.trim_start_matches('-').chars().next();
             let nearest = context(ContextKind::SuggestedArg).filter(|flag| first(flag) == first(argument));
             let hint = negative_value(argument, words).or_else(|| other_tools::hint(argument));

@@ -1,17 +1,17 @@
 //! Flags of ab, wrk, hey, oha and curl, and their replacements.
 //!
-//! A short flag of these tools that exists here has the same meaning here. Any other short flag of theirs is refused,
-//! with a hint that names our flag. docs/flags.md shows these tables.
+//! If Plimsoll has a short flag of one of these tools, it has the same meaning. Other short flags of these tools are
+//! refused, with a hint that names the flag of Plimsoll. docs/flags.md shows these tables.
 
 /// A short flag, and its meaning in each tool. The meaning is empty if the tool does not have the flag.
 pub struct Letter {
     /// The letter.
     pub letter: char,
-    /// Its meaning in Plimsoll, if Plimsoll has the flag.
+    /// The meaning in Plimsoll, or `None` if Plimsoll does not have the flag.
     pub ours: Option<&'static str>,
-    /// The replacement, if Plimsoll does not have the flag.
+    /// The replacement in Plimsoll, or an empty text if Plimsoll has the flag.
     pub instead: &'static str,
-    /// Its meaning in ab, wrk (and wrk2), hey, oha and curl.
+    /// The meanings in ab, wrk (and wrk2), hey, oha and curl, in this order.
     pub theirs: [&'static str; 5],
 }
 

@@ -1,12 +1,12 @@
-//! Mistakes of users, and requests that the program refuses. Each gets the right exit code and a one-line message: what
-//! failed, why, and what to do.
+//! Mistakes of users, and requests that the program refuses. For each, the program exits with the right code and prints
+//! a one-line message: what failed, why, and what to do.
 
 use crate::support::{Nginx, Running, Setup, TestDir, expect_none, expect_refusal, refusal_faults};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a URL that nothing serves. Its port was free a moment ago.
+/// Returns a URL that nothing serves. The port of the URL was free a moment ago.
 fn refused() -> String {
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     format!("http://127.0.0.1:{}/", port.expect("can bind a loopback port").port())
@@ -257,7 +257,7 @@ fn a_refused_port_ends_the_run_soon() {
     let started = Instant::now();
     let ended = TestDir::new().run(["get", &refused(), "-c", "1", "-n", "100"]);
     expect_refusal("-c 1 -n 100", &ended, 4, &["refused", "check that it is running"]);
-    // The slot waits longer after each refused connection. It makes ten attempts in about a second; a hundred attempts
+    // After each refused connection, the slot waits longer. Ten attempts take about a second, and a hundred attempts
     // would take fifteen seconds.
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
 }
@@ -298,7 +298,7 @@ fn too_few_descriptors_are_reported_with_the_fix() {
     let ended = Running::of(command).end();
     expect_refusal("descriptors", &ended, 4, &["1,000", "100", "ulimit -n", "-c"]);
 
-    // Two uploads run at the same time, each on eight connections.
+    // Two concurrent uploads need eight connections each.
     let url = refused();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 78; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_plimsoll")]);

@@ -40,7 +40,7 @@ fn batches_of_a_mix_agree_with_the_servers_counts_and_delete_their_objects() {
     assert_eq!(server.keys("bucket"), Vec::<String>::new());
     let log = server.stop();
     assert_eq!(log["DeleteObjects"].count(), batches + 2);
-    // Only the descriptions were deleted one by one.
+    // Only the descriptions of the datasets were deleted by single requests.
     assert_eq!((log["DeleteObject"].count(), log["PutObject"].count()), (7, puts + 1100 + 1));
 }
 
@@ -61,7 +61,8 @@ fn cleanup_in_batches_keeps_objects_of_others() {
     assert_eq!(left.len(), 40);
 }
 
-/// Starts a server with an empty bucket. It sends this response to each batch, and accepts deletions of single objects.
+/// Starts a server with an empty bucket. The server sends `batch` as its response to each batch, and accepts deletions
+/// of single objects.
 fn bucket(batch: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
@@ -118,7 +119,7 @@ fn a_server_without_batches_gets_single_deletions() {
         let (ended, seen) = clean_up(answer);
         ended.expect(0);
         assert!(ended.stdout.starts_with("deleted 2,500 objects; and 0 objects"), "{}", ended.stdout);
-        // The last of the 2,501 deletions removes the description.
+        // Of the 2,501 deletions, the last removes the description of the dataset.
         assert_eq!((count(&seen, "POST /bucket?delete= "), count(&seen, "DELETE /bucket/x/")), (3, 2501));
     }
 }

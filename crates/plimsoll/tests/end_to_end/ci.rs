@@ -51,7 +51,7 @@ fn every_trial_of_a_study_is_a_test_case_and_a_search_is_one() {
     place.run(["run", "pair.yaml", "--set", &format!("url={url}"), "--out", "study", "--json"]).expect(0);
     let ended = place.run(["report", "study", "--print", "none", "--junit", "junit.xml", "--annotations"]);
     ended.expect(0);
-    assert!(ended.stdout.is_empty(), "there are annotations although no objective was missed: {}", ended.stdout);
+    assert!(ended.stdout.is_empty(), "annotations were printed although no objective was missed: {}", ended.stdout);
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(xml.contains("name=\"study\" tests=\"4\" failures=\"0\" errors=\"0\""), "{xml}");
     let case = "<testcase name=\"two, run 1: success &gt;= 99%\" classname=\"concurrency 2\" time=\"0.100\"/>";

@@ -32,7 +32,7 @@ fn nginx_is_collected_to_a_table_that_can_be_continued() {
     assert!(requests.is_sorted() && requests[5] >= requests[0] + 5, "each poll is a request: {requests:?}");
     assert!(rows.iter().all(|row| row[8].parse::<f64>().is_ok_and(|time| time > 0.0)), "{text}");
     assert!(place.path("series/collected.zst").exists());
-    // A poll with other columns must not append to the table.
+    // A poll with other columns must not be appended to the table.
     let other = place.run(["collect", "--host", "-n", "1", "-o", "nginx.csv"]);
     other.expect(2);
     assert!(other.stderr.contains("begins with another header"), "{}", other.stderr);

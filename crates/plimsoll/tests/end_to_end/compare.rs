@@ -1,5 +1,5 @@
-//! Comparisons of sets of runs. They must find a server that is 5 % slower, and no difference between identical
-//! servers.
+//! Comparisons of sets of runs. A comparison must detect a server that is 5 % slower, and must find no difference
+//! between identical servers.
 
 use crate::support::{Ended, Report, TestDir, all_cores, shared_cores, skip};
 use serde_json::Value;
@@ -14,8 +14,8 @@ fn delayed(delay: Duration) -> Server {
     Server::start(&Config { faults, ..Config::default() }).expect("the server starts")
 }
 
-/// Makes runs of one second each on all servers in turn, so that changes over time affect all servers. Repeats runs
-/// that are UNUSABLE because other processes took the cores. Returns `None` if there are too many of them.
+/// Makes runs of one second each on all servers in turn, so that changes over time affect all servers. Repeats a run if
+/// other processes took the cores. Returns `None` if this happens to one run too often.
 fn in_turn(place: &TestDir, servers: &[(&str, &Server)], runs: usize) -> Option<()> {
     for number in 1..=runs {
         for (name, server) in servers {
@@ -126,7 +126,7 @@ fn runs_that_cannot_be_compared_are_refused_with_a_one_line_message() {
 
     invalid(&place.path("one"));
     refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: the counters disagree", "--unusable"]);
-    // Other processes may take the cores during one of the runs. The runs then differ in their conditions.
+    // Other processes may take the cores during one of the runs, so allow runs under different conditions.
     let forced = place.run(["compare", "--base", "one", "--new", "two", "--unusable", "--unlike"]);
     assert!(forced.code != Some(3) && forced.stdout.contains("one is UNUSABLE"), "{}{}", forced.stdout, forced.stderr);
 }
@@ -151,7 +151,7 @@ fn a_target_that_always_fails_is_worse_and_a_single_failed_run_is_named() {
         run(server, code, &format!("mixed/{number}"));
         run(&failing, 1, &format!("after/{number}"));
     }
-    // Other processes may take the cores during some runs. Their conditions then differ, so allow differences.
+    // Other processes may take the cores during some runs, so allow runs under different conditions.
     for (base, new) in [("before", "after"), ("before/1", "after/1")] {
         let ended = place.run(["compare", "--base", base, "--new", new, "--unlike"]);
         ended.expect(1);
@@ -199,7 +199,7 @@ fn the_digest_of_a_list_covers_every_url() {
     assert!(refused.stderr.contains("url_list: `15 paths on 1 server, sha256 "), "{}", refused.stderr);
 }
 
-/// Breaks the accounting of a run: its records show one more started operation than ended ones.
+/// Breaks the accounting of a run. Afterwards, its records count one operation that started but did not end.
 fn invalid(directory: &Path) {
     let path = directory.join("records.jsonl.zst");
     let frames = std::fs::read(&path).expect("can read the run");

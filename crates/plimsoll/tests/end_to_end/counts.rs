@@ -1,4 +1,4 @@
-//! Counts of requests and bytes, for all sizes and concurrencies. They must equal the counts in nginx's access log.
+//! Counts of requests and bytes, for all sizes and concurrencies. The counts must equal those in nginx's access log.
 
 use crate::support::{GIB, KIB, MIB, Nginx, Report, Request, Setup, TestDir, all_cores, shared_cores};
 use std::collections::HashSet;
@@ -60,14 +60,14 @@ fn random_ranges_at_1000_slots_are_distinct_within_the_object_and_equal_the_serv
     ended.expect(0);
     report.expect_clean(n);
     let mut log = nginx.quit();
-    let sizes = log.iter().position(|request| request.method == "HEAD").expect("the size is asked for with HEAD");
+    let sizes = log.iter().position(|request| request.method == "HEAD").expect("a HEAD request finds the size");
     log.remove(sizes);
     report.expect_joins(&log);
     assert_eq!(report.bytes("body_bytes"), n * MIB);
     let ranges: Vec<(u64, u64)> = log.iter().map(|request| request.range.expect("every request has a range")).collect();
     assert!(ranges.iter().all(|(first, last)| last - first + 1 == MIB && *last < GIB));
     assert!(log.iter().all(|request| request.status == 206 && request.body_bytes == MIB));
-    // There are 3,000 offsets out of a billion possible ones, so duplicates are very unlikely.
+    // The 3,000 offsets come from a billion possible offsets, so duplicates are very unlikely.
     assert!(ranges.iter().collect::<HashSet<_>>().len() >= 2998, "the ranges are not random");
     // The ranges must be spread over the object. A sixteenth of the object contains 187 ranges on average, with a
     // standard deviation of 13.
@@ -123,7 +123,7 @@ fn repeats_are_saved_separately_and_compared() {
     assert_eq!(
         ended.stdout.matches("PASS · ").count(),
         3,
-        "there must be one for both runs together, and one for each: {}",
+        "there must be one result for each run, and one for both together: {}",
         ended.stdout
     );
     let comparison = ended.stdout.to_lowercase();

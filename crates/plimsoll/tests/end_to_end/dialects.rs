@@ -1,4 +1,5 @@
-//! Dialects against their stand-ins: the names, requests and checks of objects. The server's ledger shows the requests.
+//! Dialects against their stand-ins: how objects are named, requested and checked. The server's ledger shows the
+//! requests.
 
 use crate::support::{Ended, Nginx, Report, Running, Setup, Sshd, TestDir, shared_cores};
 
@@ -43,7 +44,7 @@ fn pieces_are_named_by_their_cids() {
     ended.expect(0);
     report.expect_clean(40);
     let stdout = server.stop();
-    // Five requests for sizes precede the ranges.
+    // Before the ranges, five requests find the sizes of the objects.
     assert_eq!(line(&stdout, "status"), "200 × 55, 206 × 40");
     assert_eq!(body_bytes(&stdout), 50 * (1 << 20) + 40 * (64 << 10));
 }
@@ -199,7 +200,7 @@ fn filestash_lists_and_reads_in_one_session() {
     ended.expect(0);
     report.expect_clean(60);
     let stdout = server.stop();
-    // There is one login per run, and a HEAD for the size of each file.
+    // Each run logs in once, and finds the size of each file with a HEAD request.
     assert_eq!(line(&stdout, "status"), "200 × 204, 206 × 60");
 }
 
@@ -242,7 +243,7 @@ fn a_refused_login_ends_before_the_run() {
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
     assert!(!place.path("runs").exists(), "a run was saved");
-    // A session from the user is used unchanged. The server refuses an invalid session.
+    // The program uses the session that the user gives, unchanged. The server refuses this session, which is invalid.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
     assert_eq!(report.class("auth"), 10);
@@ -250,7 +251,7 @@ fn a_refused_login_ends_before_the_run() {
     assert_eq!(line(&stdout, "status"), "401 × 10, 403 × 1");
 }
 
-/// Runs `get` with the Filestash dialect. Its environment has the user key of the sshd.
+/// Runs `get` with the Filestash dialect. The environment of the process contains `key`, the user's key for sshd.
 fn get_by_sftp<'a>(place: &TestDir, key: &str, words: impl IntoIterator<Item = &'a str>) -> Ended {
     let _ = std::fs::remove_dir_all(place.path("out"));
     let always = ["get", "--json", "--out", "out", "--as", "filestash"];
@@ -295,7 +296,7 @@ fn filestash_serves_the_files_of_an_sftp_server() {
     let refused = get_by_sftp(&place, "secret", ["--do", "ls"].into_iter().chain(connection));
     refused.expect(4);
     assert!(refused.stderr.contains("status 400, `the stand-in logs in to sftp with"), "{}", refused.stderr);
-    // The server counts four logins, one HEAD for a size, and the requests of the runs.
+    // The server counts four logins, one HEAD request for a size, and the requests of the runs.
     let stdout = server.stop();
     assert_eq!(line(&stdout, "status"), "200 × 75, 206 × 20, 400 × 1, 404 × 5", "{stdout}");
 }

@@ -31,7 +31,7 @@ fn export(place: &TestDir, directory: &str, form: &str, more: &[&str]) -> Ended 
     place.run(["export", directory, "--as", form].iter().chain(more))
 }
 
-/// Returns the sum of a column. Cells to the left of the column must not contain commas.
+/// Returns the sum of a column. This works only if the cells to the left of the column contain no commas.
 fn sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv.lines();
     let index = lines.next().unwrap().split(',').position(|title| title == name).unwrap();
@@ -96,7 +96,7 @@ fn the_files_of_ab_have_the_same_format() {
         assert_eq!(ours.lines().count(), theirs.lines().count(), "{form}");
         let weekday = |text: String| text.chars().skip(4).collect::<String>();
         match form {
-            // In `99,9.999`, the number of digits before the point varies.
+            // The number of digits before the point varies, so ignore the leading digits.
             "ab-e" => assert_eq!(
                 shape(&ours, 50).trim_start_matches(['9', ',']),
                 shape(&theirs, 50).trim_start_matches(['9', ','])

@@ -1,5 +1,5 @@
-//! `fill`: uploads with a journal, against the embedded S3 server, VersityGW and nginx. Whatever is killed, the target
-//! has every object that the journal calls stored, with the right bytes, and no upload stays open.
+//! `fill`: uploads with a journal, against the embedded S3 server, VersityGW and nginx. Whichever process is killed,
+//! the target has every object that is stored according to the journal, with the right bytes, and no upload stays open.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};
@@ -25,7 +25,7 @@ fn json(ended: &Ended) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
-/// Returns the number of objects that the journal in this directory calls stored.
+/// Returns the number of objects that are stored according to the journal in this directory.
 fn stored(fill: &Path) -> u64 {
     store::SavedFill::read(fill).map_or(0, |fill| fill.state.totals.objects)
 }
@@ -156,7 +156,7 @@ fn objects_that_the_server_loses_are_found_by_reading_back() {
     let words = ["fill", "s3://bucket/f", "--count", "70", "--size", "1KiB", "--out", "fill", "--verify", "--json"];
     let report = json(run(&place, &endpoint, &words).expect(1));
     let verified = |name: &str| report["verified"][name].as_u64().unwrap();
-    // The object and the record of `prepare` were the first two that the server counted.
+    // The server had already counted two stored objects, which `prepare` wrote: its object and its record.
     assert_eq!((verified("missing"), verified("good")), (10, 60), "{report:#}");
     assert_eq!((&report["result"], &report["stored"]), (&"fail".into(), &70.into()));
     server.stop();

@@ -69,7 +69,7 @@ fn curl_gets_the_same_over_every_protocol() {
         assert_eq!(wrong, [7]);
         let (cut, ended) = ask(&place, curl, &with(&[]), &format!("{origin}/blackhole/1MiB?truncate=64KiB"));
         let arrived: u64 = cut.split(' ').nth(2).and_then(|bytes| bytes.parse().ok()).unwrap();
-        // A client may receive the reset of a stream before earlier data.
+        // A client may receive the reset of a stream before data that was sent earlier.
         let bounds = if version == "2" { 1..=65_536 } else { 65_536..=65_536 };
         assert!(ended.code != Some(0) && bounds.contains(&arrived), "{cut} {ended:?}");
 
@@ -92,7 +92,8 @@ fn clients_present_certificates_where_required() {
         command.current_dir(place.path("")).args(words);
         command.output().is_ok_and(|output| output.status.success())
     };
-    // A single self-signed certificate serves as server certificate, client certificate, and CA certificate of both.
+    // A single self-signed certificate is the server certificate, the client certificate, and the CA certificate that
+    // both sides trust.
     let made = openssl(&[
         "req",
         "-x509",

@@ -1,4 +1,4 @@
-//! Datasets on disk. They are complete, can be resumed, and never overwrite other files.
+//! Datasets on disk. They are complete. Writing them can be resumed and never overwrites other files.
 
 use crate::support::{Ended, KIB, Running, TestDir, peer, skip, wait_for};
 use report::number::count;
@@ -96,8 +96,8 @@ fn names_follow_the_flags() {
     assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
 }
 
-/// For 250 MiB, the other tool makes 5 files of 50 MiB. This test uses a hundredth of these sizes. The remainder gets a
-/// whole file.
+/// For a total of 250 MiB, the other tool makes 5 files of 50 MiB. This test uses a hundredth of these sizes. If a
+/// remainder is left, the tool writes a whole file for it.
 #[test]
 fn like_dummy_file_generator_names_and_sizes_files_in_its_way() {
     let place = TestDir::new();
@@ -125,7 +125,8 @@ fn a_second_run_completes_the_missing_files_and_changes_no_other() {
     let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
     let before = untouched().expect("the file exists");
 
-    // A killed run leaves this state: a file is missing, and its first bytes have a temporary name.
+    // Create the state that a killed run leaves: a file is missing, and its first bytes are in a file with a temporary
+    // name.
     fs::remove_file(place.path("set/object-00000004.bin")).expect("the file existed");
     place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
     place.write("set/notes.txt", b"mine");
@@ -170,7 +171,7 @@ fn existing_files_are_never_overwritten() {
     fs::create_dir(place.path("set/object-00000001.bin")).expect("can create a directory");
     expect_refusal(&place.run(words), 4, &["object-00000001.bin", "not a regular file"]);
 
-    // Links are not followed either.
+    // Links must not be followed or replaced.
     fs::remove_dir(place.path("set/object-00000001.bin")).expect("can remove the file");
     let kept = place.write("kept", b"mine as well");
     for link in ["object-00000001.bin", ".object-00000002.bin.partial"] {
@@ -208,8 +209,8 @@ fn an_interrupt_leaves_only_complete_files() {
     }
 }
 
-/// A script that holds a lease on a file. Everyone who opens the file blocks, as on a disk that does not respond. The
-/// lease ends when the script returns it, or when the system breaks it (after 45 s).
+/// A script that holds a lease on a file. Processes that open the file block, as on a disk that does not respond. The
+/// lease ends when the script gives it up, or when the system breaks it after 45 s.
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')
@@ -329,7 +330,7 @@ fn a_full_disk_is_reported_and_leaves_only_complete_files() {
             return skip("no file system can be mounted in a namespace");
         }
         assert_eq!(output.status.code(), Some(4), "{told}");
-        let (line, left) = told.split_once('\n').expect("a line, and the names of what is left");
+        let (line, left) = told.split_once('\n').expect("a line, and the names of the files that are left");
         assert!(line.contains("disk is full") && line.contains("of 9 files are complete"), "{line}");
         let left: Vec<&str> = left.lines().collect();
         assert!((1..=4).contains(&left.len()) && left.iter().all(|name| name.starts_with("object-")), "{left:?}");

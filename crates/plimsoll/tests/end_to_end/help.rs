@@ -1,4 +1,4 @@
-//! Tests that help fits on a screen and explains every flag.
+//! Tests of the help texts: each page fits on a screen, and every flag is explained.
 
 use crate::support::TestDir;
 

@@ -39,7 +39,7 @@ pub fn expect_drawn(seen: &chromium::Seen, least: usize) {
     assert_eq!(seen.requests, [""; 0]);
     let (figures, drawn) = (seen.dom.matches("<figure").count(), seen.dom.matches("data-drawn=\"true\"").count());
     assert!(figures == drawn && figures >= least, "{drawn} of {figures} charts were drawn");
-    // Readers who cannot see the chart can use its summary, its caption and its numbers.
+    // Each chart has a summary, a caption and its numbers, for readers who cannot see the chart.
     for part in ["<figcaption", "role=\"img\" aria-label=\"", "<details", "<h3"] {
         assert_eq!(seen.dom.matches(part).count(), figures, "{part}");
     }
@@ -62,8 +62,8 @@ fn every_chart_is_drawn_and_no_request_is_made() {
     }
 }
 
-/// Texts that would run code, make a request or break the page if they were parsed as markup, as an attribute, as a
-/// URL, or as a script.
+/// Hostile texts. Parsed as markup, as an attribute, as a URL or as a script, each would run code, make a request, or
+/// break the page.
 pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
@@ -72,7 +72,7 @@ pub const POLYGLOTS: [&str; 5] = [
     "<a href=javascript:alert(5) style=color:red>${alert(5)}{{alert(5)}}</a>",
 ];
 
-/// Puts a polyglot in front of every text that can come from outside. Different texts remain different.
+/// Inserts a polyglot at the start of every text that can come from outside. Texts that differ still differ afterwards.
 fn poison(value: &mut Value, inside: bool, next: &mut usize) {
     match value {
         Value::String(text) if inside => {
@@ -97,7 +97,8 @@ fn poison(value: &mut Value, inside: bool, next: &mut usize) {
                     "header",
                     "settings",
                 ];
-                // In a table row, `host` is a label from outside. In the run itself, it is the client's own host.
+                // The `host` of a table row is a label from outside. The `host` of the run itself is the client's own
+                // host.
                 poison(field, inside || foreign.contains(&name.as_str()), next);
             }
         }
@@ -123,7 +124,7 @@ pub fn poison_run(directory: &Path) -> usize {
     let mut next = 0;
     let lines = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).expect("each line is a record");
-        // Start each record with the same polyglot, because rows are matched by their texts.
+        // Restart the polyglots for each record, so that equal texts stay equal: rows are matched by their texts.
         next = 0;
         poison(&mut record, false, &mut next);
         record.to_string() + "\n"

@@ -60,8 +60,8 @@ fn text_of_levels_is_never_markup() {
     assert!(POLYGLOTS.iter().any(|text| shown(&seen.dom).contains(&escaped(text))));
 }
 
-/// A scenario with two targets, a matrix with two axes, and a load line. One target becomes slow at a lower load. There
-/// are secrets wherever a scenario can have them.
+/// A scenario with two targets, a matrix with two axes, and a load line. One target becomes slow at a lower load than
+/// the other. The scenario has a secret in every place where a secret is possible.
 const SCENARIO: &str = "\
 # <b>Exactly</b> as it stands:   three blanks.
 name: pair
@@ -79,7 +79,7 @@ repeats: 2
 order: random
 ";
 
-/// Runs the scenario on a server that it starts.
+/// Starts a server, and runs the scenario on it.
 fn a_study(place: &TestDir) -> String {
     let (server, url) = server(place, &["--error-every", "13"]);
     let base = url.split("/blackhole").next().expect("the line contains a URL").to_owned();
@@ -116,7 +116,7 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
         "Differences",
         "far − near",
         "TTFB p50",
-        "below 6 pairs there is no interval",
+        "with fewer than 6 pairs",
         "Failed attempts",
         "http_5xx",
         "plimsoll run pair.yaml",
@@ -235,5 +235,5 @@ fn two_hundred_trials_open_within_two_seconds() {
     expect_drawn(&seen, 5);
     assert!(seen.dom.contains("200 trials on 2 targets, 4 repeats"), "{}", seen.dom);
     let page = whole.saturating_sub(alone);
-    assert!(page < Duration::from_secs(2), "{page:?} beyond the browser's own {alone:?}");
+    assert!(page < Duration::from_secs(2), "the page took {page:?}, in addition to {alone:?} of the browser alone");
 }

@@ -21,7 +21,7 @@ fn requests_and_bytes_equal_those_of_the_log() {
         (TLS, "/f/64m", 64 * MIB, 8, "4", "2", 2),
         (PLAIN, "/f/1k", KIB, 2000, "16", "4", 4),
         (PLAIN, "/f/1m", MIB, 50, "4", "100", 1),
-        // In total, these bodies exceed what nginx could queue at once if there were no limit.
+        // The total size of these bodies is larger than what nginx could queue at once if the flow were not limited.
         (PLAIN, "/f/64m", 64 * MIB, 16, "16", "100", 1),
     ] {
         let Some(nginx) = Nginx::start(setup) else { return };
@@ -112,8 +112,8 @@ fn h2specd() -> Option<PathBuf> {
     peer("h2specd", places.map(|place| place.join("h2specd")).find(|program| program.exists()))
 }
 
-/// Returns the first of this many consecutive free ports. They are below the range of ephemeral ports, because that
-/// range has few consecutive free ports after some load.
+/// Returns the first of this many consecutive free ports. Searches below the range of ephemeral ports, because few
+/// consecutive ports of that range are free after load tests.
 fn free_ports(count: u16) -> u16 {
     let own = std::process::id() as u16 % 100;
     let starts = (100..200).map(|step| (own + step) % 200 * count + 10_000);
@@ -124,7 +124,7 @@ fn free_ports(count: u16) -> u16 {
     free.unwrap_or_else(|| panic!("no {count} free ports in a row"))
 }
 
-/// Expected number of cases of h2specd. It has no command that lists them.
+/// Expected number of test cases of h2specd, which has no command to list its cases.
 const CASES: std::ops::RangeInclusive<usize> = 50..=80;
 
 #[test]

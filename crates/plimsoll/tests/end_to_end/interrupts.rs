@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Directives for slow responses: some take about two seconds, others take many minutes.
+/// Directives for slow responses, which take about two seconds below `/slow/`, and many minutes below `/endless/`.
 const SLOW: &str =
     "location /slow/ { alias files/; limit_rate 512k; } location /endless/ { alias files/; limit_rate 1k; }";
 
@@ -13,7 +13,8 @@ fn start(server: &'static str) -> Option<Nginx> {
     Nginx::start(Setup { server, ..Setup::default() })
 }
 
-/// Reads the run in `out` repeatedly until it has `count` intervals. A run that has just started cannot be read yet.
+/// Reads the run in `out` repeatedly until it has `count` intervals. Reading fails at first, because a run that has
+/// just started has no record yet.
 fn wait_for_intervals(place: &TestDir, count: usize) -> Report {
     wait_for("intervals on disk", || {
         let ended = place.run(["report", "--json", "out"]);
@@ -70,7 +71,7 @@ fn a_killed_run_keeps_its_operation_log_up_to_the_last_second() {
     let during = wait_for_intervals(&place, 3);
     run.signal("KILL");
     run.end();
-    // The third interval is on disk, so the operations of the first two must be in the log.
+    // The third interval is on disk, so the log must contain the operations of the first two intervals.
     let before: u64 = during.list("/series")[..2].iter().filter_map(|point| point["ok"].as_u64()).sum();
     let ops = store::OpLogReader::open(&place.path("out")).expect("there is a log");
     let logged = ops.filter(Result::is_ok).count() as u64;
@@ -216,7 +217,7 @@ fn a_run_whose_terminal_is_closed_ends_gracefully() {
     report.expect_joins(&nginx.quit());
 }
 
-/// The file size limit of 1 MiB leaves space for the reserve, but not for the log of so many operations.
+/// The limit of 1 MiB per file allows the reserve, but not the log of so many operations.
 #[test]
 fn a_log_that_cannot_be_written_does_not_prevent_the_end_record() {
     let _cores = shared_cores();

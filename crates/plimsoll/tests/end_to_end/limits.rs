@@ -59,14 +59,15 @@ fn a_rate_that_the_client_cannot_reach_is_never_a_clean_result() {
     let Some(nginx) = Nginx::start(Setup { server, ..Setup::default() }) else { return };
     let place = TestDir::new();
     let url = nginx.url("/nothing");
-    // The program gets a single core. The server gets the others, and needs less CPU time per response.
+    // The program gets a single core. The server gets the other cores, and needs less CPU time for a response than the
+    // program.
     let mut command = Command::new("taskset");
     command.args(["-c", "0", env!("CARGO_BIN_EXE_plimsoll"), "get", "--json", &url, "-c", "64"]);
     command.args(["-R", "1000000", "-d", "4s"]).current_dir(place.path(""));
     let ended = Running::of(command).end();
     let report = Report::read(&ended);
     ended.expect(3);
-    // The rate is higher than one core can reach, even if no other process uses that core.
+    // One core cannot reach this rate, even if no other process uses that core.
     assert_eq!(report.text("/limited_by"), "client_cpu", "{}", report.at("/client"));
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert_eq!(count("offered"), 4_000_000);
@@ -133,8 +134,8 @@ fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
 }
 
 /// Returns the waits of operations, in the order of arrival. One operation arrives every millisecond, and the
-/// operations end at `ends_ms`. The shortest wait is taken as zero, which determines the first arrival. Only the
-/// server's data is used.
+/// operations end at `ends_ms`. The time of the first arrival is unknown. It is chosen so that the shortest wait is
+/// zero. Only the server's log is used.
 fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     ends_ms.sort_unstable_by(f64::total_cmp);
     let starts = ends_ms.iter().enumerate().map(|(number, end)| end - number as f64);
@@ -144,7 +145,8 @@ fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     waits
 }
 
-/// Makes a run with two threads and this many file descriptors. The program needs 72 of them for itself.
+/// Makes a run with two threads and this many file descriptors. The program itself needs 72 descriptors; the others are
+/// for connections.
 fn with_descriptors(place: &TestDir, descriptors: u64, words: &[&str]) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_plimsoll")]);
@@ -167,7 +169,7 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
         let text = ended.stderr.contains("raise its limit of descriptors");
         assert_eq!(text, descriptors == 100, "{}", ended.stderr);
     }
-    // A search must not report this limit as the target's load line either.
+    // A search must not report this limit of the client as the load line of the target.
     let search = ["line", &url, "--on", "rate", "--from", "320", "--to", "320", "-d", "1s", "--json", "--out", "line"];
     let ended = with_descriptors(&place, 100, &search);
     let line: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -175,8 +177,8 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     server.stop();
 }
 
-/// The target handles one operation at a time, in 10 ms. At 300 operations per second, the backlog fills any number of
-/// slots, as at a target that hangs.
+/// The target handles one operation at a time, in 10 ms. At 300 operations per second, its backlog grows until all
+/// slots are in use, however many there are. A target that hangs has the same effect.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();

@@ -37,7 +37,7 @@ fn a_known_line_is_found_and_shown_again() {
     assert!(over["certain"] == true && over["passed"] == false, "{over:#}");
     let ended = place.run(["report", "--json", &format!("found/{}", over["directory"].as_str().unwrap())]);
     let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(ended["end"]["reason"], "stopped_early", "a decided level did not stop: {over:#}");
+    assert_eq!(ended["end"]["reason"], "stopped_early", "a level did not stop although it was decided: {over:#}");
     let text = place.run(["report", "found"]);
     assert!(
         text.stdout.starts_with(&format!(
@@ -70,8 +70,8 @@ fn the_ends_of_the_scale_have_their_own_sentences_and_exit_codes() {
     server.stop();
 }
 
-/// Starts a server whose responses take 5 ms. After more than 20 concurrent connections, its responses take 200 ms
-/// forever.
+/// Starts a server whose responses take 5 ms. Once it has had more than 20 concurrent connections, all its responses
+/// take 200 ms.
 fn breaks_for_good() -> String {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     static BROKEN: AtomicBool = AtomicBool::new(false);
@@ -139,8 +139,8 @@ fn queue() -> String {
     url
 }
 
-/// Above its load line, the server stays healthy but its queue grows. No level above the line may pass, whatever the
-/// objective. The search must wait until the queue is empty.
+/// Above its load line, the server works normally, but its queue grows. No level above the load line may pass, whatever
+/// the objective. After such a level, the search must wait until the queue is empty.
 #[test]
 fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
@@ -156,7 +156,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     );
     let over = levels.iter().find(|level| level["level"] == 400).unwrap();
     assert_eq!((&over["outcome"], &over["reason"]), (&"failed".into(), &"the backlog grows".into()), "{over:#}");
-    assert!(over["seconds"].as_f64().unwrap() < 2.0, "a certain level did not stop: {over:#}");
+    assert!(over["seconds"].as_f64().unwrap() < 2.0, "a level did not stop although its result was certain: {over:#}");
     assert!(found["outcome"] == "found" && found["passed"].as_f64().is_some_and(|passed| passed >= 150.0), "{found:#}");
     assert!(ended.stderr.contains("searching for the load line"), "the expected time is missing: {}", ended.stderr);
     let text = place.run(["report", "found"]);

@@ -1,8 +1,8 @@
 //! End-to-end tests of the program, with real processes, a real nginx, and real sockets on loopback.
 //!
-//! The name of a test says what the test proves. The reference is nginx's access log: the program's counters must equal
-//! it. The tests read the log after nginx has quit gracefully. Without nginx, the tests that need it are skipped,
-//! counted and named. With `REQUIRE_PEERS=1` they fail instead.
+//! The name of a test states what the test shows. The reference is nginx's access log: the program's counters must
+//! equal the counts in the log. The tests read the log after nginx has quit gracefully. Without nginx, the tests that
+//! need it are skipped, counted and named. With `REQUIRE_PEERS=1` they fail instead.
 
 mod bad_input;
 mod bad_run_directory;

@@ -39,7 +39,7 @@ fn a_merged_run_has_the_operations_of_both_runs() {
     let rate = report.at("/operations/ok_per_second").as_f64().unwrap();
     assert!((rate - 400.0).abs() < 8.0, "the offered rates must be added: {rate}");
     assert_eq!(report.text("/setup/model"), "open");
-    // In the logs, count only operations that ended in the common seconds and drains.
+    // In the operation logs, count only operations that ended in the common time or in a drain.
     let text = |form: &str, directory: &str| place.run(["export", directory, "--as", form]).expect(0).stdout.clone();
     let column = |csv: &str, name: &str| -> Vec<String> {
         let index = csv.lines().next().unwrap().split(',').position(|title| title == name).unwrap();

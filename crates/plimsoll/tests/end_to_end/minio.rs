@@ -43,6 +43,7 @@ fn counts_of_s3_commands_equal_minios() {
     assert_eq!((of("NewMultipartUpload"), of("CompleteMultipartUpload")), ((3, 0), (3, 0)), "{answered:?}");
     assert_eq!(of("HeadObject").0, mixed["head"].0, "{answered:?}");
     let got = written + 3 + mixed["get"].0 + mixed["get-range"].0;
-    // Every prepare, the mix and the cleanup request the description. It is missing for five of these requests.
+    // Each of these commands requests the description of its dataset: `prepare`, `mix` and `cleanup`. Five of the
+    // requests find none.
     assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
 }

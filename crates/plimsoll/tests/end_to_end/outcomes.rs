@@ -69,7 +69,7 @@ fn lost_objects_are_detected() {
     let report = wants(&ended, "integrity", "acked_lost");
     assert_eq!((report.cause("acked_lost"), report.number("/operations/ok")), (2, 6));
     assert!(ended.stderr.contains("2 responses had wrong or missing content"), "{}", ended.stderr);
-    // An object of an unexpected size has wrong content. This fails the run even if any share of operations may fail.
+    // An object of an unexpected size has wrong content. Wrong content fails the run, even with `--success 0%`.
     let smaller = ["s3://bbb/q", "--count", "8", "--size", "9KiB", "-c", "1", "--json", "--success", "0%"];
     let ended = run(&place, &endpoint, &[&["get", "--verify", "--order", "once"][..], &smaller].concat());
     let report = Report::read(&ended);
@@ -107,13 +107,13 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
-    // Slots pause after a refused connection. The report must not conclude that there were too few slots.
+    // Slots pause after a refused connection. The report must not name too few slots as the limit.
     assert_eq!(report.text("/limited_by"), "target");
     let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
     assert!(failing.is_some(), "{}", report.at("/notes"));
 }
 
-/// The timeouts are longer than the run, so no operation fails in the run.
+/// The timeouts are longer than the run, so no operation fails during the run.
 #[test]
 fn a_target_that_hangs_until_the_end_fails_the_run() {
     let _cores = shared_cores();
@@ -155,7 +155,7 @@ fn requests_that_hang_among_others_that_succeed_are_no_outage() {
     assert!((10..=14).contains(&report.number("/operations/unfinished")), "{}", report.at("/operations"));
 }
 
-/// The target is down when the run ends, but for less than a second.
+/// The target is down at the end of the run, but has been down for less than a second.
 #[test]
 fn a_target_that_is_down_when_the_run_ends_fails_it() {
     let _cores = shared_cores();
@@ -241,7 +241,7 @@ fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
 fn the_ledger_counts_the_faults_that_the_client_reports() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // Test the lean front and the hyper front.
+    // Without `--http2`, the lean front serves; with it, the hyper front.
     for front in [&[][..], &["--http2"]] {
         let fixed =
             ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];

@@ -55,7 +55,7 @@ fn text_starts_with_the_result() {
     assert!(ended.stdout.starts_with("PASS · "), "{}", ended.stdout);
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
     assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "colors in a pipe");
-    assert_eq!(ended.stderr, "saved in out\n", "a live line in a pipe");
+    assert_eq!(ended.stderr, "saved in out\n", "a live line was printed to a pipe");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn lengths_that_differ_are_counted_as_by_ab() {
         assert_eq!(length.map(String::as_str), Some("20"), "{text}");
     };
     wanted(&ours.stdout);
-    // The body of a HEAD response cannot be compared, and two objects may have different lengths.
+    // These lengths must not count as failures: HEAD responses have no body, and two objects may differ in length.
     let other = format!("{base}/blackhole/2KiB");
     for words in [&[&url, "-I"] as &[&str], &[&url, &other]] {
         let ended = place.run(["get", "--print", "ab", "-c", "1", "-n", "100"].iter().chain(words));
@@ -182,7 +182,7 @@ fn the_demo_succeeds_with_a_report() {
     again.expect(0);
     let found: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
     let (passed, failed) = (found["passed"].as_u64().expect("a level"), found["failed"].as_u64().expect("a level"));
-    // A level slightly above 100 may pass, because few of its requests are slow, and the objective is a p95.
+    // A level slightly above 100 may pass, because the objective is a p95 and few requests are slow.
     assert!((90..=110).contains(&passed) && failed > 100, "{passed} and {failed}");
 }
 

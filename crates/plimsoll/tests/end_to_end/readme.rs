@@ -24,13 +24,13 @@ const MARK: &str = "::ended";
 /// Commands whose result depends on other programs on this machine, with their valid exit codes. All other commands
 /// must exit with 0.
 const DEPENDING: [(&str, &[i32]); 5] = [
-    // This host may be unfit to make load.
+    // `doctor` may find that this host is not fit to make load.
     ("plimsoll doctor", &[0, 1]),
     // If the cores are busy, the run is unusable.
     ("plimsoll get -R", &[0, 3]),
     ("plimsoll report tour", &[0, 3]),
     ("plimsoll line", &[0, 3]),
-    // The two sets are equal, but noise may make one of them worse.
+    // Nothing changed between the two sets of runs, but because of noise one may seem worse.
     ("plimsoll compare", &[0, 1, 3]),
 ];
 
@@ -97,7 +97,7 @@ fn the_commands_of_the_readme_work_in_order() {
     for made in ["tour/report.html", "tour.csv", "run.json", "ca.pem", "owners", "set", "before", "after"] {
         assert!(place.path(made).exists(), "{made} was not written");
     }
-    // A reader who pastes the commands must not see a failure, unless the result depends on the machine.
+    // A reader who pastes the commands must see no failure, except for commands whose result depends on the machine.
     for alarm in ["Address already in use", "No such file", "not those of their objects"] {
         assert!(!ended.stderr.contains(alarm) && !ended.stdout.contains(alarm), "{alarm}: {ended:#?}");
     }
@@ -117,12 +117,12 @@ fn script(commands: &[&str]) -> String {
         assert!(!command.contains("serve") || command.contains("--listen"), "its port cannot be replaced: {command}");
         script.push_str(&format!("{command}\nprintf '\\n{MARK} %d %d\\n' {number} $?\n"));
     }
-    // A server that is still running would keep the output open, so kill it.
+    // Kill servers that are still running, because they would keep the output open.
     script.push_str("kill -KILL $(jobs -p) 2>/dev/null\ntrue\n");
     script
 }
 
-/// Returns the first of several consecutive ports that were just free.
+/// Returns the first of several consecutive ports that were free a moment ago.
 fn free_ports(from: u16) -> u16 {
     let are_free = |first: &u16| {
         let row = *first..first + PORTS_IN_A_ROW;

@@ -61,7 +61,7 @@ fn owners_equal_those_that_the_cluster_names() {
         assert!(report.at("/redirects").is_null());
     }
     assert_eq!(listed.values().sum::<usize>(), 300);
-    // Another run would overwrite the files, so it is refused.
+    // A second run of the command is refused, because it would overwrite the files.
     let again = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     again.expect(4);
     assert!(again.stderr.contains("--out"), "{}", again.stderr);
@@ -90,8 +90,8 @@ fn objects_without_an_owner_are_listed() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // Only names that start with a size are objects. The entry server reports other names as missing only if it owns
-    // them.
+    // The cluster has objects only with names that start with a size. For another name, the entry server reports a
+    // failure only if it owns the name.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;
     let missing = format!("nothing|{}", (0..).find(mine).expect("the entry server owns some objects"));
@@ -149,8 +149,8 @@ fn failed_operations_determine_the_exit_code() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // The entry server redirects any name that it does not own. Only the owner checks whether the name is that of an
-    // object.
+    // The entry server redirects requests for any name that it does not own. Only the owner of a name checks whether
+    // the object exists.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let other = |index: &usize| server::owner(&format!("/blackhole/nothing-{index}"), count) != 0;
     let missing = (0..).find(other).expect("other servers own some objects");
@@ -190,7 +190,7 @@ fn redirects_cost_no_more_over_http2_and_the_hop_times_show_it() {
         let (_, report) = place.report(&place.path(&format!("{out}/00/1-entry")));
         let share = |name: &str| report.at(&format!("/redirects/{name}")).as_f64().expect("a share");
         let cost = share("redirect_share") + share("follow_share");
-        // Reading the object takes far longer than the redirect. If the redirect seems to take nearly all of the time,
+        // Reading the object takes far longer than the redirect. If the redirect seems to take most of the time, the
         // timestamps are wrong.
         assert!(cost > 0.0 && cost < 0.6, "{out}: {cost}");
         for log in [owner.quit(), entry.quit()] {

@@ -44,7 +44,7 @@ fn a_list_of_urls_is_requested_at_random() {
     log.iter().for_each(|request| *seen.entry(&request.uri).or_default() += 1);
     // Each URL has 500 requests on average, with a standard deviation of 21.
     assert!(seen.len() == 10 && seen.values().all(|count| (380..=620).contains(count)), "{seen:?}");
-    // In random order, every tenth request has the same URL as the one before it. In turn, none does.
+    // In random order, one request in ten has the same URL as the previous request. In turn, none does.
     let pairs = log.windows(2).filter(|pair| pair[0].uri == pair[1].uri).count();
     assert!((380..=620).contains(&pairs), "{pairs} of 4999 follow themselves");
 }
@@ -78,7 +78,7 @@ fn a_fixed_range_is_requested_each_time_and_needs_no_size() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
-/// Such servers are renterd, rclone and others based on gofakes3.
+/// Servers that respond so are renterd, rclone and others based on gofakes3.
 #[test]
 fn ranges_with_status_200_succeed_if_the_flag_accepts_them() {
     let _cores = shared_cores();
@@ -323,7 +323,7 @@ fn a_request_body_arrives_unchanged() {
     let log = nginx.quit();
     let (puts, posts): (Vec<_>, Vec<_>) = log.into_iter().partition(|request| request.method == "PUT");
     report.expect_joins(&puts);
-    // nginx does not count the part of a body that it discards, so compare only the announced length.
+    // nginx discards the body of a POST and does not count it, so compare only the announced length.
     assert!(posts.iter().all(|request| request.method == "POST" && request.status == 204 && request.length == "1024"));
     assert_eq!((posts.len(), posted.number("/operations/attempts")), (50, 50));
     assert!(posted.bytes("sent_bytes") > 50 * KIB);

@@ -1,4 +1,4 @@
-//! Real runs whose old intervals are joined. They are compared with the same runs in single seconds.
+//! Real runs whose old intervals are joined. Their reports are compared with those of the same runs before joining.
 
 use crate::support::{TestDir, shared_cores};
 use server::{Config, Server};
@@ -51,7 +51,7 @@ fn a_real_run_has_the_same_report_after_its_seconds_are_joined() {
         let csv = place.run(["export", &joined, "--as", "csv"]).expect(0).stdout.clone();
         let index = csv.lines().next().unwrap().split(',').position(|title| title == "length_seconds").unwrap();
         let lengths: Vec<&str> = csv.lines().skip(1).map(|line| line.split(',').nth(index).unwrap()).collect();
-        // A file has two seconds, so longer spans cannot be joined.
+        // Each file contains two seconds, so joined spans cannot be longer.
         assert!(lengths.contains(&"2") && lengths.contains(&"1"), "{name}: {lengths:?}");
         let html = place.run(["report", &joined, "--html", "page.html"]);
         assert_eq!(html.code, single.code, "{name}: {}", html.stderr);

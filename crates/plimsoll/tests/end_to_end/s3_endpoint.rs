@@ -21,8 +21,8 @@ fn run(place: &TestDir, config: &str, variables: &[(&str, &str)], words: &[&str]
     Running::of(command).end()
 }
 
-/// The test has all commands that accept `s3://`. A region in the environment alone must not make any of them send a
-/// request.
+/// The test covers all commands that accept `s3://`. If only the environment sets a region, none of these commands may
+/// send a request.
 #[test]
 fn without_a_server_no_request_is_sent() {
     let _cores = shared_cores();

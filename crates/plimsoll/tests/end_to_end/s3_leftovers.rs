@@ -61,7 +61,7 @@ fn uploads_on_disk(store: &Path) -> usize {
         let directories = entries.filter(|entry| entry.path().is_dir());
         directories.map(|entry| if depth == 0 { 1 } else { below(&entry.path(), depth - 1) }).sum()
     }
-    // Each object has a directory. It contains a directory for each upload.
+    // Each object has a directory, which contains a directory for each upload.
     below(&store.join("bucket/.sgwtmp/multipart"), 1)
 }
 
@@ -92,7 +92,7 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
 fn uploads_that_a_probe_leaves_are_aborted() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // An upload takes longer than a probe and its drain together.
+    // The delay makes an upload longer than a probe and its drain together.
     let (server, endpoint) = serve(&place, &["--delay", "1200ms"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/x", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let put = ["put", "s3://bbb/m", "--count", "1", "--size", "6MiB", "--multipart", "5MiB", "--parts", "2"];
@@ -133,7 +133,7 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let cleaned = json(run(&place, &server.endpoint(), &cleanup).expect(0));
     let (aborted, others) = (cleaned["uploads"]["aborted"].as_u64(), cleaned["uploads"]["others"].as_u64());
     assert!(aborted > Some(0) && others > Some(0), "{cleaned:#}");
-    // The server may complete requests of the killed client after the uploads were counted.
+    // After the uploads were counted, the server may still complete requests of the killed client.
     assert!(aborted.unwrap() + others.unwrap() >= open as u64, "{open} were open: {cleaned:#}");
     assert_eq!(uploads_on_disk(&server.store()) as u64, others.unwrap());
     server.stop();

@@ -4,7 +4,7 @@ use super::s3::serve;
 use crate::support::versitygw::run;
 use crate::support::{Report, TestDir, Versitygw, shared_cores};
 
-/// Writes more objects than one page of a listing has. Some names need escaping in XML and URLs.
+/// Writes so many objects that a listing has more than one page. Some names need escaping in XML and URLs.
 fn fill(place: &TestDir, endpoint: &str) {
     let put = |location: &str, words: &[&str]| {
         let fixed = ["prepare", location, "--make-bucket", "--print", "none"];
@@ -25,7 +25,7 @@ fn objects_are_found_and_read(place: &TestDir, endpoint: &str) {
         let ended = run(place, endpoint, &[&["get", location, "--list", "--json"][..], words].concat());
         (Report::read(ended.expect(0)), ended)
     };
-    // 1,100 objects of 100 bytes, and the description of the dataset.
+    // The bucket has 1,100 objects of 100 bytes, and the description of the dataset.
     let (report, _) = get("s3://bbb/many", &["--order", "once", "--expect", "etag"]);
     report.expect_clean(1101);
     assert!(report.bytes("body_bytes") > 110_000, "{}", report.at("/bytes"));

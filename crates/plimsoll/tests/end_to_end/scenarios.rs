@@ -1,5 +1,5 @@
-//! The scenarios in this repository. Each is valid, and a small version of it runs against the stand-ins of its
-//! systems.
+//! The scenarios in this repository. Each scenario is valid, and a small version of it runs against stand-ins of the
+//! systems that it measures.
 
 use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores};
 use serde_json::Value;
@@ -177,7 +177,7 @@ fn every_scenario_can_be_run() {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        // A name in a comment is not a variable of the scenario.
+        // Skip comments: names there are not variables of the scenario.
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let names: BTreeSet<&str> =
             lines.flat_map(|line| line.split("${").skip(1)).filter_map(|rest| rest.split('}').next()).collect();

@@ -29,7 +29,7 @@ fn leaks(directory: &Path) -> Vec<String> {
 
 fn holds(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    // The canary may be plain. In Basic authentication, it may also be the Base64 form of `me:c4nary`.
+    // The canary may appear as it is, or as part of `me:c4nary` in Base64, as in Basic authentication.
     text.contains(CANARY) || text.contains("bwu6yzruyxj5")
 }
 

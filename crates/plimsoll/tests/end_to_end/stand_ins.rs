@@ -1,5 +1,5 @@
-//! `plimsoll serve` as a cluster and as other systems, with load from `plimsoll get`. The counts of both sides must
-//! agree.
+//! `plimsoll serve` as a cluster and as other systems, with load from `plimsoll get`. The counts of client and server
+//! must agree.
 
 use crate::support::{Running, TestDir, shared_cores, wait_for};
 
@@ -15,7 +15,7 @@ fn serve(place: &TestDir, names: usize, words: &[&str]) -> Running {
     server
 }
 
-/// Returns the line of the joint ledger that starts with `name`.
+/// Returns the rest of the line that starts with `name`, from the ledger of all servers together.
 fn line<'a>(stdout: &'a str, name: &str) -> &'a str {
     let joint = stdout.split("all servers\n").last().unwrap_or(stdout);
     let found = joint.lines().find_map(|line| line.strip_prefix(name));

@@ -126,7 +126,7 @@ fn targets_take_turns_and_a_study_can_be_resumed() {
         let slow = trial["target"] == "slow";
         assert!(rate > 0.0 && (p50 >= 20_000_000) == slow, "{trial:#}");
     }
-    // Change the study as if it had been killed during the sixth trial.
+    // Put the files into the state that a kill during the sixth trial would leave.
     let log = place.path("study/study.jsonl");
     let lines: Vec<String> = fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 9);
@@ -296,7 +296,7 @@ fn a_dry_run_shows_how_long_a_cell_takes() {
         ended.stdout
     };
     let assumed = dry(&["--assume", "1.25GB/s"]);
-    // Reading 1,000 × 1 GiB at 1.25 GB/s takes 859 s. In a minute, 75 GB are read.
+    // At 1.25 GB/s, reading 1,000 objects of 1 GiB takes 859 s, and 75 GB are read in a minute.
     assert!(assumed.contains("once, concurrency 1000, a: 1 × 14m19s, at most 1.07 TB"), "{assumed}");
     assert!(assumed.contains("timed, concurrency 8, a: 1 × 1m, at most 75.00 GB"), "{assumed}");
     assert!(assumed.contains("projected time: 15m19s\nprojected bytes: at most 1.15 TB\n"), "{assumed}");

@@ -71,8 +71,8 @@ fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_i
 
     let log = server.stop();
     let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
-    // The description was requested four times and found three times, written once, and deleted once. The server's log
-    // also shows status 200 for ranges.
+    // Of four requests for the description, three found it. It was written once and deleted once. In the server's log,
+    // ranges also have status 200.
     assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
     assert_eq!(of("GetObject", 404), 1);
     assert_eq!(log["HeadObject"].count(), mixed["head"].0);
@@ -120,7 +120,7 @@ fn objects_in_parts_are_complete_and_each_part_is_counted() {
         &server.endpoint(),
         &["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--print", "none"],
     ));
-    // The last part may be shorter than the others, or as large. An object of 5 MiB is a single part.
+    // The sizes cover an object with a single part, and last parts that are full or shorter than the others.
     let sizes = ["--count", "4", "--size", "5MiB,12MiB,15MiB,5242881B"];
     let put = ["put", "s3://bucket/parts", "-c", "2", "--multipart", "5MiB", "--parts", "3", "--json"];
     let report = Report::read(&good(run(&place, &server.endpoint(), &[&put[..], &sizes].concat())));

@@ -1,5 +1,5 @@
-//! GitHub's workflow commands. They are lines on standard output that GitHub shows on the pages of a workflow and of a
-//! pull request.
+//! GitHub's workflow commands. These are lines on standard output, which GitHub shows on the page of the workflow and
+//! in the pull request.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 
@@ -31,7 +31,7 @@ fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Escapes a property of a command. A colon would end all properties, and a comma would end this one.
+/// Escapes a property of a command. A comma would end the property, and a colon would end the list of properties.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

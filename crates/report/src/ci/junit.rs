@@ -79,7 +79,7 @@ mod tests {
         Suite { name: name.to_owned(), cases: vec![case], seconds: 10.0 }
     }
 
-    /// Parses elements with their attributes, like an XML parser.
+    /// Returns all elements of an XML text, each with its attributes.
     fn parse(text: &str) -> Vec<(String, Vec<(String, String)>)> {
         let mut reader = Reader::from_str(text);
         reader.config_mut().check_end_names = true;

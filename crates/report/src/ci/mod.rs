@@ -1,7 +1,7 @@
-//! Results for CI systems: the test cases of a JUnit file, and annotations of GitHub's workflows.
+//! Results for CI systems: the test cases of a JUnit file, and annotations for GitHub workflows.
 //!
 //! Each objective of a run and each search for the load line is a test case. An unusable result is an error instead of
-//! a failure, because its objectives show nothing about the target.
+//! a failure, because its objectives do not describe the target.
 
 mod annotations;
 mod junit;
@@ -101,7 +101,7 @@ impl Suite {
         }
     }
 
-    /// Adds a search for the load line.
+    /// Adds the test case of a search for the load line.
     pub fn add_line(&mut self, class: Option<&str>, label: Option<&str>, line: &LoadLine) {
         let sentence = line.sentence();
         let seconds = line.levels.iter().map(|level| level.seconds).sum();
@@ -124,7 +124,7 @@ impl Suite {
     }
 }
 
-/// Returns whether a reason is already shown by the case of an objective.
+/// Returns whether the test case of an objective already shows this reason.
 fn is_on_objective(reason: &Reason) -> bool {
     matches!(reason, Reason::Missed(_) | Reason::NotEnoughData(_) | Reason::ClientDecides(_))
 }
@@ -138,7 +138,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // The user accepts a lack of data, so it is no reason for a failure.
+        // Too little data is a failure only if it is a reason for the result. It is none if the user accepts it.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }
@@ -146,8 +146,8 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
     }
 }
 
-/// Returns the outcome for a reason that concerns no objective. An incomplete run is a failure only if the program
-/// exits with an error code.
+/// Returns the outcome for a reason other than an objective. An incomplete run is a failure only if the program exits
+/// with an error code.
 fn of_reason(reason: &Reason, result: &RunResult) -> Outcome {
     let text = result::text(reason);
     match reason.word() {

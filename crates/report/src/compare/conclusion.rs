@@ -4,7 +4,7 @@ use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be the same as in `Conclusion`: serde does not compile if they differ.
+// The variants must be the same as in `Conclusion`. If they differ, the code that serde derives does not compile.
 /// The conclusion of a comparison.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Conclusion", rename_all = "snake_case")]
@@ -15,7 +15,7 @@ pub enum ConclusionName {
     Better,
     /// Any difference is within the margin.
     Equivalent,
-    /// These runs do not show which of the others is true.
+    /// The runs do not show which of the other three conclusions is true.
     Inconclusive,
 }
 

@@ -1,4 +1,4 @@
-//! Differences between runs, apart from their targets. They concern the load, or the conditions of the runs.
+//! Differences between runs, other than their targets: in the load, and in the conditions of the runs.
 
 use super::ComparedRun;
 use super::usable::is_usable;
@@ -22,8 +22,8 @@ impl Differences {
     }
 }
 
-/// Returns the differences between two runs, apart from the target itself, as phrases. The target's address and the
-/// program's version may differ, but not the target's path.
+/// Returns the differences between two runs, as phrases. The target's address and the program's version are ignored,
+/// but the target's path is compared.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let mut found = Differences(load_differences(a, b));
@@ -69,7 +69,7 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// Relative difference in size above which two single objects count as different objects.
+/// If each run reads a single object, and their sizes differ by more than this share, the runs read different objects.
 const SIZE_TOLERANCE: f64 = 0.01;
 
 /// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single
@@ -142,8 +142,8 @@ fn setting(begin: &Begin, name: &str) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the differences between the first run and every other run (see [`run_differences`]). If the client limited
-/// most runs of one side but not of the other, this is another difference.
+/// Returns the differences between the first run and every other run (see [`run_differences`]). It is also a difference
+/// if the client limited most runs of one side, but not of the other side.
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);

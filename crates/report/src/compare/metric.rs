@@ -19,22 +19,22 @@ enumerated! {
         Rate => "rate", "operations that succeeded per second";
         Goodput => "goodput", "body bytes received per second by successful attempts";
         GoodputSent => "goodput_sent", "body bytes sent per second by successful attempts";
-        TtfbP50 => "ttfb_p50", "median TTFB, failures count as beyond any time";
-        TtfbP90 => "ttfb_p90", "p90 of TTFB, failures count as beyond any time";
-        TtfbP95 => "ttfb_p95", "p95 of TTFB, failures count as beyond any time";
-        TtfbP99 => "ttfb_p99", "p99 of TTFB, failures count as beyond any time";
-        TtfbP999 => "ttfb_p99_9", "p99.9 of TTFB, failures count as beyond any time";
-        ResponseP50 => "response_p50", "median response time, failures count as beyond any time";
-        ResponseP90 => "response_p90", "p90 of response time, failures count as beyond any time";
-        ResponseP95 => "response_p95", "p95 of response time, failures count as beyond any time";
-        ResponseP99 => "response_p99", "p99 of response time, failures count as beyond any time";
-        ResponseP999 => "response_p99_9", "p99.9 of response time, failures count as beyond any time";
+        TtfbP50 => "ttfb_p50", "median TTFB, failures count as infinite";
+        TtfbP90 => "ttfb_p90", "p90 of TTFB, failures count as infinite";
+        TtfbP95 => "ttfb_p95", "p95 of TTFB, failures count as infinite";
+        TtfbP99 => "ttfb_p99", "p99 of TTFB, failures count as infinite";
+        TtfbP999 => "ttfb_p99_9", "p99.9 of TTFB, failures count as infinite";
+        ResponseP50 => "response_p50", "median response time, failures count as infinite";
+        ResponseP90 => "response_p90", "p90 of response time, failures count as infinite";
+        ResponseP95 => "response_p95", "p95 of response time, failures count as infinite";
+        ResponseP99 => "response_p99", "p99 of response time, failures count as infinite";
+        ResponseP999 => "response_p99_9", "p99.9 of response time, failures count as infinite";
         CpuPerOp => "cpu_per_op", "CPU time of the client per operation that ended";
     }
 }
 
-/// Maximum margin for the share of success: a tenth of a percent. A few percent matter little for a rate, but much for
-/// success.
+/// Maximum margin for the share of success: a tenth of a percent. A change of a few percent is small for a rate, but
+/// large for the share of success.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
 /// The data from which a metric is computed.
@@ -90,15 +90,15 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the value in a run, or `None` if the run has too little data. A time is infinite if its quantile falls
-    /// on a failed operation.
+    /// Returns the value in a run, or `None` if the run has too little data. A quantile of a time is infinite if it
+    /// falls on a failed operation.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
         match self.source() {
             Source::Success => run.summary().success(),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
-            // The CPU time per failed operation shows nothing about the CPU time per successful operation.
+            // The CPU time of a failed operation does not indicate the CPU time of a successful one.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }

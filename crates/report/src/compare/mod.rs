@@ -2,9 +2,9 @@
 //!
 //! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
 //! one run per side, the seconds of the runs are the observations. They separate a change from chance within these two
-//! runs, but show nothing about further runs. Success is compared first, with a separate test. A run in which
-//! everything failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas
-//! in docs/measurement.md.
+//! runs, but do not predict other runs. Success is compared first, with a separate test. A run in which everything
+//! failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas in
+//! docs/measurement.md.
 
 mod conclusion;
 mod differences;
@@ -34,7 +34,7 @@ pub struct ComparedRun {
     pub name: String,
     /// The run.
     pub run: SavedRun,
-    /// Windows of the run. They are used only with one run per side.
+    /// Windows of the run. Used only if each side has a single run.
     pub windows: Windows,
 }
 
@@ -45,7 +45,7 @@ pub enum Scope {
     WithinRuns,
     /// A run, with several runs per side.
     AcrossRuns,
-    /// A pair of runs that were made in turn.
+    /// A pair of runs that were made one after the other.
     AcrossPairs,
 }
 
@@ -54,8 +54,8 @@ pub enum Scope {
 pub enum Sides {
     /// Old and new runs.
     BaseAndNew,
-    /// Old and new runs in pairs: the n-th old run and the n-th new run were made one after the other. Both sides have
-    /// the same number of runs.
+    /// Old and new runs in pairs. The n-th pair consists of the n-th old run and the n-th new run, which were made one
+    /// after the other. Both sides have the same number of runs.
     Pairs,
     /// Two halves of the runs of one target. Only noise makes them differ.
     Halves,
@@ -66,10 +66,10 @@ pub enum Sides {
 pub struct Row {
     /// The metric.
     pub metric: ComparisonMetric,
-    /// Median over the base runs that have the metric. It is infinite if it falls on a failure. For success, it is the
-    /// share over all operations.
+    /// Median over the base runs that have the metric. The median is infinite if it falls on a failure. For success,
+    /// the value is the share over all operations.
     pub base: Option<f64>,
-    /// The same for the new runs.
+    /// Median over the new runs, computed like `base`.
     pub new: Option<f64>,
     /// The difference; `None` if it cannot be computed.
     pub difference: Option<Difference>,
@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs, and number of new runs, whose value falls on a failed operation.
+    /// Number of base runs in which the value falls on a failed operation, and number of such new runs.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -109,7 +109,7 @@ pub struct Comparison<'a> {
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
-    /// Differences between the runs, apart from their targets, if the user allowed any.
+    /// Differences between the runs, other than their targets. Empty unless the user allowed differences.
     pub differences: Vec<String>,
 }
 
@@ -143,8 +143,8 @@ impl<'a> Comparison<'a> {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns the number of runs per side, or of pairs, that are needed to find a difference in this many metrics.
-    /// Returns `None` if there are enough.
+    /// Returns the number of runs per side (or the number of pairs) that is needed to find a difference in this many
+    /// metrics. Returns `None` if there are enough runs.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();

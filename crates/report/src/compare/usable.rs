@@ -44,7 +44,7 @@ pub fn nothing_succeeded(run: &SavedRun) -> bool {
     ok == 0.0 && of > 0.0
 }
 
-/// Returns a phrase which says that nothing in a run succeeded, or `None` if something did.
+/// Returns a phrase about a run in which nothing succeeded, or `None` if an operation succeeded.
 pub(crate) fn no_success(run: &SavedRun) -> Option<String> {
     nothing_succeeded(run).then(|| format!("nothing succeeded (0 of {} operations)", count(counts(run).of as u64)))
 }

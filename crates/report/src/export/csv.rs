@@ -73,7 +73,7 @@ mod tests {
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "＝1"] {
             assert!(cell(formula).trim_start_matches('"').starts_with('\''), "{formula}");
         }
-        // The tab is escaped, so the text needs no apostrophe.
+        // After escaping, the text begins with a backslash instead of a tab, so it needs no apostrophe.
         assert_eq!(cell("\t=1"), "\\u{9}=1");
     }
 }

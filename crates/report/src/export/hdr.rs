@@ -10,7 +10,7 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Number of percentile lines per halving of the remaining samples. This is HdrHistogram's default.
+/// Number of percentile lines for each halving of the number of remaining samples. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
 /// Nanoseconds per millisecond, the unit that plotters expect.
 const MILLISECOND: f64 = 1e6;
@@ -27,7 +27,7 @@ pub fn percentiles(values: &Distribution, out: &mut dyn Write) -> io::Result<()>
         buckets = histogram.buckets();
         for step in histogram.iter_quantiles(TICKS_PER_HALF) {
             below = below.saturating_add(step.count_since_last_iteration());
-            // The last bucket may extend beyond the largest value. That value is known exactly, so use it.
+            // The last bucket may extend beyond the maximum. Use the maximum in this case, because it is exact.
             let value = step.value_iterated_to().min(max) as f64 / MILLISECOND;
             let quantile = step.quantile_iterated_to();
             if quantile < 1.0 {
@@ -65,7 +65,7 @@ impl<'a, W: Write> Log<'a, W> {
     /// # Errors
     /// If writing fails.
     pub fn begin(started_unix_ms: u64, out: &'a mut W, serializer: &'a mut V2DeflateSerializer) -> io::Result<Self> {
-        // A damaged record may contain any time.
+        // A damaged record may contain a time that `SystemTime` cannot represent.
         let started = UNIX_EPOCH.checked_add(Duration::from_millis(started_unix_ms)).unwrap_or(UNIX_EPOCH);
         let writer = IntervalLogWriterBuilder::new()
             .add_comment(&format!("[Logged with plimsoll {}]", env!("CARGO_PKG_VERSION")))

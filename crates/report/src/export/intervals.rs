@@ -1,12 +1,12 @@
 //! The run over time, as a table with one row for each interval. Old intervals of a long run are longer than a second,
-//! so `length_seconds` has the length of each interval.
+//! so the column `length_seconds` contains the length of each interval.
 
 use super::column::{Column, count, number, text};
 use super::ms;
 use measure::stats::Tally;
 use measure::{Enumerated, Interval, KindStats};
 
-/// An interval, with the wall time at which its run began.
+/// An interval, and the wall time at which the run began.
 pub struct Row {
     started_unix_ms: u64,
     interval: Interval,

@@ -5,7 +5,7 @@ use super::ms;
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 
-/// Returns whether an operation belongs to the measured window of a run. Its intended start decides.
+/// Returns whether an operation belongs to the measured window of a run. The intended start of the operation decides.
 #[must_use]
 pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
     run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)

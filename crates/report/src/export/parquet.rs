@@ -29,7 +29,7 @@ impl From<ParquetError> for ExportError {
     }
 }
 
-/// The buffered values of a column, and for each row, whether it has a value.
+/// The buffered values of a column. `present` is 1 for each row with a value, and 0 for each row without one.
 struct Buffered {
     values: Values,
     present: Vec<i16>,
@@ -131,7 +131,7 @@ impl Buffered {
             }
             // Cannot happen, because the buffers were created from the same columns.
             _ => {
-                debug_assert!(false, "a value has another type than its column");
+                debug_assert!(false, "the type of a value differs from the type of its column");
                 false
             }
         };

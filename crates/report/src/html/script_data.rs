@@ -16,7 +16,7 @@ pub struct Document {
     pub charts: Vec<Chart>,
     /// Groups of small charts, shown after the charts.
     pub groups: Vec<Group>,
-    /// Columns that all charts over time share, in seconds from the start of the run.
+    /// Columns that all charts over time share. Times are in seconds from the start of the run.
     pub times: Times,
     /// The sections of the text report.
     pub sections: Vec<Section>,
@@ -29,7 +29,7 @@ pub struct OverviewData {
     pub word: String,
     /// Tone of the result.
     pub tone: Tone,
-    /// Texts that follow the word in the first line.
+    /// Texts that follow the result in the first line.
     pub pieces: Vec<String>,
     /// Further sentences and notes.
     pub notes: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Chart {
     pub plot: Plot,
 }
 
-/// A group of small charts with the same axes. All charts show the same metric, which the reader selects.
+/// A group of small charts with the same axes. The reader selects one metric, which all charts then show.
 #[derive(Debug, Serialize)]
 pub struct Group {
     /// ID of the group in the file.
@@ -114,7 +114,7 @@ pub struct Group {
     pub caption: String,
     /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
-    /// Metrics to select. The group first shows the first metric.
+    /// Metrics to select. At first, the group shows the first of them.
     pub choices: Vec<Choice>,
 }
 
@@ -203,7 +203,7 @@ pub enum Across {
 pub struct Marks {
     /// Name.
     pub label: String,
-    /// Index that selects the line's color, and the shape of its plain marks.
+    /// Index that determines the color of the line and the shape of its plain marks.
     pub order: usize,
     /// The marks, from left to right.
     pub points: Vec<Mark>,
@@ -226,7 +226,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// The shape that the line uses by default.
+    /// The default shape for the marks of the line.
     Plain,
     /// All objectives were met.
     Passed,
@@ -243,7 +243,8 @@ pub struct Bound {
     pub value: f64,
 }
 
-/// A load line. It lies between the highest load that passed and the lowest higher load that failed.
+/// A load line. It lies between `passed`, the highest load that passed, and `failed`, the lowest load above it that
+/// failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bracket {
     /// Name.
@@ -288,7 +289,7 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
-    /// One of several lines without another role, with the first color.
+    /// The first of several lines without a role of their own. It has the first color.
     #[serde(rename = "line-0")]
     Line0,
     /// The second color.
@@ -352,7 +353,7 @@ pub enum Block {
     Table {
         /// Titles of the columns; empty for a table without titles.
         head: Vec<String>,
-        /// `true` if each column is text, which is aligned to the left.
+        /// For each column, `true` if it contains text. Text is aligned to the left.
         left: Vec<bool>,
         /// The cells.
         rows: Vec<Vec<String>>,

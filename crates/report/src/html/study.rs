@@ -14,9 +14,9 @@ use measure::statistics::median;
 use measure::values::sum;
 use measure::{AttemptClass, Enumerated};
 
-/// Maximum length of a line of the scenario, in characters. It may be long, because the user wrote it.
+/// Maximum length of a line of the scenario, in characters. A line may be long, because the user wrote it.
 const LINE_MAX: usize = 4096;
-/// Maximum number of targets with their main metric at the top.
+/// Maximum number of targets whose main metric is shown at the top.
 const TARGETS_SHOWN: usize = 8;
 
 /// Returns the report of a study.
@@ -67,7 +67,8 @@ fn overview(study: &SavedStudy) -> OverviewData {
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns every note of the trials once. If only some trials have a note, it includes their number.
+/// Returns the notes of all trials, without duplicates. If only some trials have a note, the note includes the number
+/// of these trials.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<(&str, usize)> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {
@@ -87,7 +88,7 @@ fn notes(trials: &[Trial]) -> Vec<String> {
 struct TargetTotals<'s> {
     target: &'s str,
     trials: Vec<&'s Trial>,
-    /// Ratio to the first target for each cell: the median over its repeats.
+    /// Throughput in each cell as a multiple of the first target's: the median over the repeats.
     ratios: Vec<f64>,
 }
 
@@ -108,7 +109,7 @@ impl TargetTotals<'_> {
         format!("{} of {}", count(met as u64), plural(self.trials.len() as u64, "trial"))
     }
 
-    /// Returns the ratio to the first target: its median over the cells, and its range.
+    /// Returns the throughput as a multiple of the first target's: the median over the cells, and the range as text.
     fn ratio(&self) -> Option<(f64, String)> {
         let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.ratios.iter().copied().fold(0.0, f64::max);
@@ -176,7 +177,7 @@ fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     section
 }
 
-/// Returns the section with the differences of cells, computed pair by pair.
+/// Returns the section with the differences between cells, computed from pairs of trials.
 fn differences(list: &[Subtraction]) -> Option<Section> {
     let head = ["metric", "subtracted", "from", "difference", "interval", "conclusion"];
     let mut blocks = vec![Block::Line { text: subtraction::about(list) }];
@@ -194,7 +195,7 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
     (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
-/// Returns the target of a search. For repeated searches, the number of the repeat follows.
+/// Returns the name of a search: its target, followed by the number of the repeat if searches were repeated.
 fn search_name(study: &SavedStudy, search: &LineTrial) -> String {
     let more = study.study.load_lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
     if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }

@@ -7,19 +7,19 @@ use store::SavedRun;
 /// The load on the client and its cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// Seconds of the window for which the client was observed.
+    /// Part of the window in which the client was observed, in seconds.
     pub observed_seconds: f64,
     /// Seconds in which a thread was busy while responses waited to be read.
     pub cpu_limited_seconds: f64,
     /// Seconds in which operations started too late.
     pub late_seconds: f64,
-    /// Seconds in which a network card of the client was used to its full speed.
+    /// Seconds in which a network card of the client worked at its full speed.
     pub nic_limited_seconds: f64,
     /// Seconds in which other processes or machines took the host's cores.
     pub shared_host_seconds: f64,
     /// Busy share of the busiest thread.
     pub busy_max_share: f64,
-    /// Largest share of the time for which a thread waited for a core.
+    /// Largest share of the time that any thread waited for a core.
     pub run_delay_max_share: f64,
     /// Speed of the busiest network card, as a share of its maximum speed.
     pub nic_max_share: f64,

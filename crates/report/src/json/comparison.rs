@@ -22,7 +22,7 @@ pub struct JsonComparison {
     pub conclusion: Conclusion,
     /// Unit of observation: a second of a run, a run, or a pair of runs.
     pub scope: ScopeName,
-    /// `true` if the two sets are halves of the runs of one target. Their difference shows the noise.
+    /// `true` if the two sets are halves of the runs of one target. The difference between the halves shows the noise.
     pub halves: bool,
     /// Differences up to this share do not matter.
     pub margin_share: f64,
@@ -40,7 +40,7 @@ pub struct JsonComparison {
     pub cut_off: Vec<String>,
     /// Runs of either side that were compared although their result is UNUSABLE.
     pub unusable: Vec<String>,
-    /// Differences between the runs, apart from their targets, if the user allowed any.
+    /// Differences between the runs, other than their targets. Empty unless the user allowed differences.
     pub differences: Vec<String>,
     /// Metrics that both sets have.
     pub metrics: Vec<MetricComparison>,
@@ -57,11 +57,12 @@ pub struct MetricComparison {
     /// Median over the base runs; for success, the share over all operations. Null if no run has the metric, or if the
     /// median falls on a failure.
     pub base: Option<f64>,
-    /// The same for the new runs.
+    /// Median over the new runs, computed like `base`.
     pub new: Option<f64>,
-    /// Number of base runs in which the value falls on a failed operation. They count as slower than any other run.
+    /// Number of base runs in which the value falls on a failed operation. Such runs count as slower than all other
+    /// runs.
     pub base_failed_runs: u64,
-    /// The same for the new runs.
+    /// Number of new runs in which the value falls on a failed operation.
     pub new_failed_runs: u64,
     /// new / base − 1; for success, new − base. Null if it cannot be computed, or if failures make it infinite.
     pub change_share: Option<f64>,
@@ -88,7 +89,7 @@ pub enum ScopeName {
     WithinRuns,
     /// A run, with several runs per side.
     AcrossRuns,
-    /// A pair of runs that were made in turn.
+    /// A pair of runs that were made one after the other.
     AcrossPairs,
 }
 

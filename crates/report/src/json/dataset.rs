@@ -16,8 +16,8 @@ pub struct JsonPrepared {
     pub objects: u64,
     /// Bytes of all objects.
     pub object_bytes: u64,
-    /// Number of objects that were written: all, or 0 if the target already had the same dataset. With `--repair`, the
-    /// number of missing and damaged objects.
+    /// Number of objects that were written: all objects, or 0 if the target already had the same dataset. With
+    /// `--repair`, only missing and damaged objects are written.
     pub written: u64,
     /// Number of objects that were missing or damaged and were written again; null without `--repair`.
     pub repaired: Option<u64>,
@@ -32,12 +32,12 @@ pub struct JsonPrepared {
 pub struct JsonCleaned {
     /// Version of this format.
     pub format: u32,
-    /// Number of objects of the dataset that no longer exist. If S3 deleted them in batches, objects that never existed
-    /// are counted as well.
+    /// Number of deleted objects of the dataset. If S3 deleted them in batches, the number includes objects that did
+    /// not exist.
     pub dataset_objects: u64,
     /// Number of objects of the dataset that did not exist; null if the server does not report this.
     pub missing: Option<u64>,
-    /// Number of objects that `mix` had written next to the dataset and that no longer exist.
+    /// Number of deleted objects that `mix` had written next to the dataset.
     pub mix_objects: u64,
     /// Multipart uploads that were open below the prefix; null if the server does not list them.
     pub uploads: Option<JsonAborted>,
@@ -46,9 +46,9 @@ pub struct JsonCleaned {
 /// Multipart uploads that were open below the prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonAborted {
-    /// Number of aborted uploads. Their objects belong to the dataset or to `mix`.
+    /// Number of aborted uploads, all for objects of the dataset or of `mix`.
     pub aborted: u64,
-    /// Number of uploads of other objects, which were not touched.
+    /// Number of uploads for other objects. These uploads were not aborted.
     pub others: u64,
 }
 

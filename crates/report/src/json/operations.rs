@@ -32,7 +32,7 @@ pub struct Operations {
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
-    /// Attempts that sent a request again because the server had closed the kept connection.
+    /// Attempts that sent a request again because the server had closed the reused connection.
     pub resends: u64,
     /// Attempts that sent a failed request again after a pause. Measured load has none.
     #[serde(default)]
@@ -49,7 +49,8 @@ pub struct Operations {
     pub success_share: Option<f64>,
     /// Mean number of operations in flight over the window.
     pub in_flight_mean: Option<f64>,
-    /// Largest number of operations in flight at any instant of the window. With several threads it is an upper bound.
+    /// Largest number of operations in flight at any instant of the window. With several threads, this is an upper
+    /// bound.
     pub in_flight_peak: u64,
 }
 
@@ -64,7 +65,8 @@ pub struct KindMetrics {
     pub failed: u64,
     /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Body bytes of successes. For uploads, the bodies are those of the requests; otherwise those of the responses.
+    /// Body bytes of successes. Uploads count the bodies of their requests, and other operations count the bodies of
+    /// their responses.
     pub ok_body_bytes: u64,
     /// Response time of successes: from the intended start to the end.
     pub response: Spread,
@@ -77,7 +79,8 @@ pub struct KindMetrics {
 pub struct GroupMetrics {
     /// Property that the label describes: `host`, `size` or `header`.
     pub dimension: String,
-    /// The label: a value, `(absent)` or `other`. A value can have the same text as the other two, so check `kind`.
+    /// The label: a value, `(absent)` or `other`. A value can also have the text `(absent)` or `other`, so check
+    /// `kind`.
     pub label: String,
     /// Kind of the label: a value, `(absent)` or `other`.
     pub kind: LabelKind,
@@ -99,7 +102,7 @@ pub enum LabelKind {
     Value,
     /// The response had no value.
     Absent,
-    /// All values without a row of their own. There were too many values.
+    /// All values without a separate row, because there were too many values.
     Other,
 }
 

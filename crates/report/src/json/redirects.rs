@@ -6,7 +6,7 @@ use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Measured operations that were redirected. All times are those of successful operations.
+/// Measured operations that were redirected. All times are of successful operations only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
     /// Number of operations that were redirected.
@@ -54,11 +54,12 @@ pub struct HopMetrics {
     pub body_bytes: u64,
     /// Bytes of headers and framing received.
     pub overhead_bytes: u64,
-    /// Total time before these requests were sent. It counts from the previous response, or from the intended start.
+    /// Total time before these requests were sent. It starts at the previous response, or at the intended start of the
+    /// operation.
     pub before_sent_nanos: u64,
     /// Time from sending to the end of the response.
     pub service: Spread,
-    /// `before_sent_nanos` and service time together, as a share of the response time of the whole operations.
+    /// Sum of `before_sent_nanos` and service time, as a share of the total response time of all redirected operations.
     pub response_share: Option<f64>,
 }
 

@@ -38,8 +38,8 @@ pub struct RepeatedMetrics {
 pub struct RepeatedMetric {
     /// Median over the runs that have the metric; null if no run has it.
     pub median: Option<f64>,
-    /// Median of the lower ends of the metric's ranges. It equals `median` if client stalls made no difference, and for
-    /// metrics without ranges.
+    /// Median of the lower ends of the metric's ranges. For metrics without ranges, it equals `median`. It also equals
+    /// `median` if client stalls made no difference.
     pub median_low: Option<f64>,
     /// (largest − smallest) / median, as a share of 1; null unless the median is above 0.
     pub spread_share: Option<f64>,

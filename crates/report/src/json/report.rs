@@ -34,7 +34,7 @@ pub struct JsonReport {
     pub limited_by: LimitedBy,
     /// Evidence for this limit, in words with numbers.
     pub limit_reason: String,
-    /// `true` if the client's side limited a closed run. The target may then sustain more than the rates show.
+    /// `true` if the client's side limited a closed run. The target may then sustain higher rates than this run shows.
     pub rates_are_lower_bounds: bool,
     /// End of the run; null while the run is in progress, and after a crash.
     pub end: Option<RunEnd>,

@@ -15,11 +15,11 @@ use store::{End, EndReason};
 pub struct Accounting {
     /// Number of comparisons between counters.
     pub checks: u32,
-    /// Comparisons that failed. The result is `unusable` if there are any.
+    /// Comparisons that failed. If there are any, the result is `unusable`.
     pub violations: Vec<ViolationRecord>,
 }
 
-// The variants must be the same as in `LimitedBy`: serde does not compile if they differ.
+// The variants must be the same as in `LimitedBy`. If they differ, the code that serde derives does not compile.
 /// Limit of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
@@ -120,7 +120,7 @@ pub enum ObjectiveOutcome {
     Missed,
     /// Too few operations ended to decide the objective.
     NotEnoughData,
-    /// Delays of the client could decide whether the objective was met, so the outcome is unknown.
+    /// The outcome is unknown, because it depends on delays of the client.
     ClientLimited,
 }
 

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Point;
 
-/// An interval of the run: a second, or 10 s or 60 s of a long run's older part. All rates are over its own length.
+/// An interval of the run. Its length is 1 s, but 10 s or 60 s in the older part of a long run. Rates are averages over
+/// the interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
     /// Start of the interval, from the start of the run.

@@ -38,7 +38,7 @@ pub struct Setup {
     pub duration_ms: Option<u64>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Number of threads that make load.
+    /// Number of threads that generate load.
     pub threads: u32,
     /// All settings, including defaults.
     pub settings: Vec<Setting>,
@@ -56,7 +56,7 @@ pub struct Levels {
     pub stages: Vec<LevelStage>,
 }
 
-/// A stage in which the level changes linearly from the previous level to its own.
+/// A stage of the load. During the stage, the level changes linearly from the previous level to `level`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelStage {
     /// Length of the stage.

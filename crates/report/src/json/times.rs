@@ -13,7 +13,7 @@ use store::SavedRun;
 pub struct Times {
     /// Response time of successes: from the intended start to the end.
     pub response: Spread,
-    /// Response time percentiles over all operations. Failed and dropped operations count as longer than any time.
+    /// Response time percentiles over all operations. Failed and dropped operations count as infinitely long.
     pub response_with_failures: Vec<QuantileNanos>,
     /// Service time of successes: from the sending of the request to the end.
     pub service: Spread,
@@ -26,7 +26,7 @@ pub struct Times {
     /// Time to send the request, from its first byte to its last, for successful uploads. It does not include the wait
     /// for `100 Continue`.
     pub sending: Spread,
-    /// Wait for the response of successful uploads: from the last byte of the request to the end.
+    /// Wait for the response of successful uploads: from the last byte of the request to the end of the response.
     pub waiting: Spread,
     /// Time to open a connection, for successes that opened one.
     pub connect: Spread,
@@ -65,8 +65,8 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Value of the quantile. It is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range that contains the target's quantile. It leaves out delays by client stalls and time spent
-    /// inside the client. It equals `nanos` if this makes no difference.
+    /// Lower end of the range that contains the target's quantile. This value excludes delays by client stalls and time
+    /// spent inside the client. It equals `nanos` if that makes no difference.
     pub low_nanos: Option<u64>,
     /// Meaning of `nanos`, or why it is null.
     pub state: QuantileState,
@@ -78,15 +78,15 @@ pub struct QuantileNanos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuantileState {
-    /// The value of the quantile.
+    /// `nanos` is the value of the quantile.
     Value,
-    /// A lower bound, because the quantile falls on an unfinished operation.
+    /// `nanos` is a lower bound, because the quantile falls on an unfinished operation.
     LongerThan,
-    /// None: the quantile falls on a failed or dropped operation.
+    /// `nanos` is null, because the quantile falls on a failed or dropped operation.
     Failed,
-    /// None: there are too few samples.
+    /// `nanos` is null, because there are too few samples.
     TooFew,
-    /// None: there are no samples.
+    /// `nanos` is null, because there are no samples.
     Empty,
 }
 

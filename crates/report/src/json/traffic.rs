@@ -23,7 +23,7 @@ pub struct ConnectionCounts {
     pub handshakes_resumed: u64,
     /// Time of TLS handshakes.
     pub handshake: Spread,
-    /// Opened connections by host. Empty for runs of versions that did not record them.
+    /// Opened connections by host. Empty if the run was saved by a version that did not record them.
     pub hosts: Vec<HostConnections>,
 }
 
@@ -66,7 +66,7 @@ pub struct StageBytes {
     pub overhead_bytes: u64,
     /// Sent bytes.
     pub sent_bytes: u64,
-    /// Bytes of sent bodies. They are also part of `sent_bytes`.
+    /// Bytes of sent bodies, which are included in `sent_bytes`.
     pub sent_body_bytes: u64,
 }
 

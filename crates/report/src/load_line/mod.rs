@@ -47,7 +47,7 @@ pub enum LevelOutcome {
     Passed,
     /// An objective was missed, or the backlog grew.
     Failed,
-    /// The level's time was too short to decide it.
+    /// The level ended before its outcome could be decided.
     NotDecided,
     /// The level did not pass, and the cause was the client or its host.
     ClientLimited,
@@ -166,7 +166,8 @@ pub struct LoadLine {
     pub exit: ExitStatus,
 }
 
-/// Converts a level from steps to operations in flight or operations per second. One unit has `steps` steps.
+/// Converts a level from steps to operations in flight or operations per second. `steps` is the number of steps per
+/// unit.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
@@ -198,7 +199,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level whose failure is certain stops early. A passing level rarely can.
+        // A level stops early if its failure is certain. A passing level can rarely stop early.
         let stopped =
             matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
@@ -216,7 +217,7 @@ impl Level {
 
 impl LoadLine {
     /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. The
-    /// levels of `found` are in steps, and one unit has `steps` steps.
+    /// levels of `found` are in steps. `steps` is the number of steps per unit.
     #[must_use]
     pub fn of(
         (unit, steps): (LoadUnit, u64),

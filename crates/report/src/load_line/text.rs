@@ -54,7 +54,7 @@ impl LoadLine {
             }
             (SearchOutcome::NonePassed, _, Some(end)) => format!("NO LOAD LINE: {end}{}", self.passed_before()),
             (SearchOutcome::Unsteady, _, Some(end)) => format!(
-                "NO LOAD LINE: levels that had passed failed when repeated, at last {end}; the target sustains less than before"
+                "NO LOAD LINE: levels passed, but failed when repeated, at last {end}; the target sustains less than before"
             ),
             (SearchOutcome::NotRecovered, Some(passed), Some(end)) => {
                 format!("LOAD LINE at least {passed}; {end}, and the target did not recover within --recovery")
@@ -84,7 +84,7 @@ impl LoadLine {
         }
     }
 
-    /// Returns the highest level that passed before all levels failed.
+    /// Returns a phrase with the highest level that passed, although the search found no load line.
     fn passed_before(&self) -> String {
         let most = self.levels.iter().filter(|level| level.passed).map(|level| level.level).reduce(f64::max);
         most.map(|most| format!("; {} had passed before", self.shown(most))).unwrap_or_default()
@@ -99,8 +99,8 @@ impl LoadLine {
         }
     }
 
-    /// Returns the titles of [`Self::row`]. One column shows the percentiles of the objectives. Without such
-    /// objectives, it shows the p99 of response time.
+    /// Returns the titles of [`Self::row`]. One column shows the percentiles for which there are objectives. If there
+    /// are none, the column shows the p99 of response time.
     pub(crate) fn columns(&self) -> [String; 10] {
         let bounded: Vec<String> = self.bounded().map(|measured| bounded_title(&measured.objective)).collect();
         let bounded = if bounded.is_empty() { "p99".to_owned() } else { bounded.join(" · ") };
@@ -128,8 +128,8 @@ impl LoadLine {
         ]
     }
 
-    /// Returns the first level's objectives on percentiles, except the median response time, which has a separate
-    /// column.
+    /// Returns the objectives on percentiles from the first level. The median response time is excluded, because it has
+    /// a separate column.
     fn bounded(&self) -> impl Iterator<Item = &MeasuredObjective> {
         let shown = |measured: &&MeasuredObjective| match measured.objective.metric() {
             Metric::Time(Timed::Response, q) => q != 0.5 || measured.objective.kind().is_some(),
@@ -168,8 +168,8 @@ impl LoadLine {
     }
 }
 
-/// Returns the title for an objective's column. It is `p99` for the response time of all operations, and otherwise the
-/// name in the objective.
+/// Returns the title for an objective's column. For the response time of all operations, the title is the percentile
+/// alone, such as `p99`. Otherwise, it is the name as in the objective.
 fn bounded_title(objective: &Objective) -> String {
     let metric = objective.metric().to_string();
     match (objective.kind(), metric.strip_prefix("response ")) {

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use store::OpRecord;
 use store::Utc;
 
-/// Writes the file of `ab -e`. It has the time within which each percentage of requests was served.
+/// Writes the file of `ab -e`. For each percentage of requests, the file contains the time within which they were
+/// served.
 ///
 /// # Errors
 /// If writing fails.
@@ -20,7 +21,7 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
         return out.flush();
     }
     for percent in 0..=100_u64 {
-        // ab uses sorted[n·p/100 + ½], counted from 0. For small n, it reads beyond the end of its array.
+        // ab uses sorted[n·p/100 + ½], counted from 0. For small n, ab reads beyond the end of its array.
         let index = (u128::from(count) * u128::from(percent) + 50) / 100;
         let rank = (index + 1).min(u128::from(count));
         let nanos = match percent {

@@ -1,8 +1,8 @@
 //! Output and files in the formats of other tools: ab, httpbench, and the k6 kit retrieval-load-testing. They are for
 //! scripts and spreadsheets that read these formats.
 //!
-//! Lines, widths and formulas are the same as in the other tool. If a metric of the tool does not exist here, the
-//! documentation of the function names the metric that replaces it.
+//! Lines, widths and formulas are the same as in the other tool. If Plimsoll lacks a metric of the tool, it shows
+//! another one instead, which the documentation of the function names.
 
 pub mod ab_files;
 pub mod formulas;
@@ -21,8 +21,8 @@ pub(crate) fn non_2xx(tally: &Tally) -> u64 {
     sum(tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| *count))
 }
 
-/// Returns ab's "Keep-Alive requests": complete responses that allow reuse of their connection. Runs saved by earlier
-/// versions have them as [`Flag::KeptAlive`].
+/// Returns ab's "Keep-Alive requests": complete responses that allow reuse of their connection. Earlier versions saved
+/// this count under [`Flag::KeptAlive`].
 pub(crate) fn keep_alive(tally: &Tally) -> u64 {
     tally.flags.get(Flag::Persistent).max(tally.flags.get(Flag::KeptAlive))
 }
@@ -218,8 +218,8 @@ fn percentile_lines(response: &Distribution) -> String {
     }
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50_u64, 66, 75, 80, 90, 95, 98, 99] {
-        // ab uses sorted[n·p/100], counted from 0. Request half a rank less, so that rounding cannot reach the next
-        // rank.
+        // ab uses sorted[n·p/100], counted from 0. Request a quantile half a rank lower, so that rounding errors cannot
+        // select the next rank.
         let rank = u128::from(count) * u128::from(percent) / 100 + 1;
         let value = response.quantile((rank as f64 - 0.5) / count as f64).unwrap_or(0);
         let _ = writeln!(text, "  {percent}%  {:>5}", ms(value as f64));

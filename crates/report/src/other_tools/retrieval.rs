@@ -1,9 +1,9 @@
 //! The CSV format of filecoin-project/retrieval-load-testing, the k6 kit that compared booster-http with nginx. It has
 //! the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
 //!
-//! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the MiB per second of one request (its body divided
-//! by its time). The success rate is a share of 1. As in the kit, percentiles are shown for any number of samples. The
-//! last three columns stay empty, because the kit's users fill them in by hand.
+//! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second: the
+//! length of its body divided by its time. The success rate is a share of 1. As in the kit, percentiles are shown for
+//! any number of samples. The last three columns stay empty, because the kit's users fill them in by hand.
 
 use super::concurrency;
 use crate::export::column::{Column, count, number, text};

@@ -5,7 +5,7 @@ use crate::number::{count, plural};
 use measure::{ExitStatus, ResultWord};
 use store::SavedRun;
 
-/// The results that are reasons for a joint result, the most important first, with their names in JSON.
+/// The results that can be a reason for the joint result, with their names in JSON. The most important one comes first.
 const REASONS: [(ResultWord, &str); 3] =
     [(ResultWord::Unusable, "unusable"), (ResultWord::Fail, "fail"), (ResultWord::Partial, "partial")];
 

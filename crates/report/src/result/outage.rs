@@ -7,8 +7,8 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Maximum share of an interval for which a client may be stopped. Beyond it, the client has not seen enough of the
-/// interval.
+/// Maximum share of an interval for which a client may be stopped. A client that was stopped for longer has not
+/// observed enough of the interval.
 const STOPPED_MAX: f64 = 0.5;
 /// Quantile of response time that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
@@ -42,7 +42,7 @@ fn usual(run: &SavedRun) -> Duration {
 }
 
 /// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
-/// during the silence, because it could then have missed later signs.
+/// during the silence, because the client may have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let all = &run.summary().all;
     let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;

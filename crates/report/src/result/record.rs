@@ -4,7 +4,7 @@ use measure::ResultWord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-// The variants must be the same as in `ResultWord`: serde does not compile if they differ.
+// The variants must be the same as in `ResultWord`. If they differ, the code that serde derives does not compile.
 /// The result in one word.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]
@@ -25,7 +25,7 @@ pub struct ResultRecord {
     /// PASS, FAIL, UNUSABLE or PARTIAL, in lower case.
     #[serde(with = "ResultName")]
     pub word: ResultWord,
-    /// Exit code of the run, and of `plimsoll report` for it.
+    /// Exit code of the run. `plimsoll report` exits with the same code.
     pub exit_code: u8,
     /// Reasons why the result is not `pass`, the most important first. Empty for `pass`.
     pub reasons: Vec<NamedText>,
@@ -36,6 +36,6 @@ pub struct ResultRecord {
 pub struct NamedText {
     /// Stable name.
     pub name: String,
-    /// Sentence with the numbers of this run. Its wording may change.
+    /// Sentence with the numbers of this run. The wording may change between versions.
     pub text: String,
 }

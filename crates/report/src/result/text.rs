@@ -94,7 +94,7 @@ fn cut_off_text(cut_off: &CutOff) -> String {
         CutOff::NoEnd => "there is no end record: the run is still going, or was killed".into(),
         CutOff::Damaged => "its records are damaged: only those before the damage are used".into(),
         CutOff::Merged { runs } => format!(
-            "merged from {}: the time that all of them measured; operations across its edges are not checked",
+            "merged from {}: the time that all of them measured; operations across its start or end are not checked",
             plural(*runs, "run")
         ),
         CutOff::DiskFull => "the disk that holds the run was full".into(),

@@ -1,7 +1,7 @@
 //! Objects that succeed on one target and fail on another. Tables of shares do not show such objects.
 //!
 //! Objects on different targets are the same object if they have the same number in the targets' lists. The operations
-//! come from the operation log, so the study needs `log-ops`.
+//! come from the operation log, so the study needs the setting `log-ops`.
 
 use crate::number::{count, plural};
 use measure::{AttemptClass, Enumerated, OpKind};
@@ -42,7 +42,7 @@ impl Objects {
         let outcomes = self.outcomes.entry(op.url).or_default();
         match op.class {
             AttemptClass::Ok => outcomes.ok += 1,
-            // The run had ended, or this client had to give up. Neither shows anything about the object.
+            // The run had ended, or this client had to give up. Neither depends on the object.
             AttemptClass::InflightAtEnd
             | AttemptClass::Interrupted
             | AttemptClass::ClientResource

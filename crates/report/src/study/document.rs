@@ -20,7 +20,7 @@ pub struct Study {
     pub trials: Vec<Trial>,
     /// Trials that searched for the load line.
     pub load_lines: Vec<LineTrial>,
-    /// Differences between cells, computed pair by pair of trials.
+    /// Differences between cells, computed from pairs of trials.
     pub differences: Vec<Subtraction>,
     /// Objects that succeed on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
@@ -40,8 +40,8 @@ struct Document<'s> {
     trials: &'s [Trial],
     /// Trials that searched for the load line.
     load_lines: &'s [LineTrial],
-    /// Differences between cells, computed pair by pair of trials: each target minus the first target of its cell, or
-    /// the differences that the user requested.
+    /// Differences between cells, computed from pairs of trials. By default, the first target of each cell is
+    /// subtracted from the other targets of the cell. The user can request other differences.
     differences: &'s [Subtraction],
     /// Objects that succeed on one target and fail on another. Empty unless operations were logged.
     discrepancies: &'s [Discrepancy],
@@ -101,7 +101,8 @@ impl Study {
         joint
     }
 
-    /// Returns phrases with the number of trials that met their objectives, and the number of searches for load lines.
+    /// Returns up to two phrases: one with the number of trials that met their objectives, and one with the number of
+    /// searches for load lines.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);

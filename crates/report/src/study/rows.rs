@@ -47,7 +47,7 @@ impl Row<'_> {
 
     /// Returns the throughput as a multiple of the throughput of `first`: the median and the range over the repeats.
     /// The ratio of a repeat is infinite if something succeeded here but nothing in `first`. If nothing succeeded in
-    /// both, the repeat has no ratio.
+    /// either, the repeat has no ratio.
     pub fn ratio_to(&self, first: &Row<'_>) -> Option<MedianRange> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
@@ -57,13 +57,13 @@ impl Row<'_> {
     }
 }
 
-/// The order of cells and targets in tables. It is the order of the scenario. Cells and targets that the scenario lacks
-/// follow, in the order of their first measurement.
+/// The order of cells and targets in tables, which is the order of the scenario. Cells and targets that are not in the
+/// scenario come last, in the order of their first measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Order<'s> {
     /// Names of cells.
     pub cells: Vec<&'s str>,
-    /// Names of targets. In each cell, the others are compared with the first target.
+    /// Names of targets. In each cell, the other targets are compared with the first one.
     pub targets: Vec<&'s str>,
 }
 

@@ -9,7 +9,7 @@ use super::subtraction::Subtraction;
 enum Selector<'a> {
     /// The cell with this name, on any target.
     Cell(&'a str),
-    /// The cells with these values of axes, or of `target` and `part`.
+    /// The cells with these names and values. A name is that of an axis, `target` or `part`.
     Values(Vec<(&'a str, &'a str)>),
 }
 

@@ -1,6 +1,7 @@
-//! The difference between two cells of a study, computed pair by pair of trials. It shows the cost of one target or
-//! setting compared with another. A pair consists of the same repeat of both cells, and its trials run in turn. The
-//! rule is the same as in `compare` ([`measure::statistics::difference::conclude_all`]).
+//! The difference between two cells of a study, computed from pairs of trials. It shows the cost of one target or
+//! setting compared with another. A pair consists of one trial of each cell, with the same number of the repeat. The
+//! two trials run one after the other. The rule for conclusions is the same as in `compare`
+//! ([`measure::statistics::difference::conclude_all`]).
 
 use super::rows::Row;
 use super::subtracted_metrics::SUBTRACTED;
@@ -40,7 +41,8 @@ pub struct Subtraction {
     pub minus: Side,
     /// Number of pairs of trials.
     pub pairs: u64,
-    /// Number of pairs in which nothing succeeded on at least one side. They count as longer than any time.
+    /// Number of pairs in which nothing succeeded on at least one side. Where nothing succeeded, times count as
+    /// infinite.
     pub pairs_without_success: u64,
     /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
     /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
@@ -67,7 +69,7 @@ pub enum DifferenceUnit {
 /// One metric of both cells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Subtracted {
-    /// Name, as in a comparison. TTFB and response times cover all operations; failures count as longer than any time.
+    /// Name, as in a comparison. TTFB and response times cover all operations, and failures count as infinitely long.
     #[schemars(with = "String")]
     pub metric: ComparisonMetric,
     /// Unit of the difference.
@@ -75,7 +77,7 @@ pub struct Subtracted {
     /// Median over the trials of the cell `of`; for success, the share over all operations. Null if the median falls on
     /// a failure.
     pub of: Option<f64>,
-    /// The same for the cell `minus`.
+    /// Median over the trials of the cell `minus`, computed like `of`.
     pub minus: Option<f64>,
     /// Median difference of the pairs (Hodges-Lehmann); null if it cannot be computed or falls on a failure.
     pub difference: Option<f64>,
@@ -235,8 +237,8 @@ impl PairedMetric {
         Some(Self { metric, of, minus, difference, range, margin })
     }
 
-    /// Returns the metric for success. It pools the shares of all pairs, which needs fewer pairs for a conclusion than
-    /// ranks.
+    /// Returns the metric for success. The shares of all pairs are pooled, because this needs fewer pairs for a
+    /// conclusion than a rank test.
     fn success(pairs: &[Pair<'_>]) -> Option<Self> {
         let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
@@ -294,14 +296,14 @@ impl PairedMetric {
 pub(crate) fn about(list: &[Subtraction]) -> String {
     let few = list.iter().any(|one| one.pairs < pairs_needed(1));
     let range = if few {
-        format!("; below {} pairs there is no interval but the range of the pairs, in parentheses", pairs_needed(1))
+        format!("; with fewer than {} pairs, the range of the pairs (in parentheses) instead", pairs_needed(1))
     } else {
         String::new()
     };
     format!(
         "difference: median of the pairs (Hodges-Lehmann); for success, of all operations together (pp: percentage points); with \
          its 95 % interval{range}; conclusions by Wilcoxon's signed ranks, corrected for all metrics (Holm), margin {} %; times \
-         count failed operations as beyond any time",
+         count failed operations as infinite",
         count((MARGIN * 100.0) as u64)
     )
 }
@@ -344,8 +346,8 @@ mod tests {
     use crate::study::tests::trial;
     use crate::study::{Order, TrialValues, rows};
 
-    /// Returns the difference of nine pairs. The rate of the second target is 1.5 times that of the first. `success` is
-    /// the share of success in one trial of the second target; all other operations succeed.
+    /// Returns the difference between two targets, from nine pairs. The rate of the second target is 1.5 times that of
+    /// the first. In one trial of the second target, only the share `success` of the operations succeeds.
     fn faster(success: f64) -> Subtraction {
         let values = |rate: f64, ok: f64| {
             let metrics = SUBTRACTED.iter().map(|metric| (*metric == ComparisonMetric::Rate).then_some(rate));

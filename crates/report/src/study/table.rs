@@ -65,8 +65,8 @@ fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     median(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(median(low), nanos))
 }
 
-/// Returns the limit of the first trial, and the first objective missed. If only some trials missed it, their number
-/// follows.
+/// Returns the limit of the first trial, and the first objective missed. If only some trials missed an objective, their
+/// number precedes it.
 fn limit_and_missed(row: &Row<'_>) -> String {
     let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
     let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();

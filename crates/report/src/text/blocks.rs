@@ -17,7 +17,7 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Line(String),
-    /// A label with its text. Without a label, the text continues the previous item.
+    /// A label with its text. If the label is empty, the text belongs to the previous item.
     Item(String, String),
     /// A table.
     Table(Table),

@@ -22,7 +22,7 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     page.gap();
     page.line(&format!(
         "interval: 95 % interval of the change; p: probability of such a difference by chance, corrected for all metrics (Holm); \
-         margin ±{}; pp: percentage points; response times count failed operations as beyond any time",
+         margin ±{}; pp: percentage points; response times count failed operations as infinite",
         percent(comparison.margin)
     ));
     page.finish()

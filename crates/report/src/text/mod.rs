@@ -69,12 +69,12 @@ pub(crate) fn section_blocks(run: &SavedRun) -> Vec<Block> {
     })
 }
 
-/// Returns the setup of one of several runs that have different loads.
+/// Returns the setup of one run among several with different loads.
 pub(crate) fn setup_without_load(run: &SavedRun) -> Vec<Block> {
     blocks(|page| sections::setup::write_without_load(page, run))
 }
 
-/// Returns the setup of one of several runs that have different loads and targets.
+/// Returns the setup of one run among several with different loads and targets.
 pub(crate) fn setup_without_target(run: &SavedRun) -> Vec<Block> {
     blocks(|page| sections::setup::write_without_target(page, run))
 }

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::style::Style;
 use measure::ResultWord;
 
-/// Minimum width of the layout. If the user requests a smaller width, lines are longer than that.
+/// Minimum width of the layout. If the user requests a smaller width, lines are longer than requested.
 const WIDTH_MIN: usize = 60;
 
 /// A report in progress.

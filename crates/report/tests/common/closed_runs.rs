@@ -1,4 +1,4 @@
-//! Closed runs. They differ in the load on the client, in the evidence for a limit, and in their end.
+//! Closed runs with different loads on the client, different evidence for a limit, and different ends.
 
 use super::simulation::{CALM, Op, PLAIN, begin, ended, loaded, simulate};
 use super::{MS, SECOND};
@@ -54,7 +54,7 @@ pub fn not_determined() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Returns the same run with a probe in which twice the slots were no faster.
+/// Returns the same run with a probe, which had twice the slots and did not reach a higher rate.
 pub fn probed() -> SavedRun {
     let (begin, mut intervals, mut end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());

@@ -24,7 +24,7 @@ pub struct Op {
     pub header: Option<&'static str>,
     pub connect: Option<u64>,
     pub flags: &'static [Flag],
-    /// Instant at which the first host's redirect was complete, and the new host and port.
+    /// For a redirected operation: the instant at which the redirect was complete, and the new host and port.
     pub moved: Option<(u64, &'static str)>,
 }
 

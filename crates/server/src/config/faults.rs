@@ -12,12 +12,13 @@ pub struct Faults {
     pub stall: Option<Stall>,
     /// The rate at which each response body is sent, in bytes per second.
     pub rate: Option<NonZeroU64>,
-    /// The number of requests after which a connection is closed. The last response has `Connection: close`.
+    /// The number of requests after which a connection is closed. The response to the last request has `Connection:
+    /// close`.
     pub close_after: Option<NonZeroU64>,
-    /// A limit above which the server slows down.
+    /// A limit on the requests in service. Above the limit, the server slows down.
     pub capacity: Option<Capacity>,
-    /// The n in "every n-th request to the server gets 500". On S3, it gets 503 `SlowDown`. The server does not carry
-    /// out this request.
+    /// The n in "every n-th request to the server gets 500". On S3, the request gets 503 `SlowDown` instead. The server
+    /// does not carry out the request.
     pub error_every: Option<NonZeroU64>,
     /// The bodies that break off, and the offset at which they break off.
     pub truncate: Option<Truncate>,
@@ -28,8 +29,8 @@ pub struct Faults {
 }
 
 /// Every n-th body with content breaks off after `after` bytes: the connection closes, or the HTTP/2 stream is reset.
-/// The server counts bodies across all its connections, except for bodies of error responses. A body of at most `after`
-/// bytes stays whole.
+/// The count covers all connections of the server and does not include bodies of error responses. A body of at most
+/// `after` bytes is sent completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Truncate {
     /// The n in "every n-th body"; with 1, every body is cut.
@@ -38,14 +39,14 @@ pub struct Truncate {
     pub after: u64,
 }
 
-/// Every n-th body with content has one wrong byte, with all its bits inverted. The server counts bodies across all its
-/// connections, except for bodies of error responses. Lengths, heads and checksums are still those of the correct
-/// content.
+/// Every n-th body with content has one wrong byte, with all its bits inverted. The count covers all connections of the
+/// server and does not include bodies of error responses. The response still has the length, the header fields and the
+/// checksums of the correct content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip {
     /// The n in "every n-th body"; with 1, every body is corrupted.
     pub every: NonZeroU64,
-    /// Offset of the wrong byte; in a shorter body, the last byte is wrong.
+    /// Offset of the wrong byte. If the body is too short to have a byte at this offset, its last byte is wrong.
     pub at: u64,
 }
 
@@ -57,7 +58,8 @@ pub enum Delay {
     None,
     /// The same delay for every request.
     Constant(Duration),
-    /// `slow` for every n-th request to the server, over all its connections, and `fast` for all other requests.
+    /// The delay `slow` for every n-th request to the server, and the delay `fast` for all other requests. The count
+    /// covers all connections of the server.
     Bimodal {
         /// The usual delay.
         fast: Duration,
@@ -68,11 +70,11 @@ pub enum Delay {
     },
 }
 
-/// A period in which no thread reads, accepts, sends or fires a timer, as if SIGSTOP had stopped the process.
+/// A period in which no thread reads, accepts or sends, and no timer fires, as if SIGSTOP had stopped the process.
 /// Meanwhile, the kernel still acknowledges the data that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// The event from which `at` is counted.
+    /// The event at which the time `at` starts to run.
     pub from: StallFrom,
     /// Time from the event `from` to the beginning of the stall.
     pub at: Duration,
@@ -80,7 +82,7 @@ pub struct Stall {
     pub length: Duration,
 }
 
-/// The event from which the beginning of a stall is counted.
+/// The event to which the beginning of a stall is relative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallFrom {
     /// The start of the server.
@@ -89,8 +91,8 @@ pub enum StallFrom {
     FirstRequest,
 }
 
-/// A capacity limit. It has no effect while at most `concurrency` requests are in service. A request that raises the
-/// number of requests in service to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
+/// A capacity limit. The limit has no effect while at most `concurrency` requests are in service. A request that raises
+/// the number of requests in service to `concurrency + n` is delayed by `n × slowdown`, and may be refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
     /// The highest number of requests in service without a slowdown.
@@ -99,7 +101,8 @@ pub struct Capacity {
     pub slowdown: Duration,
     /// The requests that are counted and slowed down.
     pub counted: CountedRequests,
-    /// The requests that are refused after their delay, with the overload response of the [`StandIn`](crate::StandIn).
+    /// The requests that are first delayed and then refused. They get the overload response of the
+    /// [`StandIn`](crate::StandIn).
     pub refused: RefusedRequests,
 }
 
@@ -120,14 +123,14 @@ pub enum CountedRequests {
     Ranges,
 }
 
-/// The requests above a [`Capacity`] to refuse.
+/// The requests to refuse while a [`Capacity`] is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedRequests {
     /// No request.
     None,
-    /// A share that grows with the load. With a capacity of `c` and `c + n` requests in service, the share is about `n
-    /// / (n + 2c)`.
+    /// A share of the requests above the capacity. The share grows with the load. With a capacity of `c` and `c + n`
+    /// requests in service, the share is about `n / (n + 2c)`.
     Share,
-    /// All requests above the capacity.
+    /// Every request above the capacity.
     All,
 }

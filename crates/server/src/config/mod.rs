@@ -18,7 +18,7 @@ use stand_in::StandIn;
 pub struct Config {
     /// TCP addresses to listen on. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// Unix sockets to listen on. The paths must not exist; the server removes them when it stops.
+    /// Unix sockets to listen on. The paths must not exist. The server removes the socket files when it stops.
     pub unix: Vec<PathBuf>,
     /// The number of threads; `None` for one per core that this process may use.
     pub threads: Option<NonZeroUsize>,

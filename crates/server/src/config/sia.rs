@@ -15,37 +15,38 @@ const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
 pub struct Siad {
     /// The password of the API; `None` if no password is needed.
     pub password: Option<String>,
-    /// The version of siad whose JSON the stand-in writes.
+    /// The imitated version of siad, which determines the JSON of the stand-in.
     pub version: SiadVersion,
-    /// Upload bandwidth to hosts in bytes per second, for all uploads together. It includes padding and redundancy.
+    /// Upload bandwidth to hosts in bytes per second, for all uploads together. Padding and redundant data use this
+    /// bandwidth too.
     pub bandwidth: NonZeroU64,
     /// Time after the start at which the daemon is synced.
     pub sync_after: Duration,
     /// `true` if the wallet is locked when the daemon starts.
     pub locked: bool,
-    /// The money in the wallet, in hastings.
+    /// Balance of the wallet, in hastings.
     pub wallet_hastings: u128,
-    /// Number of hosts that form contracts. An allowance can select fewer.
+    /// Number of hosts that form contracts. An allowance can request fewer hosts.
     pub hosts: NonZeroU64,
     /// Time from the allowance until all contracts are formed.
     pub forming: Duration,
-    /// Response delay per file that the daemon has.
+    /// Delay of every response, multiplied by the number of files that the daemon has.
     pub delay_per_file: Duration,
     /// Restarts of the daemon; `None` if it does not restart.
     pub restarts: Option<Restarts>,
     /// Directory whose files clients can download after uploading them; `None` to disable downloads.
     pub sources: Option<PathBuf>,
-    /// Length of the periods for falling storage spending, an imitation of Sia's issue 2768. In every second period, 1
-    /// % of the spending on storage is missing.
+    /// Length of the periods of a fault. In every second period, the reported spending on storage is 1 % too low, as in
+    /// Sia's issue 2768. `None` for no such fault.
     pub falling_storage: Option<Duration>,
 }
 
-/// A version of siad. Its JSON depends on the version.
+/// A version of siad. The fields of siad's JSON depend on the version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SiadVersion {
-    /// 1.3.1, the version of the study. It has the fields `contracts` and `StorageSpending`.
+    /// Version 1.3.1, which the study used. Its JSON has the fields `contracts` and `StorageSpending`.
     V1_3_1,
-    /// 1.3.7. It also has fields such as `activecontracts` and `storagespending`.
+    /// Version 1.3.7. Its JSON also has fields such as `activecontracts` and `storagespending`.
     #[default]
     V1_3_7,
 }
@@ -60,8 +61,8 @@ pub struct Restarts {
 }
 
 impl Default for Siad {
-    /// Returns the settings of a daemon that is ready. It has 5,000 SC as in the study, 50 hosts, and a bandwidth of 1
-    /// GB/s.
+    /// Returns the settings of a daemon that is ready. The daemon has 5,000 SC (as in the study), 50 hosts, and a
+    /// bandwidth of 1 GB/s.
     fn default() -> Self {
         Self {
             password: None,
@@ -102,21 +103,21 @@ pub struct Renterd {
     pub forming: Duration,
     /// Number of contracts, each with a different host. Uploads need as many contracts as a slab has shards.
     pub contracts: u64,
-    /// Number of shards that restore a slab.
+    /// Number of shards that are enough to restore a slab.
     pub min_shards: NonZeroU64,
-    /// Number of all shards of a slab.
+    /// Total number of shards of a slab.
     pub total_shards: NonZeroU64,
     /// `true` to pack incomplete slabs of several objects into one slab.
     pub packing: bool,
-    /// The money in the wallet, in hastings.
+    /// Balance of the wallet, in hastings.
     pub wallet_hastings: u128,
-    /// A bucket that exists from the start. Without it, the daemon has no bucket, like a new renterd.
+    /// A bucket that exists from the start. If this is `None`, the daemon starts without buckets, like a new renterd.
     pub bucket: Option<String>,
 }
 
 impl Default for Renterd {
-    /// Returns the settings of a daemon that is ready. It has the redundancy of test networks, three hosts and no
-    /// bucket, like renterd's own test cluster.
+    /// Returns the settings of a daemon that is ready. Like renterd's own test cluster, the daemon has the redundancy
+    /// of test networks, three hosts and no bucket.
     fn default() -> Self {
         Self {
             password: "test".to_owned(),

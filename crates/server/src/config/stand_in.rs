@@ -58,8 +58,8 @@ pub enum Gateway {
 }
 
 impl Default for Booster {
-    /// Returns a piece of 32 GiB (127/128 of it is data, which is served), a file of 64 MiB, and the compression level
-    /// of booster-http.
+    /// Returns a piece of 32 GiB, a file of 64 MiB, and the compression level of booster-http. The server serves only
+    /// the data of the piece, which is 127/128 of its size.
     fn default() -> Self {
         let (gateway, missing_leaf) = (Gateway::Frisbii, None);
         let piece_size = ByteSize((32 << 30) / 128 * 127);
@@ -74,8 +74,8 @@ pub struct Filestash {
     pub logins_per_second: NonZeroU64,
     /// Number of logins that are accepted at once before the rate limit applies.
     pub login_burst: u64,
-    /// `true` if clients may log in to SFTP servers. If so, clients choose the hosts to which this server's `ssh`
-    /// connects.
+    /// `true` if clients may log in to SFTP servers. Clients then choose the hosts to which `ssh` connects from this
+    /// server.
     pub sftp: bool,
 }
 

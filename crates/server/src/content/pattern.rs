@@ -1,15 +1,15 @@
 //! The content of blackhole objects: a pattern that repeats every 251 bytes, kept once in memory.
 //!
-//! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. An error that shifts the
-//! content by such a size therefore changes the bytes, and a check detects it.
+//! 251 is prime, and the usual sizes of buffers, pages and parts are not multiples of it. If an error shifts the
+//! content by such a size, the bytes change, and a check detects the error.
 
 use std::fs::File;
 use std::io;
 
 /// Length of the pattern.
 const PERIOD: u64 = 251;
-/// The number of bytes that are kept: about 1 MiB, in whole periods and whole pages. A large object then needs only few
-/// `sendfile` calls, and the bytes still fit into the cache of a core.
+/// Number of bytes kept in memory: about 1 MiB, a multiple of both the period and the page size. With this size, a
+/// large object needs only a few `sendfile` calls, and the bytes still fit into the cache of a core.
 const KEPT: u64 = PERIOD * 4096;
 
 /// Returns the byte at `offset` of every blackhole object: `offset mod 251`.
@@ -31,8 +31,8 @@ impl Pattern {
         Ok(Self { bytes, file })
     }
 
-    /// Returns the position in the file of the content at `offset`, and the number of content bytes in the file from
-    /// there on.
+    /// Returns a position in the file where the content from `offset` on begins, and the number of bytes from this
+    /// position to the end of the file.
     pub(crate) fn locate(offset: u64) -> (u64, u64) {
         let at = offset % KEPT;
         (at, KEPT - at)

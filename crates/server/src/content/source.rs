@@ -13,7 +13,7 @@ use super::pattern::Pattern;
 pub(crate) enum Produced {
     /// The source appended at least one byte.
     Piece,
-    /// The source has no bytes now. It has more when the socket of [`Source::waits_for`] becomes readable.
+    /// The source has no bytes now. More bytes are available when the socket of [`Source::waits_for`] becomes readable.
     Pending,
     /// The content has ended.
     End,
@@ -27,13 +27,13 @@ pub(crate) trait Source: Debug + Send {
     /// Fails if the rest of the content cannot be produced. The response must then break off.
     fn produce(&mut self, pattern: &Pattern, room: usize, out: &mut Vec<u8>) -> io::Result<Produced>;
 
-    /// Returns the socket that the source waits for. More content is available when it becomes readable.
+    /// Returns the socket that the source waits for. More content is available when this socket becomes readable.
     fn waits_for(&self) -> Option<&Socket> {
         None
     }
 
-    /// Returns the connection from which the content was fetched, and its server, if it can be reused. Call this only
-    /// after the end of the content.
+    /// Returns the connection from which the content was fetched, and the address of its server. `None` if the
+    /// connection cannot be reused. Call this only after the end of the content.
     fn into_connection(self: Box<Self>) -> Option<(SocketAddr, Socket)> {
         None
     }

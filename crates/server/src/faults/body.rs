@@ -5,12 +5,12 @@
 pub(crate) struct BodyFaults {
     /// The number of bytes after which the body breaks off.
     pub(crate) cut: Option<u64>,
-    /// Offset of the wrong byte; in a body that is known to be shorter, its last byte is wrong.
+    /// Offset of the wrong byte. If the body is known to be too short for this offset, its last byte is wrong.
     pub(crate) flip: Option<u64>,
 }
 
 impl BodyFaults {
-    /// Returns these faults. Faults that are missing here are copied from `other`.
+    /// Returns these faults, completed by the faults of `other` that are not set here.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }
@@ -21,7 +21,7 @@ impl BodyFaults {
         self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
     }
 
-    /// Returns the offset of the wrong byte of a body of `length` bytes.
+    /// Returns the offset of the wrong byte in a body of `length` bytes.
     pub(super) fn wrong_byte(self, length: Option<u64>) -> Option<u64> {
         let last = length.map_or(u64::MAX, |length| length.saturating_sub(1));
         self.flip.map(|wrong| wrong.min(last))

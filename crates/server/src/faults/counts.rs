@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts of the faults that occurred and that clients may have noticed, whether configured or requested by a query.
+/// Counts of the faults that occurred and that clients may have noticed. They include both configured faults and faults
+/// that a query requested.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
     /// Requests that got an injected error.
@@ -13,7 +14,7 @@ pub struct FaultCounts {
     pub slow: u64,
     /// Bodies that broke off.
     pub broken_off: u64,
-    /// Bodies whose wrong byte was passed on for sending.
+    /// Bodies whose wrong byte was passed to the kernel or to hyper.
     pub wrong_bytes: u64,
     /// Objects that were acknowledged but not stored.
     pub lost: u64,

@@ -21,11 +21,11 @@ pub(crate) struct FaultInjector {
     started: Duration,
     /// Time at which the first request was read, in nanoseconds of the monotonic clock; 0 before that.
     first_request: AtomicU64,
-    /// The number of requests so far. It selects every n-th request for a fault.
+    /// The number of requests so far. Some faults affect every n-th request.
     requests: AtomicU64,
-    /// The number of bodies with content so far. It selects every n-th body for a fault.
+    /// The number of bodies with content so far. Some faults affect every n-th body.
     bodies: AtomicU64,
-    /// The number of stored objects so far. It selects every n-th object to lose.
+    /// The number of stored objects so far. The fault that loses objects affects every n-th object.
     stored: AtomicU64,
     in_service: AtomicU64,
     /// The number of requests that arrived while the capacity was exceeded.
@@ -40,11 +40,12 @@ pub(crate) struct RequestFaults {
     pub(crate) error: bool,
     /// `true` if the request is refused because too many are in service.
     pub(crate) refused: bool,
-    /// Counts the request as in service until the response has ended.
+    /// A guard that counts the request as in service until the response has ended.
     pub(crate) in_service: InService,
 }
 
-/// A request in service, counted until this value is dropped. It is counted only if a capacity is configured.
+/// A guard that counts a request as in service until the guard is dropped. If no capacity is configured, nothing is
+/// counted.
 #[derive(Debug)]
 pub(crate) struct InService(Option<Arc<FaultInjector>>);
 
@@ -119,9 +120,9 @@ impl FaultInjector {
         RequestFaults { delay, error, refused, in_service: guard }
     }
 
-    /// Returns whether to refuse request number `above` beyond the capacity. [`RefusedRequests::Share`] refuses `above
-    /// / (above + 2 capacity)` of them. The refusals are evenly spread, because the fractional parts of multiples of
-    /// the golden ratio are evenly spread.
+    /// Returns whether to refuse a request. With this request, the number of requests in service exceeds the capacity
+    /// by `above`. [`RefusedRequests::Share`] refuses a share of `above / (above + 2 capacity)`. The refusals are
+    /// evenly spread, because the fractional parts of multiples of the golden ratio are evenly spread.
     fn refuses(&self, refused: RefusedRequests, above: u64, capacity: u64) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
         match refused {

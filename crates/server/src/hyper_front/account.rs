@@ -13,8 +13,8 @@ use crate::ledger::RequestRecord;
 use crate::ledger::counters::{Completion, Counters, SentBytes, bounded_method, bounded_target};
 use crate::shared::Shared;
 
-/// The accounting of one request. It is closed when the last byte of the response is passed to hyper. If it is dropped
-/// before that, it counts an aborted response, or a cut request if there was no response yet.
+/// The accounting of one request. The account is closed when the last byte of the response is passed to hyper. An
+/// account that is dropped earlier counts an aborted response, or a cut request if there was no response yet.
 pub(super) struct Account {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
@@ -24,7 +24,7 @@ pub(super) struct Account {
     sent: u64,
     replied: Option<Replied>,
     closed: bool,
-    /// Counts the request as in service until the response has ended.
+    /// A guard that counts the request as in service until the response has ended.
     in_service: Option<InService>,
 }
 
@@ -57,7 +57,7 @@ impl Account {
         }
     }
 
-    /// Counts the request as in service until the response has ended.
+    /// Keeps the guard that counts the request as in service, until the response has ended.
     pub(super) fn hold(&mut self, in_service: InService) {
         self.in_service = Some(in_service);
     }

@@ -74,7 +74,7 @@ async fn drive(context: Arc<ConnectionContext>, stream: Box<dyn Duplex>, mut sto
     }
 }
 
-/// Counts a request whose head could not be parsed. hyper has already sent a response with one of these two statuses.
+/// Counts a request whose head could not be parsed. hyper has already sent a response with status 400 or 431.
 fn count_malformed(counters: &Counters, error: Option<&hyper::Error>) {
     let Some(error) = error.filter(|error| error.is_parse()) else { return };
     let status =
@@ -83,7 +83,8 @@ fn count_malformed(counters: &Counters, error: Option<&hyper::Error>) {
     counters.count_response(status.as_u16(), Completion::Complete, SentBytes::default());
 }
 
-/// A connection's share of [`crate::Config::connections_max`]. Dropping it makes the share available again.
+/// One of the [`crate::Config::connections_max`] connections that may be open. Dropping this value permits another
+/// connection.
 struct ConnectionSlot {
     shared: Arc<Shared>,
     counters: Arc<Counters>,

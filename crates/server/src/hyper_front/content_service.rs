@@ -56,7 +56,7 @@ impl ContentService {
         let (mut response, delay) = match decision {
             Decision::Respond(response, delay) => (response, delay),
             Decision::Fetch(_) => {
-                debug_assert!(false, "a hyper server is to fetch from an owner, but is in no cluster");
+                debug_assert!(false, "a hyper server is never part of a cluster, so it cannot fetch from an owner");
                 (set_framing(bad_gateway(), head, false), Duration::ZERO)
             }
         };
@@ -152,8 +152,8 @@ impl ContentBody {
                 *left = Some(0);
                 Ok(None)
             }
-            // The content ended before its declared length. (It cannot be pending, because content on this front never
-            // is.)
+            // The content ended before its declared length. (Content on this front never has to wait, so it is never
+            // pending.)
             (Produced::End, Some(_)) | (Produced::Pending, _) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

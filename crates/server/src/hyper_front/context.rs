@@ -1,4 +1,4 @@
-//! Shared state: of the connections of a thread, and of the requests of a connection.
+//! State that the connections of a thread share, and state that the requests of a connection share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -58,7 +58,7 @@ impl ConnectionContext {
         Self { shared, counters, service, requests, in_service, activity, close_requested, closing }
     }
 
-    /// Counts a request. If it is the last allowed one on the connection, the connection closes after it.
+    /// Counts a request. If the connection allows no further request, it closes after this one.
     pub(super) fn begin_request(&self) -> RequestGuard<'_> {
         self.in_service.fetch_add(1, Ordering::Relaxed);
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;

@@ -15,8 +15,8 @@ use super::service::ServiceBody;
 use crate::faults::body::BodyFaults;
 use crate::pace::Pace;
 
-/// Maximum number of bytes passed on at once. Bytes count as sent when they are passed on, so small pieces keep the
-/// count accurate if the connection breaks.
+/// Maximum number of bytes passed to hyper at once. Bytes count as sent when they are passed to hyper. Small pieces
+/// therefore keep the count accurate if the connection breaks.
 const PIECE_MAX: usize = 64 * 1024;
 
 /// The body of a response while it is sent.
@@ -28,13 +28,13 @@ pub(super) struct ResponseBody {
     length: Option<u64>,
     /// Bytes after which the body breaks off.
     breaks_at: Option<u64>,
-    /// `true` if the length is hidden from hyper, so that it sends chunks in HTTP/1.1.
+    /// `true` if the length is hidden from hyper, so that hyper sends chunks in HTTP/1.1.
     chunked: bool,
     /// Content that was read from the inner body but not passed on yet.
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes passed to it. The body breaks off only after that.
+    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before.
     flushed: bool,
 }
 
@@ -55,7 +55,7 @@ impl ResponseBody {
         body
     }
 
-    /// Closes the account if the last byte was passed on. This must not wait for the next poll, because hyper may not
+    /// Closes the account if the last byte was passed on. Call this right after the last byte, because hyper may not
     /// poll a finished body again.
     fn note_end(&mut self) {
         if self.length == Some(self.account.sent()) {

@@ -28,10 +28,11 @@ use crate::shared::Shared;
 
 /// The pause of a listener after file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The interval between checks for the first request, used if the stall begins at a time after this request.
+/// Interval at which a thread checks whether the first request has arrived. Used if the beginning of the stall is
+/// relative to this request.
 const FIRST_REQUEST_CHECK: Duration = Duration::from_millis(1);
 
-/// A running server on the hyper front. Dropping it stops it, as [`HyperServer::stop`] does.
+/// A running server on the hyper front. Dropping this value stops the server, as [`HyperServer::stop`] does.
 pub struct HyperServer {
     bound: Bound,
     ca_pem: Option<String>,
@@ -64,7 +65,7 @@ impl HyperServer {
         Self::start_with(config, tls, |shared| Ok(Arc::new(ContentService::new(Arc::clone(shared)))))
     }
 
-    /// Starts a server that runs the service that `make` returns.
+    /// Starts a server with the service that `make` returns.
     pub(crate) fn start_with(
         config: &Config,
         tls: Option<&Tls>,
@@ -167,7 +168,8 @@ fn open_all(runtime: &Runtime, sockets: &[Arc<Socket>]) -> io::Result<Vec<Listen
     sockets.iter().map(open).collect()
 }
 
-/// Runs one thread: accepts connections until the server stops, then waits until they finish or the drain ends.
+/// Runs one thread: accepts connections until the server stops, then waits until the connections close or the drain
+/// ends.
 fn run(runtime: &Runtime, context: ThreadContext, accepting: Vec<Listener>) {
     let drain = context.shared.limits.drain;
     runtime.block_on(async {

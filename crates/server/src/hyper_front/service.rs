@@ -21,8 +21,8 @@ pub(crate) type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<ServiceR
 /// A service that responds to requests. The front handles everything between the service and the client, including
 /// faults and accounting.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Returns the response to a request. If the request is not admitted, the service must not carry it out. The
-    /// service then responds as to a request that it cannot carry out.
+    /// Returns the response to a request. If the request is not admitted, the service must not carry it out, and
+    /// returns an error response in its own format.
     fn respond(&self, request: Request<RequestBody>, admission: Admission) -> ResponseFuture<'_>;
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct ServiceResponse {
     /// The delay that the query requests.
     pub(crate) delay: Duration,
     pub(crate) body_faults: BodyFaults,
-    /// `true` if the length of the body is hidden from hyper, so that it sends chunks in HTTP/1.1.
+    /// `true` if the length of the body is hidden from hyper, so that hyper sends chunks in HTTP/1.1.
     pub(crate) chunked: bool,
-    /// `true` if the connection is closed afterwards.
+    /// `true` if the connection is closed after this response.
     pub(crate) close: bool,
     /// The range in the body of a 206.
     pub(crate) range: Option<ByteRange>,

@@ -1,7 +1,8 @@
-//! The connections of one thread, in slots that count their generations. So an event or a timer for a closed connection
-//! does not reach the next connection in the same slot.
+//! The connections of one thread, in slots. Each slot counts how many connections have used it, and this count (the
+//! generation) is part of a token. An event or a timer of a closed connection therefore does not reach the next
+//! connection in the same slot.
 
-/// The identity of an entry of a [`ConnectionTable`]. It is never reused for another entry.
+/// The identity of an entry of a [`ConnectionTable`]. A token is never reused for another entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! Response heads as bytes. The lines that all heads share, which include the date, are formatted only once a second.
+//! Response heads as bytes. All heads share some lines, such as the date. These lines are formatted only once a second.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,8 +1,9 @@
 //! One response on its way to the kernel.
 //!
-//! A head and a small body are sent in one `send`. A large body of known length is sent with `sendfile`. Pieces that
-//! must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most one piece of
-//! content, with framing before and after it. So the sender always knows how many of the sent bytes are content.
+//! A head and a small body are sent with one call of `send`. A large body of known length is sent with `sendfile`.
+//! Pieces that must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most
+//! one piece of content, with framing before and after it. So the sender always knows how many of the sent bytes are
+//! content.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;
@@ -235,7 +236,7 @@ impl ResponseSender {
         Ok(true)
     }
 
-    /// Breaks off if all content before the intended break was sent. Returns the next step.
+    /// Breaks the response off if all content before the intended break was sent. Returns the next step.
     fn break_off(&mut self) -> Option<SendProgress> {
         if self.left_before_cut()? > 0 {
             return None;

@@ -20,7 +20,7 @@ use crate::shared::Shared;
 /// Maximum time for which [`Server::ledger`] waits for a thread to finish its current event.
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
-/// A running server on the lean front: plain HTTP/1. Dropping it stops it, as [`Server::stop`] does.
+/// A running server on the lean front: plain HTTP/1. Dropping this value stops the server, as [`Server::stop`] does.
 #[derive(Debug)]
 pub struct Server {
     bound: Bound,
@@ -81,8 +81,9 @@ impl Server {
         &self.bound.paths
     }
 
-    /// Returns the counts so far. It first waits until each thread has finished its current event. So the counts
-    /// include everything that a client received before this call. During a stall, it waits for at most a second.
+    /// Returns the counts so far. The function first waits until each thread has finished its current event, but at
+    /// most for a second (during a stall). The counts therefore include everything that a client received before this
+    /// call.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;

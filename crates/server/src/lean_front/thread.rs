@@ -1,4 +1,5 @@
-//! The event loop of one thread. It waits for sockets and timers, and then continues the connections.
+//! The event loop of one thread. The loop waits for sockets and timers, and then continues the connections that waited
+//! for them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -55,7 +56,8 @@ pub(super) struct Thread {
     context: ThreadContext,
     poller: Poller,
     waker: Arc<Waker>,
-    /// Wakes the poller. This costs less than a timeout in each wait, because the timer rarely needs to be set.
+    /// A timer that wakes the poller. The timer costs less than a timeout in each wait, because it rarely needs to be
+    /// set.
     timer: Timer,
     /// The time to which the timer is set; `None` after it has expired.
     armed: Option<Duration>,
@@ -141,7 +143,8 @@ impl Thread {
         self.drains_until.is_some_and(|until| self.table.is_empty() || self.context.now >= until)
     }
 
-    /// Sets the timer to the earliest time that a connection waits for. Without connections, there may be none.
+    /// Sets the timer to the earliest time that the thread waits for. If there is no such time, the timer stays as it
+    /// is.
     fn arm(&mut self) -> io::Result<()> {
         let sweep = (!self.table.is_empty() || self.listeners_paused).then_some(self.next_sweep);
         let timer = self.timers.peek().map(|Reverse((instant, _))| *instant);
@@ -225,8 +228,8 @@ impl Thread {
         }
     }
 
-    /// Pauses accepting, because there is no file descriptor for another connection. Otherwise the same event would
-    /// occur again at once, and the thread would spin.
+    /// Pauses accepting, because there is no file descriptor for another connection. Without the pause, the same event
+    /// would occur again immediately, and the thread would spin.
     fn pause_listeners(&mut self) {
         for listener in &self.listeners {
             // This fails only for a socket that is not watched.

@@ -96,8 +96,8 @@ impl Counters {
         self.methods[method_index(method)].add(1);
     }
 
-    /// Counts the bytes of a `100 Continue` whose request was then cut. There is no response to which they could be
-    /// added.
+    /// Counts the bytes of a `100 Continue` whose request was then cut. These bytes cannot be added to a response,
+    /// because there is none.
     pub(crate) fn stray_head_bytes(&self, bytes: u64) {
         self.aborted.head_bytes.add(bytes);
     }
@@ -128,7 +128,8 @@ impl Counters {
         count.sent_bytes += sent;
     }
 
-    /// Keeps the record that `make` returns, if the log has space. All threads share the count `left` of free places.
+    /// Keeps the record that `make` returns, if the log has space. `left` is the number of free places in the log,
+    /// which all threads share.
     pub(crate) fn record(&self, left: &AtomicUsize, make: impl FnOnce() -> RequestRecord) {
         let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if taken.is_ok() {

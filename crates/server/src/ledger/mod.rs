@@ -6,8 +6,8 @@
 //! * a *connection* when it is accepted, and again when it is closed or refused;
 //! * a *request* when its complete and valid head was read, under its method. A request whose head cannot be parsed is
 //!   *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
-//! * a *response* when it ends. It is *complete* if its last byte was passed to the kernel. It is *aborted* if its
-//!   connection broke or was abandoned before that, possibly before its first byte;
+//! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. It is *aborted*
+//!   if its connection broke or was abandoned earlier, possibly before the first byte of the response;
 //! * *bytes sent* when the kernel accepts them. Body bytes are content. All others are head bytes, including `100
 //!   Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
 //!   response may never have reached the client, so the client may have received fewer;
@@ -33,7 +33,7 @@ use crate::faults::counts::FaultCounts;
 pub struct Ledger {
     /// Accepted connections, not including refused ones.
     pub connections_accepted: u64,
-    /// Connections closed at once because there were too many.
+    /// Connections that were closed immediately because too many were open.
     pub connections_refused: u64,
     /// Accepted connections that have closed.
     pub connections_closed: u64,
@@ -59,10 +59,9 @@ pub struct Ledger {
     pub operations: BTreeMap<(Box<str>, u16), OperationCount>,
     /// Faults that occurred.
     pub faults: FaultCounts,
-    /// One record per response, if the log is enabled. Records of the same thread are in order; records of different
-    /// threads may not be.
+    /// One record per response, if the log is enabled. Only records of the same thread are in order.
     pub log: Vec<RequestRecord>,
-    /// Responses that are not in the log because it was full.
+    /// Responses that are not in the log because the log was full.
     pub log_dropped: u64,
 }
 

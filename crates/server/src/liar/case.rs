@@ -1,7 +1,7 @@
 //! A case: the actions of the liar on each connection, and the outcome that a client must report.
 //!
-//! Cases are TOML files. This module parses them into types that cannot contain invalid values. Every error includes
-//! the place in the file.
+//! Cases are TOML files. This module parses them into types that cannot contain invalid values. Every error names the
+//! place in the file.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -39,7 +39,8 @@ pub struct Case {
     second_server: Vec<Vec<Step>>,
 }
 
-/// Instructions for a client. It makes its operations one after the other on a kept connection.
+/// Instructions for a client. The client performs its operations one after the other on one connection, which it keeps
+/// open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSetup {
     /// The method of every operation.
@@ -56,7 +57,7 @@ pub struct ClientSetup {
     pub range: Option<ByteRange>,
     /// The number of operations. All except the last must succeed.
     pub requests: u32,
-    /// The checksum of the object, or `etag` or `checksum`, in the form of `--expect`.
+    /// The value of `--expect`: the checksum of the object, or one of the words `etag` and `checksum`.
     pub expect_hash: Option<Box<str>>,
     /// The size of the object, if the client knows it.
     pub expect_size: Option<u64>,
@@ -102,11 +103,11 @@ impl UploadContent {
 /// The outcome that a client must report for its last operation. Classes, causes and flags are names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// The end of the operation's last attempt.
+    /// The outcome of the operation's last attempt.
     pub last: AttemptEnd,
-    /// The ends of all earlier attempts.
+    /// The outcomes of all earlier attempts.
     pub earlier: Vec<AttemptEnd>,
-    /// `true` if the operation succeeds, so that its times count as times of successes.
+    /// `true` if the operation succeeds. The response times of successes then include its time.
     pub ok: bool,
     /// Received body bytes of the last attempt; `None` if they depend on timing.
     pub body_bytes: Option<u64>,
@@ -139,7 +140,7 @@ pub struct AttemptEnd {
 /// The reason why a case is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseError {
-    /// The text is not TOML or has the wrong structure. The message shows the place.
+    /// The text is not TOML or has the wrong structure. The message names the place in the text.
     #[error("{0}")]
     Toml(String),
     /// A step is not valid.
@@ -235,7 +236,7 @@ impl Case {
     pub fn parse(name: &str, text: &str) -> Result<Self, CaseError> {
         let raw: RawCase = toml::from_str(text).map_err(|error| CaseError::Toml(error.to_string()))?;
         if !(1..=CONNECTIONS_MAX).contains(&raw.connections.len()) || raw.second_server.len() > CONNECTIONS_MAX {
-            return Err(value("connection", "a case scripts 1 to 8 connections, and up to 8 to the second server"));
+            return Err(value("connection", "a case has 1 to 8 connections, and up to 8 to the second server"));
         }
         if raw.about.trim().is_empty() {
             return Err(value("about", "describe in a phrase what the server does"));

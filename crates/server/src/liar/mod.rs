@@ -56,7 +56,7 @@
 //! | `{ repeat = { what = "text", times = 9 } }` | sends this again and again; also `what_hex`, `until_closed = true` in place of `times`, and `pause = "50ms"` |
 //! | `{ sleep = "200ms" }` | waits |
 //! | `"half_close"` | ends the server's stream, but goes on reading |
-//! | `"close"`, `"reset"` | closes the connection, orderly or with a reset |
+//! | `"close"`, `"reset"` | closes the connection normally, or with a reset |
 //! | `"close_listener"` | refuses further connections |
 //!
 //! In the bytes to send, `{first_server}` and `{second_server}` are replaced by the host and port of these servers.
@@ -90,7 +90,7 @@ const BACKLOG: u32 = 128;
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 
-/// A server that plays a [`Case`]. Dropping it stops it.
+/// A server that plays a [`Case`]. Dropping this value stops the server.
 #[derive(Debug)]
 pub struct Liar {
     address: SocketAddr,

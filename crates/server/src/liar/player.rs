@@ -13,7 +13,7 @@ use wire::{Event, RequestReader};
 use super::http2_frames::{Frames, NotHttp2};
 use super::step::{REPEAT_BYTES_MAX, Repeat, RepeatEnd, RequestCheck, Step};
 
-/// Interval at which waiting calls check whether the liar is to stop.
+/// Interval at which waiting calls check whether the liar must stop.
 const TICK: Duration = Duration::from_millis(20);
 
 /// State that all connections of a liar share.

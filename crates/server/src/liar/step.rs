@@ -63,11 +63,11 @@ pub(super) struct Repeat {
     pub(super) until: RepeatEnd,
 }
 
-/// The end of the repetitions, unless the client closes first.
+/// The condition that ends the repetitions. They also end when the client closes the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepeatEnd {
     Times(u32),
-    /// The client closes the connection, or 256 MiB were sent.
+    /// The client closes the connection, or the liar has sent 256 MiB.
     Closed,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::owner::owner;
 use crate::request::target::Target;
 
-/// The handling of a request for an object of another server.
+/// The action of a server that gets a request for another server's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handoff {
     /// The server responds with 307.
@@ -19,8 +19,8 @@ pub enum Handoff {
         /// Delay of each redirect, which imitates a health check of the owner.
         check: Duration,
     },
-    /// For GET and HEAD, the server fetches the response from the owner. It responds to other methods itself, because
-    /// their bodies are discarded anyway.
+    /// For GET and HEAD, the server fetches the response from the owner. The server responds to requests with other
+    /// methods itself, because it would discard their bodies anyway.
     Proxy,
 }
 
@@ -46,8 +46,8 @@ pub(crate) enum Route {
 }
 
 impl Member {
-    /// Returns the route of a request for `target`. `host` is the client's name for this server. `redirected_here` is
-    /// true if another server has redirected the client to this one.
+    /// Returns the route of a request for `target`. `host` is the name by which the client addresses this server.
+    /// `redirected_here` is true if another server has redirected the client to this one.
     pub(crate) fn route(&self, target: Target<'_>, host: Option<&str>, redirected_here: bool) -> Route {
         let count = NonZeroUsize::new(self.servers.len()).unwrap_or(NonZeroUsize::MIN);
         let owner = owner(target.path, count);

@@ -27,10 +27,10 @@ pub(crate) struct Response {
     pub(crate) framing: Framing,
     pub(crate) media: Media,
     pub(crate) accept_ranges: AcceptRanges,
-    /// `true` if the connection is closed afterwards.
+    /// `true` if the connection is closed after this response.
     pub(crate) close: bool,
-    /// `true` if the client may have sent more bytes on this connection. Closing it at once would then make the kernel
-    /// send a reset, which could destroy the response.
+    /// `true` if the client may have sent more bytes on this connection. If the server closed the connection
+    /// immediately, the kernel would then send a reset, which could destroy the response.
     pub(crate) linger: bool,
     /// The value of `Allow`, for a 405.
     pub(crate) allow: Option<&'static str>,
@@ -39,7 +39,7 @@ pub(crate) struct Response {
     /// Additional delay that belongs to this kind of response, in milliseconds.
     pub(crate) delay_ms: u32,
     pub(crate) body_faults: BodyFaults,
-    /// Bytes sent instead of the proper end if the body breaks off. Only used on the lean front.
+    /// Bytes to send in place of the regular end if the body breaks off. Only used on the lean front.
     pub(crate) cut_tail: &'static [u8],
 }
 
@@ -97,7 +97,7 @@ pub(crate) enum Http10Style {
 }
 
 impl Response {
-    /// Creates a response with all of `content`. Without a length, it is sent in chunks.
+    /// Creates a response with all of `content`. If `length` is `None`, the content is sent in chunks.
     pub(crate) fn new(status: u16, content: Content, length: Option<u64>) -> Self {
         Self {
             status,
@@ -141,8 +141,9 @@ impl Response {
         Self::text(500, &b"injected error\n"[..])
     }
 
-    /// Returns `other`, changed so that it can be sent instead of this response. It gets this response's framing, so
-    /// that a HEAD still has no body. It closes the connection if this response does.
+    /// Returns `other`, changed so that it can be sent instead of this response. `other` gets the framing of this
+    /// response, so that the response to a HEAD still has no body. `other` also closes the connection if this response
+    /// does.
     pub(crate) fn replaced_by(self, other: Self) -> Self {
         let framing = if self.framing == Framing::LengthOnly { Framing::LengthOnly } else { Framing::Length };
         Self { close: self.close || other.close, linger: self.linger || other.linger, framing, ..other }
@@ -162,7 +163,7 @@ impl Response {
         }
     }
 
-    /// Adds the injector's next body faults to a body with content. Faults that the body already has stay.
+    /// Adds the injector's next body faults to a body with content. The body keeps the faults that it already has.
     pub(crate) fn inject_body_faults(&mut self, injector: &FaultInjector) {
         if matches!(self.status, 200..300) && self.body_length() != Some(0) {
             self.body_faults = self.body_faults.or(injector.next_body());

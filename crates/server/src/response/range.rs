@@ -6,8 +6,8 @@ use super::Response;
 use crate::request::RequestFacts;
 
 /// Narrows a 200 to the requested range. A request for several ranges gets the whole object, which RFC 9110 §14.2
-/// allows. A request with `If-Range` gets it too: its condition cannot be true, because the server sends no validators
-/// (§13.1.5).
+/// allows. A request with `If-Range` also gets the whole object. Its condition cannot be true, because the server sends
+/// no validators (§13.1.5).
 pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let range = head.range.as_ref().filter(|_| head.method == Method::Get && response.status == 200);
     let (Some(range), Some(complete)) = (range, response.length) else { return response };
@@ -25,7 +25,7 @@ pub(crate) fn narrow_to_range(response: Response, head: &RequestHead, facts: &Re
 /// The server's response to a `Range`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RangeOutcome {
-    /// The whole object. It is also the response to several ranges, which RFC 9110 §14.2 allows.
+    /// The whole object. RFC 9110 §14.2 also allows this response to a request for several ranges.
     Whole,
     Range(ByteRange),
     /// No part of the object; the status is 416.

@@ -15,7 +15,7 @@ pub(super) struct Backend {
 }
 
 impl Backend {
-    /// Stores an object, unless the fault injector loses it. The caller acknowledges it in both cases.
+    /// Stores an object, unless the fault injector loses it. The caller acknowledges the object in both cases.
     pub(super) fn put(&self, bucket: &str, key: &str, info: ObjectInfo, content: Content) -> Result<(), StoreError> {
         if self.faults.loses_next_object() { Ok(()) } else { self.store.put(bucket, key, info, content) }
     }

@@ -30,8 +30,8 @@ pub(super) fn s3_error_of_write(store: &Store, error: WriteError) -> S3Error {
     s3_error_of(store.error_of(error))
 }
 
-/// Returns the error for a full store. S3 has no code for this, because it is never full, so the code is our own. The
-/// status is the one that WebDAV uses.
+/// Returns the error for a full store. S3 is never full and has no code for this error, so this server defines its own
+/// code. The status comes from WebDAV (507).
 fn full(used: u64) -> S3Error {
     let message = format!("the store is full with {used} bytes; delete objects, or raise --store-max");
     let mut error = S3Error::with_message(S3ErrorCode::Custom("StorageFull".into()), message);

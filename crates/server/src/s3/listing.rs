@@ -98,7 +98,8 @@ fn beyond(prefix: &str) -> Bound<String> {
             return Bound::Included(characters.into_iter().collect());
         }
     }
-    // The prefix consists only of the largest character, so all keys after it begin with it.
+    // The prefix consists only of the largest character, so every key that sorts after the prefix begins with the
+    // prefix.
     Bound::Excluded(prefix.to_owned())
 }
 

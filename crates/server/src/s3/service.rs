@@ -93,8 +93,8 @@ impl Service for S3Handler {
     }
 }
 
-/// Returns whether the client waits for `100 Continue` before it sends its body. If the request is refused, it sends
-/// none.
+/// Returns whether the client waits for `100 Continue` before it sends its body. If the request is refused, such a
+/// client does not send the body.
 fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }

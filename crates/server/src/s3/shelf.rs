@@ -1,4 +1,4 @@
-//! The store without S3, for stand-ins for other systems that keep objects in buckets.
+//! The store without S3. Stand-ins for other systems with buckets keep their objects in it.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -197,7 +197,8 @@ impl Shelf {
         Ok(found)
     }
 
-    /// Returns up to `most` names after `after`, and whether there are more. For an unknown bucket, the list is empty.
+    /// Returns up to `most` names that sort after `after`, and whether more names follow. For an unknown bucket, the
+    /// list is empty.
     pub(crate) fn list(
         &self,
         bucket: &str,

@@ -58,7 +58,7 @@ impl ActiveStandIn {
         }
     }
 
-    /// Returns the response to a request that is refused because too many are in service.
+    /// Returns the response to a request that is refused because too many requests are in service.
     pub(crate) fn overloaded(&self, head: &RequestHead) -> Response {
         match self {
             Self::None | Self::Filestash(_) => Response::line(503, "too many requests at once"),

@@ -8,7 +8,7 @@ fn siacoins(text: &str) -> Hastings {
     text.parse::<Siacoins>().unwrap().in_hastings()
 }
 
-/// Contracts that cost 4,377.1 SC, without a gap.
+/// Totals of contracts that cost 5,000 SC: 4,377.1 SC of fees and spending, and 622.9 SC that remain.
 fn contracts() -> ContractTotals {
     ContractTotals {
         count: 62,
@@ -41,7 +41,7 @@ fn a_contract_costs_what_it_was_spent_on() {
 fn money_on_its_way_to_a_contract_is_counted_once() {
     let before = sample(Some(ContractTotals::default()), ["5000", "0", "0"]);
     let formed = ContractTotals { total_cost: siacoins("100"), ..ContractTotals::default() };
-    // The payment spends an output of 400 SC and returns 300 SC.
+    // The payment takes 400 SC from the wallet and returns 300 SC as change.
     let unconfirmed = sample(Some(formed), ["5000", "400", "300"]);
     let confirmed = sample(Some(formed), ["4900", "0", "0"]);
     assert!(wealth_gap(&before, &unconfirmed).unwrap().is_zero());

@@ -21,7 +21,7 @@ pub struct ContractSettings {
     pub amount: u64,
     /// The length of contracts, in blocks.
     pub period: u64,
-    /// The number of blocks before its end at which a contract is renewed.
+    /// A contract is renewed this number of blocks before its end.
     #[serde(rename = "renewWindow")]
     pub renew_window: u64,
     /// Expected downloads per period.

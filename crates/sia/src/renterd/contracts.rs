@@ -12,12 +12,12 @@ use crate::json;
 pub struct Contract {
     /// The contract's ID.
     pub id: String,
-    /// Bytes that the host stores for the contract. They include deleted objects until these are pruned.
+    /// Bytes that the host stores for the contract. Data of deleted objects is included until it is pruned.
     #[serde(rename = "size")]
     pub size_bytes: u64,
     /// The state on the chain: `pending`, `active`, `complete`, `failed` and others.
     pub state: String,
-    /// Use of the contract by the autopilot.
+    /// The autopilot's rating of the contract.
     pub usability: Usability,
     /// The host's fee for forming the contract.
     pub contract_price: Hastings,
@@ -30,7 +30,7 @@ pub struct Contract {
     pub archival_reason: Option<String>,
 }
 
-/// Use of a contract by the autopilot.
+/// The autopilot's rating of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Usability {
@@ -51,8 +51,8 @@ impl Usability {
     }
 }
 
-/// Money spent from a contract. Uploads include the payment for storage. Downloads are paid from accounts, which
-/// contracts fund.
+/// Money spent from a contract. Spending on uploads includes the payment for storage. Downloads are paid from prepaid
+/// accounts, which get their money from contracts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spending {
@@ -73,7 +73,7 @@ impl Spending {
         Hastings::total([self.uploads, self.fund_account, self.deletions, self.sector_roots])
     }
 
-    /// Returns the sums of two spendings, field by field; `None` if one is too large.
+    /// Returns the sum of each field of two values; `None` if a sum is too large.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self {
@@ -92,23 +92,24 @@ impl Contract {
         self.archival_reason.is_none()
     }
 
-    /// Returns the funds that are left. They are negative if more was spent than the contract had. `None` if an amount
-    /// is too large.
+    /// Returns the funds that are left. The result is negative if more was spent than the contract had, and `None` if
+    /// an amount is too large.
     #[must_use]
     pub fn remaining(&self) -> Option<SignedHastings> {
         Some(self.initial_renter_funds.minus(self.spending.total()?))
     }
 }
 
-/// Totals over contracts. Counts, sizes and funds include only active contracts. Spending and fees include archived
-/// contracts, because renewing a contract archives it together with its spending.
+/// Totals over contracts. Counts, sizes and funds include only active contracts. Spending and fees also include
+/// archived contracts, because a renewal archives the old contract together with its spending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContractTotals {
     /// The number of active contracts.
     pub count: u64,
     /// Bytes that hosts store for active contracts.
     pub size_bytes: u64,
-    /// Hosts' fees for forming contracts. Contracts do not contain network fees and the tax on contracts.
+    /// Hosts' fees for forming contracts. Network fees and the tax on contracts are missing, because renterd does not
+    /// list them with contracts.
     pub fees: Hastings,
     /// Money spent from contracts.
     pub spending: Spending,
@@ -118,8 +119,8 @@ pub struct ContractTotals {
 
 const REQUEST: &str = "GET /api/bus/contracts of renterd";
 
-/// Parses the body of `GET /api/bus/contracts`. The request needs `filtermode=all`; otherwise spending decreases with
-/// each renewal.
+/// Parses the body of `GET /api/bus/contracts`. The request needs the parameter `filtermode=all`. Otherwise archived
+/// contracts are missing, and total spending decreases with each renewal.
 ///
 /// # Errors
 /// Returns an error if the body is not a valid list.

@@ -1,7 +1,8 @@
 //! Time series that renterd records.
 //!
-//! A request specifies a start, a number of intervals (at most 1000) and their length. renterd returns at most one
-//! metric per interval. Contracts are added up, under an ID of zeros.
+//! A request specifies a start time, the number of intervals (at most 1000) and the length of an interval. renterd
+//! returns at most one metric per interval. A contract metric is the sum over all contracts, and its contract ID is all
+//! zeros.
 
 use serde::Deserialize;
 
@@ -32,11 +33,11 @@ pub struct ContractMetric {
 pub struct WalletMetric {
     /// The time, in RFC 3339.
     pub timestamp: String,
-    /// Money that could be spent.
+    /// Money that could be spent at that time.
     pub spendable: Hastings,
     /// The balance in confirmed blocks.
     pub confirmed: Hastings,
-    /// Receipts that were not in a confirmed block yet.
+    /// Receipts that were not yet in a confirmed block.
     pub unconfirmed: Hastings,
     /// Receipts that became spendable later.
     pub immature: Hastings,

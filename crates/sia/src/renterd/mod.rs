@@ -1,7 +1,7 @@
 //! renterd's API, version 2.9.
 //!
-//! Amounts in JSON are strings of hastings. Prometheus metrics contain siacoins as numbers; this module does not parse
-//! them.
+//! Amounts in JSON are strings of hastings. Prometheus metrics contain amounts as numbers of siacoins; this module does
+//! not parse these metrics.
 
 mod autopilot;
 mod contracts;
@@ -77,12 +77,13 @@ pub struct UploadSettings {
     pub redundancy: Redundancy,
 }
 
-/// Packing: renterd keeps incomplete slabs of objects on its disk until several of them fill one slab.
+/// Settings for packing. With packing, renterd buffers the incomplete last slabs of objects on its disk, until several
+/// of them together fill one slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Packing {
     /// `true` if packing is on.
     pub enabled: bool,
-    /// The maximum bytes in the buffer. Uploads block when it is full.
+    /// The maximum number of bytes in the buffer. Uploads block while the buffer is full.
     #[serde(rename = "slabBufferMaxSizeSoft")]
     pub buffer_max_bytes: u64,
 }
@@ -90,10 +91,10 @@ pub struct Packing {
 /// The shards of each slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Redundancy {
-    /// Number of shards that restore a slab.
+    /// Number of shards that are enough to restore a slab.
     #[serde(rename = "minShards")]
     pub min_shards: u64,
-    /// Number of all shards, each on another host.
+    /// Total number of shards. Each is on a different host.
     #[serde(rename = "totalShards")]
     pub total_shards: u64,
 }
@@ -108,7 +109,7 @@ impl UploadSettings {
     }
 }
 
-/// Returns the error message in the body of a failed request, which is one line of text.
+/// Returns the error message in the body of a response to a failed request. The body is plain text.
 #[must_use]
 pub fn error_message(body: &[u8]) -> String {
     one_line(String::from_utf8_lossy(body).trim())

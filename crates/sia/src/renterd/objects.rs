@@ -24,11 +24,12 @@ pub struct ObjectStats {
     /// The sum of the sizes of all parts of open multipart uploads.
     #[serde(rename = "totalUnfinishedObjectsSize")]
     pub unfinished_bytes: u64,
-    /// Bytes of the slabs on hosts, with redundancy (absolute bytes). Data that waits for packing is not included.
+    /// Bytes of the slabs on hosts, with redundancy (absolute bytes). Data that is waiting to be packed is not
+    /// included.
     #[serde(rename = "totalSectorsSize")]
     pub sectors_bytes: u64,
-    /// The size of active contracts. It includes data of deleted objects that has not been pruned, so it can be larger
-    /// than the size of the objects.
+    /// Total data in active contracts. Data of deleted objects is included until it is pruned, so this number can be
+    /// larger than the bytes of the slabs.
     #[serde(rename = "totalUploadedSize")]
     pub contracts_bytes: u64,
 }
@@ -67,9 +68,9 @@ pub struct ObjectInfo {
     /// The object's size in bytes.
     #[serde(rename = "size")]
     pub bytes: u64,
-    /// The fraction of the redundancy that is available, from 0 to 1.
+    /// The share of the redundancy that is available, from 0 to 1.
     pub health: f64,
-    /// MD5 of the content, or a hash over parts. renterd omits it if it is empty.
+    /// MD5 of the content, or a hash over the MD5s of the parts. Empty if renterd omits the field.
     #[serde(default)]
     pub e_tag: String,
     /// Time at which the object was stored.

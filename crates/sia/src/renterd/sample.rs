@@ -8,7 +8,7 @@ use crate::amount::{Hastings, SignedHastings};
 use crate::table::{self, Append, TableError};
 use crate::timestamp::UtcSecond;
 
-/// The columns of a table of samples. Amounts are in hastings, sizes in bytes, the latency in milliseconds.
+/// The columns of a table of samples. Amounts are in hastings, sizes are in bytes, and the latency is in milliseconds.
 pub const COLUMNS: [&str; 20] = [
     "timestamp",
     "contract_count",
@@ -32,10 +32,10 @@ pub const COLUMNS: [&str; 20] = [
     "api_latency",
 ];
 
-/// Results of one poll of contracts, objects and wallet.
+/// Results of polling contracts, objects and wallet once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time at the end of the poll; `None` if the table has no time for it.
+    /// The time at the end of the poll; `None` if the cell in the table is blank.
     pub timestamp: Option<UtcSecond>,
     /// Totals over contracts; `None` if this request failed.
     pub contracts: Option<ContractTotals>,
@@ -95,11 +95,11 @@ impl Sample {
         contracts.fees.checked_add(contracts.spending.total()?)
     }
 
-    /// Returns how to append samples to an existing table. `first` is the beginning of the file, at least 1 KiB if it
-    /// is that long. `last` is the last byte of the file.
+    /// Returns how to append samples to a table that may already exist. `first` is the beginning of the file: at least
+    /// 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
     ///
     /// # Errors
-    /// Returns an error if the file is a different table.
+    /// Returns an error if the file has a different header.
     pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
         table::append(&COLUMNS, first, last)
     }
@@ -139,7 +139,8 @@ impl Sample {
         row
     }
 
-    /// Parses a row of a table. If one column of a group is blank, the whole group is unknown.
+    /// Parses a row of a table. If one cell of a group (contracts, objects or wallet) is blank, the whole group is
+    /// unknown.
     ///
     /// # Errors
     /// Returns an error if the row has the wrong number of cells, or if a cell is not valid for its column.

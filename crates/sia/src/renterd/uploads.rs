@@ -44,7 +44,7 @@ impl CompletedUpload {
     }
 }
 
-/// `POST /api/bus/multipart/listparts`: a page of the parts of an upload.
+/// `POST /api/bus/multipart/listparts`: a page of the list of parts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Parts {

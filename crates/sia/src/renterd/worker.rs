@@ -1,4 +1,4 @@
-//! Statistics of the worker, the component that uploads and downloads.
+//! Statistics of the worker, which is the component of renterd that uploads and downloads.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use crate::json;
 pub struct UploadStats {
     /// The mean speed of recent slabs in Mbit/s, rounded up to hundredths.
     pub avg_slab_upload_speed_mbps: f64,
-    /// Share of sectors that were uploaded a second time because a host was slow, in percent.
+    /// Percentage of sectors that were uploaded a second time because a host was slow.
     pub avg_overdrive_pct: f64,
     /// Hosts that accept uploads.
     pub healthy_uploaders: u64,
@@ -34,7 +34,7 @@ impl UploadStats {
 pub struct Memory {
     /// Memory for downloads.
     pub download: MemoryOf,
-    /// Memory for uploads. Uploads wait if none is available.
+    /// Memory for uploads. Uploads wait while no memory is available.
     pub upload: MemoryOf,
 }
 

@@ -1,15 +1,15 @@
-//! The layout of files in siad. A file consists of chunks. A chunk consists of pieces of one sector, each on a
+//! The layout of files in siad. A file consists of chunks. A chunk consists of pieces. Each piece fills one sector of a
 //! different host.
 
 use std::num::NonZeroU64;
 
-/// Size of a sector, the unit that hosts store.
+/// Size of a sector, the unit in which hosts store data.
 pub const SECTOR_BYTES: u64 = 1 << 22;
-/// File bytes in one sector. Encryption needs the rest.
+/// File bytes in one sector. Encryption uses the remaining bytes.
 pub const PIECE_BYTES: u64 = SECTOR_BYTES - 28;
-/// Number of pieces that restore a chunk, unless an upload sets another number.
+/// Default number of pieces that are enough to restore a chunk.
 pub const DATA_PIECES: u64 = 10;
-/// Number of additional pieces of a chunk, unless an upload sets another number.
+/// Default number of additional pieces of a chunk.
 pub const PARITY_PIECES: u64 = 20;
 /// File bytes in a chunk of [`DATA_PIECES`] pieces.
 pub const CHUNK_BYTES: u64 = DATA_PIECES * PIECE_BYTES;
@@ -17,7 +17,7 @@ pub const CHUNK_BYTES: u64 = DATA_PIECES * PIECE_BYTES;
 /// The number of pieces of each chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Redundancy {
-    /// Number of pieces that restore the chunk.
+    /// Number of pieces that are enough to restore the chunk.
     pub data: NonZeroU64,
     /// Number of additional pieces.
     pub parity: u64,
@@ -61,10 +61,10 @@ mod tests {
             assert_eq!(usual.chunks(file_bytes), chunks, "{file_bytes}");
             assert_eq!(usual.absolute_bytes(file_bytes), chunks * 30 * SECTOR_BYTES);
         }
-        // The best case that the study's author proposed for later tests: 20 GiB files of 512 chunks each.
+        // The best case that the study's author proposed for later tests: files of 20 GiB, each with 512 chunks.
         assert_eq!(usual.chunks(21_474_693_120), 512);
         assert_eq!(usual.absolute_bytes(u64::MAX), u64::MAX);
-        // The study's worst case: a 1-byte file is 7.9e-7 % of the bytes stored for it.
+        // The study's worst case: the size of a 1-byte file is 7.9e-7 % of the bytes that hosts store for it.
         assert_eq!(format!("{:.1e}", 100.0 / usual.absolute_bytes(1) as f64), "7.9e-7");
     }
 }

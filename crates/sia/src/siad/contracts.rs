@@ -15,9 +15,9 @@ const CONTRACTS_MAX: usize = 100_000;
 pub struct Contracts {
     /// Contracts in use. Versions before 1.3.3 list all contracts here, as `contracts`.
     pub active: Vec<Contract>,
-    /// Contracts that are not in use but have not ended. Only listed if the request has `inactive=true`.
+    /// Contracts that are not in use but have not ended. Empty unless the request has the parameter `inactive=true`.
     pub inactive: Vec<Contract>,
-    /// Contracts that have ended. Only listed if the request has `expired=true`.
+    /// Contracts that have ended. Empty unless the request has the parameter `expired=true`.
     pub expired: Vec<Contract>,
 }
 
@@ -32,7 +32,7 @@ pub struct Contract {
     pub end_height: u64,
     /// Money that the wallet paid to form the contract, including fees.
     pub total_cost: Hastings,
-    /// Fees for forming the contract: for the host, the network and siafunds.
+    /// Fees for forming the contract: the host's fee, network fees, and the tax that is paid to owners of siafunds.
     pub fees: Hastings,
     /// Spent on storage.
     pub storage: Hastings,
@@ -118,7 +118,7 @@ struct Wire {
     expired: Option<Vec<Contract>>,
 }
 
-/// Deserializes a list whose key is present; `null` means an empty list.
+/// Deserializes a list. `null` means an empty list, so the result is `None` only for an absent key.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Contract>>, D::Error> {
     json::list::<_, _, CONTRACTS_MAX>(deserializer).map(Some)
 }
@@ -133,7 +133,7 @@ struct WireContract {
     fees: Hastings,
     /// Sent since 1.3.2.
     storagespending: Option<Hastings>,
-    /// The only name until 1.3.1. Later versions still send it.
+    /// The only name of the field until 1.3.1. Later versions send both names.
     #[serde(rename = "StorageSpending")]
     storage_spending_until_1_3_2: Option<Hastings>,
     uploadspending: Hastings,

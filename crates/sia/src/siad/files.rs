@@ -24,20 +24,20 @@ pub struct FileInfo<'a> {
     /// `true` if the file can be downloaded because each of its chunks has enough pieces.
     #[serde(default)]
     pub available: bool,
-    /// Redundancy of the least redundant chunk, which is its stored pieces divided by its data pieces; -1 for an empty
-    /// file.
+    /// Redundancy of the least redundant chunk; -1 for an empty file. The redundancy of a chunk is the number of its
+    /// stored pieces divided by the number of its data pieces.
     #[serde(default)]
     pub redundancy: f64,
     /// Bytes that hosts store for the file, with padding and redundancy.
     #[serde(rename = "uploadedbytes")]
     pub uploaded_bytes: u64,
-    /// Progress of the upload, in percent of all bytes to store, including redundancy. Files can be available long
-    /// before 100 %.
+    /// Progress of the upload: the percentage of the file's bytes, with redundancy, that hosts have stored. A file can
+    /// be available long before 100 %.
     #[serde(rename = "uploadprogress")]
     pub progress_percent: f64,
 }
 
-/// The files of a renter, sorted by name, as needed for resuming.
+/// The files of a renter. A fill that resumes looks up files by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Files {
     /// The files, sorted by name.
@@ -51,8 +51,8 @@ pub struct FileTotals {
     pub count: u64,
     /// Files whose upload has not reached 100 %.
     pub in_progress: u64,
-    /// The sum of size × progress over all files. Progress includes redundancy, so the sum is too low for incomplete
-    /// files.
+    /// The sum of size × progress over all files. For incomplete files, the sum is too low, because progress includes
+    /// redundancy.
     pub file_bytes: f64,
     /// Bytes that hosts store, with padding and redundancy.
     pub uploaded_bytes: u64,
@@ -93,7 +93,7 @@ impl FileInfo<'_> {
 }
 
 impl FileTotals {
-    /// Adds up the files in the body of `GET /renter/files`, without keeping them.
+    /// Adds up the files in the body of `GET /renter/files`, without keeping the list in memory.
     ///
     /// # Errors
     /// Returns an error if the body is not valid, or has more than [`FILES_MAX`] files.
@@ -103,8 +103,8 @@ impl FileTotals {
         Ok(totals)
     }
 
-    /// Adds a file. The order of floating-point operations is the same as in the study's collector, so the rounding is
-    /// the same too.
+    /// Adds a file. The floating-point operations have the same order as in the study's collector, so that the rounding
+    /// is the same.
     pub fn add(&mut self, file: &FileInfo<'_>) {
         self.count += 1;
         self.file_bytes += file.bytes as f64 * (file.progress_percent / 100.0);

@@ -47,10 +47,10 @@ pub struct Wallet {
     /// The balance in confirmed blocks.
     #[serde(rename = "confirmedsiacoinbalance")]
     pub confirmed: Hastings,
-    /// Payments that are not in a confirmed block yet, including change.
+    /// Unconfirmed payments: all money that they take from the wallet, including the change that will return.
     #[serde(rename = "unconfirmedoutgoingsiacoins")]
     pub outgoing: Hastings,
-    /// Receipts that are not in a confirmed block yet, including change.
+    /// Unconfirmed receipts, including the change of unconfirmed payments.
     #[serde(rename = "unconfirmedincomingsiacoins")]
     pub incoming: Hastings,
 }
@@ -65,7 +65,7 @@ impl Wallet {
     }
 }
 
-/// Returns the error message in the body of a failed request, which is like `{"message":"…"}`.
+/// Returns the error message in the body of a response to a failed request. The body has the form `{"message":"…"}`.
 #[must_use]
 pub fn error_message(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]

@@ -24,7 +24,7 @@ pub struct Allowance {
     pub hosts: u64,
     /// The length of contracts, in blocks.
     pub period: u64,
-    /// The number of blocks before its end at which a contract is renewed.
+    /// A contract is renewed this number of blocks before its end.
     #[serde(rename = "renewwindow")]
     pub renew_window: u64,
 }
@@ -32,8 +32,8 @@ pub struct Allowance {
 /// The renter's own accounting of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinancialMetrics {
-    /// Spending on contracts. Until 1.3.2, it is the total (`contractspending`); later, it is only the fees
-    /// (`contractfees`).
+    /// Spending on contracts. Up to version 1.3.2, siad reports the total (`contractspending`). Later versions report
+    /// only the fees (`contractfees`).
     pub contracts: ContractSpending,
     /// Spent on downloads.
     pub download: Hastings,
@@ -45,7 +45,7 @@ pub struct FinancialMetrics {
     pub unspent: Hastings,
 }
 
-/// Spending on contracts, which depends on the version.
+/// Spending on contracts. The version of siad determines the variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContractSpending {
     /// All money put into contracts.
@@ -54,7 +54,7 @@ pub enum ContractSpending {
     Fees(Hastings),
 }
 
-/// `GET /renter/prices`: estimates for 1 TB at the usual redundancy.
+/// `GET /renter/prices`: estimated prices for 1 TB of files with the default redundancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Prices {
     /// Price of downloading 1 TB.

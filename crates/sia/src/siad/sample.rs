@@ -30,10 +30,10 @@ pub const COLUMNS: [&str; 17] = [
     "api_latency",
 ];
 
-/// Results of one poll of `/renter/contracts`, `/renter/files` and `/wallet`, in this order.
+/// Results of polling `/renter/contracts`, `/renter/files` and `/wallet` once, in this order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// The time at the end of the poll; `None` if the table has no time for it.
+    /// The time at the end of the poll; `None` if the cell in the table is blank.
     pub timestamp: Option<UtcSecond>,
     /// Totals over contracts; `None` if this request failed.
     pub contracts: Option<ContractTotals>,
@@ -50,9 +50,9 @@ pub struct Sample {
 pub struct WalletTotals {
     /// The balance in confirmed blocks.
     pub confirmed: Hastings,
-    /// Payments that are not in a confirmed block yet, including change.
+    /// Unconfirmed payments: all money that they take from the wallet, including the change that will return.
     pub outgoing: Hastings,
-    /// Receipts that are not in a confirmed block yet, including change.
+    /// Unconfirmed receipts, including the change of unconfirmed payments.
     pub incoming: Hastings,
 }
 
@@ -62,8 +62,8 @@ impl From<Wallet> for WalletTotals {
     }
 }
 
-/// Converts a time to milliseconds with the same rounding as the study's collector, which converted microseconds to
-/// seconds and then multiplied by 1000.
+/// Converts a time to milliseconds. The study's collector converted microseconds to seconds and then multiplied by
+/// 1000. This function does the same, so that the rounding is the same.
 fn collector_ms(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6 * 1000.0
 }
@@ -82,11 +82,11 @@ impl Sample {
         Self { timestamp: Some(timestamp), contracts, files, wallet, api_latency_ms }
     }
 
-    /// Returns how to append samples to an existing table. `first` is the beginning of the file, at least 1 KiB if it
-    /// is that long. `last` is the last byte of the file.
+    /// Returns how to append samples to a table that may already exist. `first` is the beginning of the file: at least
+    /// 1 KiB, or the whole file if the file is shorter. `last` is the last byte of the file.
     ///
     /// # Errors
-    /// Returns an error if the file is a different table.
+    /// Returns an error if the file has a different header.
     pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
         table::append(&COLUMNS, first, last)
     }
@@ -124,7 +124,8 @@ impl Sample {
         row
     }
 
-    /// Parses a row of a table. If one column of a group is blank, the whole group is unknown.
+    /// Parses a row of a table. If one cell of a group (contracts, files or wallet) is blank, the whole group is
+    /// unknown.
     ///
     /// # Errors
     /// Returns an error if the row has the wrong number of cells, or if a cell is not valid for its column.
@@ -161,8 +162,8 @@ impl Sample {
 }
 
 impl FileTotals {
-    /// Formats the file bytes. The collector started with the integer 0 and added floating-point numbers, so 0 has no
-    /// decimal point.
+    /// Formats the file bytes. The study's collector added floating-point numbers to the integer 0. So it wrote a sum
+    /// of 0 without a decimal point if there were no files.
     fn file_bytes_text(&self) -> String {
         if self.count == 0 && self.file_bytes == 0.0 { "0".to_owned() } else { python_repr(self.file_bytes) }
     }

@@ -20,7 +20,7 @@ fn file(name: &str, bytes: u64, uploaded: u64, progress: f64) -> String {
     )
 }
 
-/// The contracts, files and wallet of the collector's own tests (`test_state.py`).
+/// The contracts, files and wallet in the tests of the study's collector (`test_state.py`).
 fn collectors_own() -> (Contracts, FileTotals, Wallet) {
     let active = [
         contract(["200000", "10000", "2000", "800", "60", "3"], 22),

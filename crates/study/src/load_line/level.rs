@@ -7,12 +7,12 @@ use measure::result::load_line::Outcome;
 use measure::statistics::drift::Drift;
 use std::time::Duration;
 
-/// Maximum number of scheduled operations in a level. After so many, the drift of a backlog is decided, unless the rate
-/// is within one or two percent of the target's capacity. For example, with exponential service times, a level at 95 %
-/// of the capacity needs 5,000 operations, and a level at 102 % needs 30,000.
+/// Maximum number of scheduled operations in a level. This number is enough to decide whether the backlog drifts,
+/// unless the rate is within one or two percent of the target's capacity. For example, with exponential service times,
+/// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000.
 const OPS_MAX: f64 = 60_000.0;
-/// Smallest allowed value of the maximum duration of a level on a rate. Pauses of client and host do not become shorter
-/// at higher rates.
+/// Lower bound for the maximum duration of a level with a fixed rate. Higher rates need less time for their operations,
+/// but pauses of client and host do not become shorter.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Duration of a level.
@@ -25,8 +25,8 @@ pub struct LevelDuration {
 }
 
 /// Returns the duration of a level. It is normally `usual` and never more than `limit`. At a low rate, a level takes
-/// longer, until enough operations have ended for a percentile. `rate` is in operations per second. It is `None` in the
-/// closed model.
+/// longer, because a percentile needs enough operations. `rate` is in operations per second. It is `None` in the closed
+/// model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -94,8 +94,8 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
-    // While a level runs, operations are counted with the delays that the client added. The whole run may show that the
-    // client caused all of the excess.
+    // While a level runs, the counted times include delays that the client added. At the end, the whole run may show
+    // that only these delays exceeded the bound.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 
 /// Number of failed runs in a row after which a level has failed.
 const FAILURES: u32 = 2;
-/// Maximum number of times that the search lowers the line because the level failed when it was run again.
+/// Maximum number of times that the search lowers the line after the confirming run has failed.
 const LOWERED_MAX: u32 = 3;
 
 /// Range and precision of a search. Levels are counted in steps of the unit.
@@ -28,8 +28,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Estimates the numbers of levels that pass and that fail. The first pair is for a line near the first level, and
-    /// the second for a line at the far end of the range.
+    /// Estimates how many levels pass and how many fail. The first pair is for a line near the first level, and the
+    /// second for a line at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
@@ -72,7 +72,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Starts a search. If the first level is above the highest one, the search starts at the highest.
+    /// Starts a search. If `bounds.from` is above `bounds.to`, the search starts at `bounds.to`.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();
@@ -140,7 +140,7 @@ impl Search {
             self.confirming = false;
             self.lowered += 1;
             // The first time, the search falls back to the next lower level that passed, which is close. If this
-            // happens again, the target sustains less than before, so earlier passes mean nothing.
+            // happens again, the target sustains less than before, so earlier passes are ignored.
             let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
             self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
@@ -155,10 +155,10 @@ impl Search {
         }
     }
 
-    /// Halves the bracket. If it is narrow enough, runs its lower end again.
+    /// Halves the bracket. If the bracket is narrow enough, runs its lower end again instead.
     fn narrow(&mut self) {
         let (Some(passed), Some(failed)) = (self.passed, self.failed) else {
-            debug_assert!(false, "a bracket without both ends was to be narrowed");
+            debug_assert!(false, "a bracket without both ends cannot be narrowed");
             return;
         };
         let width = ((passed as f64 * self.bounds.precision) as u64).max(1);

@@ -4,20 +4,20 @@ use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
 
 /// Command of a trial without a `command` setting.
 const DEFAULT_COMMAND: &str = "get";
-/// Command that searches the load line.
+/// Command that searches for the load line.
 const SEARCH_COMMAND: &str = "line";
-/// Value of a load setting that makes a search find the load.
+/// Value of a load setting that requests a search for the load.
 const SEARCHED: &str = "line";
-/// Settings that a search can find.
+/// Load settings for which a search can find the value.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 
 /// The command line of a trial, and its hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialCommand {
-    /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches the load line.
+    /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches for the load line.
     pub name: String,
-    /// Arguments: flags with their values, then URLs. For a search, they start with the command to run at each level,
-    /// unless it is `get`.
+    /// Arguments: flags with their values, then URLs. For a search, the arguments start with the command to run at each
+    /// level, unless this command is `get`.
     pub arguments: Vec<String>,
     /// Positions of the settings in the scenario, for messages.
     pub positions: Vec<(String, Position)>,

@@ -17,15 +17,15 @@ use std::time::Duration;
 
 /// Length of the slices that a monitor receives.
 pub const SLICE: Duration = sequential::SLICE;
-/// Maximum factor by which the pace of a closed level is assumed to grow. The number of operations in a closed level is
-/// not known in advance, so it has to be estimated.
+/// Maximum factor by which the pace of a closed level is assumed to grow. The monitor needs this assumption, because
+/// the number of operations in a closed level is not known in advance.
 const PACE_MAX: f64 = 2.0;
 /// Time after which the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Maximum share of the backlog that waits in this client although it has free slots. Above it, the client itself falls
-/// behind.
+/// Maximum share of the backlog that may wait in this client although it has free slots. If more waits, the client
+/// itself falls behind.
 const CLIENT_SHARE: f64 = 0.5;
-/// Share of the slots in use below which there are free slots.
+/// The client counts as having free slots if less than this share of its slots is in use.
 const SLOTS_USED_MAX: f64 = 0.9;
 
 /// Minimum number of operations needed to judge a share of successes.
@@ -63,9 +63,9 @@ impl fmt::Display for Missed {
 pub struct LevelRules {
     /// Minimum duration, unless the level fails earlier.
     pub min_duration: Duration,
-    /// `true` if the level may pass after half of the minimum duration. All objectives must certainly be met by then.
+    /// `true` if the level may pass after half of the minimum duration, provided that all objectives are certainly met.
     pub may_pass_early: bool,
-    /// Load of a level on a rate; `None` in the closed model.
+    /// Load of a level with a fixed rate; `None` in the closed model.
     pub offered: Option<OfferedLoad>,
 }
 
@@ -91,7 +91,7 @@ pub struct ObjectiveMonitor {
     backlog: Backlog,
     /// Scheduled operations that have not started.
     waiting: u64,
-    /// Operations among [`Self::waiting`] that wait although there were free slots at the end of the last slice.
+    /// Number of operations in [`Self::waiting`] that wait although slots were free at the end of the last slice.
     waiting_despite_free_slots: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct ObjectiveMonitor {
 #[derive(Clone, Debug)]
 struct Test {
     objective: Objective,
-    /// `None` for rates, which do not bound single operations.
+    /// Test of the single operations; `None` for objectives on rates, which do not bound single operations.
     sequential: Option<Sequential>,
     /// Operations beyond the bound.
     beyond: u64,
@@ -117,7 +117,7 @@ pub struct LevelEvidence {
     /// Objective with too few operations for its percentile, the number of operations that ended, and the number
     /// needed.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// `true` if one conclusion is certain at the requested confidence: all objectives are met, or one is missed.
+    /// `true` if it is certain, at the requested confidence, that all objectives are met or that one is missed.
     pub certain: bool,
 }
 
@@ -215,22 +215,21 @@ impl ObjectiveMonitor {
         self.offered().map(|_| self.backlog.drift())
     }
 
-    /// Returns whether a level at a fixed rate has reached its minimum duration before any operation ended.
+    /// Returns whether a level at a fixed rate has lasted its minimum duration, but no operation has ended.
     fn is_hanging(&self) -> bool {
         let rules = self.rules.filter(|rules| rules.offered.is_some());
         let is_over = rules.is_some_and(|rules| self.elapsed >= rules.min_duration);
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed. Operations that exceed the bound or are overdue are counted.
-    /// The objective is missed if there are more of them than tolerated, even for the maximum number of operations of
-    /// the level.
+    /// Returns whether an objective is certainly missed. This is so if the number of operations that exceed the bound
+    /// or are overdue is more than the objective tolerates in a level with the maximum number of operations.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();
         let most = match rules.offered {
             Some(offered) if offered.regular => offered.rate * seconds,
-            // The exact number of random arrivals is not known.
+            // The number of random arrivals is not known in advance.
             Some(offered) => PACE_MAX * offered.rate * seconds,
             None if self.elapsed < PACE_AFTER => return false,
             None => PACE_MAX * test.all as f64 * seconds / self.elapsed.as_secs_f64(),
@@ -268,8 +267,8 @@ impl Test {
     }
 }
 
-/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. A percentile
-/// needs so many operations that at least one lies beyond it with a probability of 95 %.
+/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. For a
+/// percentile, so many operations are needed that at least one of them lies beyond it with a probability of 95 %.
 #[must_use]
 pub fn operations_needed(objective: &Objective) -> Option<u64> {
     match objective.metric() {

@@ -40,8 +40,8 @@ impl Outstanding {
         self.ended
     }
 
-    /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. All
-    /// operations scheduled since then are subtracted.
+    /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. The number
+    /// is a lower bound, because operations scheduled later are all subtracted, even those that have ended.
     pub(super) fn overdue(&self, age: Duration) -> u64 {
         let since = self.recent.iter().rev().take_while(|(end, _)| self.now.since(*end) < age);
         self.count.saturating_sub(since.map(|(_, scheduled)| scheduled).sum())

@@ -43,8 +43,9 @@ fn decide(texts: &[&str], level: Option<u32>, slow: u64) -> Option<(Decision, u6
 fn a_missed_objective_stops_a_level_soon() {
     let (decision, after) = decide(&["success >= 99%", "response p95 <= 20ms"], Some(50), 10).unwrap();
     assert_eq!(decision, Decision::Missed(Missed::Objective("response p95 <= 20ms".parse().unwrap())));
-    // Half of the operations are slow, and 5 % may be. If the pace stays the same, the whole level's number of slow
-    // operations is reached after 10 % of the time. If the pace may double, it is reached after 20 %.
+    // Half of the operations are slow, and 5 % are tolerated. If the pace stays the same, the number of slow operations
+    // tolerated in the whole level is reached after 10 % of the time. If the pace may double, this number is reached
+    // after 20 % of the time.
     assert!((6..=11).contains(&after), "{after}");
     let (_, after) = decide(&["response p95 <= 20ms"], None, 10).unwrap();
     assert!((120..=140).contains(&after), "without a level, slow operations must fill three spells of 2 s: {after}");
@@ -59,7 +60,7 @@ fn a_level_lasts_its_time_or_half_of_it_when_certain() {
     let level = |texts: &[&str], slices| decide(texts, Some(slices), 0).unwrap();
     assert_eq!(level(&["success >= 90%", "response p90 <= 20ms"], 40), (Decision::Met, 40));
     assert_eq!(level(&["success >= 90%", "rate >= 1"], 40), (Decision::Met, 40));
-    // If 10 % is tolerated, a target at its bound has two spells of 2 s in 40 s.
+    // If 10 % of operations may be slow, a target at this limit has two slow spells of 2 s in 40 s.
     assert_eq!(level(&["response p90 <= 20ms"], 1000), (Decision::Met, 500));
     let (met, after) = level(&["response p90 <= 20ms"], 600);
     assert!(met == Decision::Met && (400..=401).contains(&after), "{after}");
@@ -101,7 +102,7 @@ fn a_growing_backlog_fails_a_level() {
     assert_eq!((decided, evidence.drift), (Some(Decision::Met), Some(Drift::Steady)));
 }
 
-/// The number of operations that end varies so much that it could hide a drift.
+/// The number of operations that end in a slice varies so much that it could hide a drift.
 #[test]
 fn a_level_lasts_until_its_drift_is_decided() {
     let (decided, after, evidence) = on_a_rate(&["success >= 99%"], 20, |number| 10 + 20 * ((number / 2) % 2));
@@ -121,8 +122,8 @@ fn a_backlog_that_waits_in_the_client_is_the_clients() {
     assert!(monitor.evidence().client_behind);
 }
 
-/// Each slice has 200 scheduled operations, and none ends from the fifth slice on. Soon more operations are overdue
-/// than may be slow in the whole level.
+/// Each slice has 200 scheduled operations, and none ends from the fifth slice on. Soon, the number of overdue
+/// operations exceeds the number of slow operations tolerated in the whole level.
 #[test]
 fn a_level_stops_when_the_server_hangs() {
     let hangs = |seconds: u64| {
@@ -133,8 +134,8 @@ fn a_level_stops_when_the_server_hangs() {
         (0..50_u64)
             .find(|number| monitor.add_slice(&offered(*number, 200, if *number < 5 { 200 } else { 0 })).is_some())
     };
-    // In 5 s, 1 % of 10,000 operations may be slow, which is 100. At the end of slice 7, the operations of slices 5 to
-    // 7 have not ended, and the operations of slice 5 are overdue.
+    // A level of 5 s has 10,000 operations, of which 1 % (100) may be slow. At the end of slice 7, the operations of
+    // slices 5 to 7 have not ended, and the operations of slice 5 are overdue.
     assert_eq!(hangs(5), Some(7));
     assert_eq!(hangs(15), Some(8));
 }

@@ -72,7 +72,7 @@ pub struct Axis {
 /// A value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisValue {
-    /// Name in reports. This is the value itself, unless the axis names its values.
+    /// Name in reports. If the axis does not name its values, this is the value itself.
     pub label: String,
     /// Value of the setting.
     pub value: String,
@@ -80,14 +80,14 @@ pub struct AxisValue {
     pub at: Position,
 }
 
-/// A setting. It is a flag of the command without its dashes, or `url`, `command` or `cache`.
+/// A setting. Its name is a flag of the command without the dashes, or `url`, `command` or `cache`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the setting.
     pub name: String,
     /// Position of the name in the file.
     pub at: Position,
-    /// Values with their positions. A flag that may be repeated can have several.
+    /// Values with their positions. A flag that may be repeated can have several values.
     pub values: Vec<(String, Position)>,
 }
 
@@ -98,7 +98,7 @@ pub enum Order {
     Interleaved,
     /// All cells of one target, then all cells of the next.
     Sequential,
-    /// Random order, drawn from the seed. All cells are measured once before any is repeated.
+    /// Random order that depends on the seed. All cells are measured once before any is repeated.
     Random,
 }
 

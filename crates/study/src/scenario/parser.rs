@@ -71,7 +71,7 @@ impl Parser<'_> {
             self.error(entry.at, unknown(&entry.key, &KEYS, "keys of a scenario"));
         }
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
-        // Variables come first, because values of other keys refer to them.
+        // Parse variables first, because values of other keys refer to them.
         if let Some(vars) = of("vars") {
             for (name, value) in self.texts(&vars.node, "vars") {
                 self.variables.add(&name, value);
@@ -92,7 +92,8 @@ impl Parser<'_> {
             }
         };
         Some(Scenario {
-            // If the name is missing, there is a diagnostic and no scenario is returned.
+            // If the name is missing, the parser has reported a mistake and returns no scenario, so this default is
+            // never used.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
@@ -193,7 +194,7 @@ impl Parser<'_> {
         entries.into_iter().map(|entry| self.setting(entry)).collect()
     }
 
-    /// Parses the settings of all trials. The collectors become one of the settings, under another name.
+    /// Parses the settings of all trials. The key `collectors` of the scenario becomes the setting `collect`.
     fn common_settings(&mut self, settings: Option<&Entry>, collectors: Option<&Entry>) -> Vec<Setting> {
         let mut common = settings.map(|entry| self.settings(&entry.node)).unwrap_or_default();
         if let Some(entry) = collectors {

@@ -45,8 +45,8 @@ struct Owner<'n> {
     is_axis: bool,
 }
 
-/// Collects all scalar values in the order of the file, each with the owner's name, whether it is a variable, and its
-/// node.
+/// Collects all scalar values in the order of the file. Each entry consists of the owner's name, whether the owner is a
+/// variable, and the node of the value.
 fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str, bool, &'n Node)>) {
     match &node.value {
         Value::Text(_) => found.push((owner.name, owner.is_variable, node)),

@@ -59,7 +59,7 @@ impl fmt::Display for Diagnostic {
 pub struct Node {
     /// Position of the first character of the value.
     pub at: Position,
-    /// Range of a scalar in the file, in characters and including its quotes. For a list or a map, the range of its
+    /// Range of a scalar in the file, counted in characters. Quotes are included. For a list or a map, the range of its
     /// first token.
     pub chars: Range<usize>,
     /// The value.

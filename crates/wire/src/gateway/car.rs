@@ -59,7 +59,7 @@ pub(super) struct CarReader {
 }
 
 impl CarReader {
-    /// Returns the next event. Removes the bytes that were read from `piece`. Returns `None` when `piece` is empty.
+    /// Returns the next event. Advances `piece` past the bytes that were read. Returns `None` when `piece` is empty.
     pub(super) fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Result<Option<Event<'p>>, Fault> {
         loop {
             if let State::Data { left: 0 } = self.state {
@@ -122,8 +122,8 @@ impl CarReader {
         match self.state {
             State::Length if self.buffered.is_empty() => Ok(()),
             State::HeaderLength => Err(Fault::NotCar("the body is empty or ends inside it")),
-            // A CBOR map begins with these bits. HTML pages and error messages do not, so they are recognized by their
-            // first byte.
+            // A CBOR map begins with these bits. HTML pages and error messages do not begin with these bits, so their
+            // first byte is enough to recognize them.
             State::Header { .. } if self.buffered.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
                 Err(Fault::NotCar("it is not a CBOR map"))
             }

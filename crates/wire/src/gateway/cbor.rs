@@ -1,5 +1,5 @@
-//! Minimal reader of DAG-CBOR items. It supports what CAR headers and links need. DAG-CBOR has no items of indefinite
-//! length.
+//! Minimal reader of DAG-CBOR items. The reader supports only the items that CAR headers and links need. DAG-CBOR has
+//! no items of indefinite length.
 
 /// Tag of a CID.
 const CID_TAG: u64 = 42;

@@ -35,7 +35,7 @@ impl Key {
 /// The reason why a block is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The block is on the path, after this many names of the path.
+    /// The block is on the path. This many names of the path lead to the block.
     Path(usize),
     /// The block is part of the requested file or directory.
     Entity,
@@ -118,7 +118,7 @@ impl Dag {
         Ok(())
     }
 
-    /// Returns the links of a block that are in scope.
+    /// Returns those links of a block that are in scope.
     fn expand(&mut self, cid: &Cid, data: &[u8], role: Role) -> Result<Vec<(Cid, Role)>, Fault> {
         match role {
             Role::Path(depth) if depth < self.request.path.len() => self.along_path(cid, data, depth),

@@ -26,8 +26,8 @@ pub(super) fn is_inline(cid: &Cid) -> bool {
 /// The hash of a block that is being read.
 #[derive(Debug)]
 pub(super) enum BlockHasher {
-    /// The CID contains the block itself, so bytes are compared: number of bytes so far, whether they were equal, and the
-    /// CID.
+    /// The CID contains the block itself, so the bytes of the block are compared with the CID. The values are the
+    /// number of bytes so far, whether they were all equal, and the CID.
     Identity(usize, bool, Cid),
     Sha1(Sha1),
     Sha256(Sha256),

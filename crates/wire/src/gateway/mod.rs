@@ -1,9 +1,9 @@
 //! Incremental checks of IPFS gateway responses: CARs (CARv1) and single blocks.
 //!
-//! The end of the HTTP body does not prove that a CAR is complete. If a gateway cannot find a block, all it can do is
-//! stop early. kubo then ends the chunked body properly, with status 200. CARs are therefore read block by block.
-//! [`Depth::Structure`] checks the framing and the presence of the requested block. [`Depth::Blocks`] also checks each
-//! block against its CID, and whether the requested DAG is complete.
+//! The end of the HTTP body does not prove that a CAR is complete. A gateway that cannot find a block can only stop
+//! early. kubo then ends the chunked body as usual, after it has sent status 200. CARs are therefore read block by
+//! block. [`Depth::Structure`] checks the framing and the presence of the requested block. [`Depth::Blocks`] also
+//! checks each block against its CID, and whether the requested DAG is complete.
 //!
 //! The use of memory is bounded. Raw blocks are hashed and never buffered, and blocks with links are buffered one at a
 //! time. The formats are CARv1 (<https://ipld.io/specs/transport/car/carv1/>) and Trustless Gateway
@@ -44,7 +44,8 @@ mod codec {
     pub(super) const JSON: u64 = 0x0200;
 }
 
-/// Converts a CID to version 1 for comparison. A CID of version 0 means the same as one of version 1 with dag-pb.
+/// Converts a CID to version 1 for comparison. A CID of version 0 is equivalent to a CID of version 1 with the codec
+/// dag-pb.
 fn normal(cid: &Cid) -> Cid {
     Cid::new_v1(cid.codec(), *cid.hash())
 }

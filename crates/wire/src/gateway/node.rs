@@ -1,4 +1,4 @@
-//! Reads the links of blocks in dag-pb (with the UnixFS kind of the node) and in DAG-CBOR.
+//! Reads the links of dag-pb and DAG-CBOR blocks, and the UnixFS kind of dag-pb blocks.
 //!
 //! The parser reads only the few protobuf fields that are needed. A library would copy all bytes of a block.
 

@@ -78,8 +78,8 @@ impl CachedHead {
         }
     }
 
-    /// Returns the length and content of the cached head if `input` begins with it. In this case, calls `visit` with
-    /// each field.
+    /// If `input` begins with the cached head, calls `visit` with each field, and returns the length and content of the
+    /// head.
     #[inline]
     pub fn match_input(
         &self,

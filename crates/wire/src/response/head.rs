@@ -17,8 +17,8 @@ pub struct Head {
     pub version: Version,
     /// The framing of the body.
     pub framing: Framing,
-    /// `true` if the server keeps the connection open. Whether the client may reuse it is decided by
-    /// [`super::ResponseReader::reusable`].
+    /// `true` if the server keeps the connection open. [`super::ResponseReader::reusable`] decides whether the client
+    /// may reuse the connection.
     pub keep_alive: bool,
     /// The value of `Content-Range`.
     pub content_range: RangeField,
@@ -70,8 +70,8 @@ pub enum Location {
 /// Irregularities in a head that is otherwise valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeadFlags {
-    /// The head has both `Transfer-Encoding` and `Content-Length`. The chunks determine the end, and the connection is
-    /// not reused.
+    /// The head has both `Transfer-Encoding` and `Content-Length`. The chunks determine the end of the body, and the
+    /// connection is not reused.
     pub smuggling_risk: bool,
     /// `Content-Length` occurs more than once with the same number.
     pub duplicate_length: bool,
@@ -95,13 +95,13 @@ pub enum Malformed {
     /// The status line is not valid, or its code is not within 100 to 599.
     #[error("the status line is not valid, or its code is not within 100 to 599")]
     BadStatus,
-    /// `Content-Length` is not a number, or two different numbers.
+    /// `Content-Length` is not a number, or there are two different numbers.
     #[error("Content-Length is not a single number")]
     BadContentLength,
     /// An HTTP/1.0 response has a `Transfer-Encoding`, which HTTP/1.0 does not define.
     #[error("an HTTP/1.0 response has a Transfer-Encoding")]
     TransferEncodingInHttp10,
-    /// `Transfer-Encoding` is not a single "chunked".
+    /// `Transfer-Encoding` is not `chunked`, or has several values.
     #[error("Transfer-Encoding is not \"chunked\"")]
     UnknownTransferEncoding,
     /// There are more interim heads than [`super::MAX_INTERIM_HEADS`], or more bytes in them than
@@ -156,8 +156,8 @@ impl Head {
     /// Creates a final head from decoded fields, such as those of HTTP/2. Calls `visit` with each field.
     ///
     /// # Errors
-    /// [`Malformed::BadStatus`], [`Malformed::TooManyHeaders`], [`Malformed::BadContentLength`], or
-    /// [`Malformed::UnknownTransferEncoding`] if there is any `Transfer-Encoding`.
+    /// Fails with [`Malformed::BadStatus`], [`Malformed::TooManyHeaders`] or [`Malformed::BadContentLength`]. If there
+    /// is any `Transfer-Encoding`, fails with [`Malformed::UnknownTransferEncoding`].
     pub fn of_fields<'f>(
         version: Version,
         status: u16,

@@ -1,8 +1,8 @@
 //! The client-side reader of responses.
 //!
-//! This is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body bytes are
-//! only counted. [`ResponseReader::opaque_bytes`] returns how many bytes may be skipped without reading them, so that the
-//! caller can discard them inside the kernel.
+//! This module is the client's hot path. A head that arrives in one piece is parsed in place, without allocation. Body
+//! bytes are only counted. [`ResponseReader::opaque_bytes`] returns how many bytes may be skipped without reading them,
+//! so that the caller can discard them inside the kernel.
 
 mod cached_head;
 mod head;
@@ -114,9 +114,10 @@ impl ResponseReader {
         })
     }
 
-    /// Reads from `input`. Call it again with the rest until it returns [`Event::NeedMore`] (all input was consumed) or
-    /// [`Event::End`] (unconsumed input does not belong to this response). `visit` is called with the name and the value
-    /// of each header of the final head. After an error, every further call returns the same error.
+    /// Reads from `input`. Call the function again with the unconsumed input until it returns [`Event::NeedMore`] (all
+    /// input was consumed) or [`Event::End`] (unconsumed input does not belong to this response). `visit` is called
+    /// with the name and the value of each header of the final head. After an error, every further call returns the
+    /// same error.
     #[inline]
     pub fn read(&mut self, input: &[u8], visit: &mut impl FnMut(&[u8], &[u8])) -> Result<Progress, Malformed> {
         if let Some(failed) = self.failed {
@@ -177,8 +178,8 @@ impl ResponseReader {
         Ok(Progress::new(at, Event::NeedMore))
     }
 
-    /// Switches to the body after a complete final head. `consumed` is the number of bytes read from this piece of input,
-    /// and `length` is how many of them belong to the final head.
+    /// Switches to the body after a complete final head. `consumed` is the number of bytes read from this piece of
+    /// input, including interim heads. `length` is the number of those bytes that belong to the final head.
     #[inline]
     fn begin_body(&mut self, consumed: usize, length: usize, head: Head) -> Progress {
         self.counts.head += length as u64;
@@ -196,16 +197,16 @@ impl ResponseReader {
         Ok(())
     }
 
-    /// Returns the number of next bytes that are certainly body data. This is the rest of the body or of the current
-    /// chunk, or [`u64::MAX`] if the body ends with the connection. It is 0 in heads and framing, and after the end of
+    /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk, or
+    /// [`u64::MAX`] if the body ends with the connection. The number is 0 in heads and framing, and after the end of
     /// the response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
     }
 
-    /// Skips body bytes that the caller has discarded without reading them, at most [`Self::opaque_bytes`]. They count as
-    /// received. Any bytes beyond that limit are not counted.
+    /// Skips body bytes that the caller has discarded without reading them, at most [`Self::opaque_bytes`]. The skipped
+    /// bytes count as received. Bytes beyond that limit are not counted.
     #[inline]
     pub fn skip(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.opaque_bytes(), "bytes other than body data were skipped");
@@ -221,7 +222,7 @@ impl ResponseReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream, because the server closed its side. This is not an error if the response was
+    /// Handles the end of the stream, after the server closed its side. This is not an error if the response was
     /// complete, or if its body ends with the connection.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {

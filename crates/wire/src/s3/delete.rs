@@ -56,14 +56,15 @@ pub struct DeleteError {
     pub key: Box<str>,
     /// The reason.
     pub code: ErrorCode,
-    /// An explanation for readers, at most 1 KiB.
+    /// An explanation for people, at most 1 KiB.
     pub message: Box<str>,
 }
 
 impl DeleteResult {
     /// Parses a message.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
-        // A quiet response without errors has no children. It is then identified only by the name of its root.
+        // A quiet response without errors has no children. Only the name of its root element identifies such a
+        // response.
         let root = Element::parse_response(bytes, "DeleteResult", &["Deleted", "Error"])?;
         let deleted = root.children("Deleted").map(|element| element.required("Key").map(Into::into));
         let error = |element: &Element| -> Result<DeleteError, XmlError> {

@@ -3,9 +3,9 @@
 use super::xml::{Element, Writer, XmlError};
 use std::fmt;
 
-/// Maximum size of the message and of the other texts. The rest is cut off.
+/// Maximum size of the message and of each other text. Longer texts are cut.
 const MAX_TEXT_BYTES: usize = 1024;
-/// Maximum size of an unknown code. The rest is cut off.
+/// Maximum size of an unknown code. Longer codes are cut.
 const MAX_CODE_BYTES: usize = 64;
 
 macro_rules! codes {
@@ -133,9 +133,9 @@ impl fmt::Display for ErrorCode {
 pub struct ErrorBody {
     /// The error code.
     pub code: ErrorCode,
-    /// An explanation for readers, at most 1 KiB.
+    /// An explanation for people, at most 1 KiB.
     pub message: Box<str>,
-    /// The bucket or object, at most 1 KiB.
+    /// The bucket or object that the error concerns, at most 1 KiB.
     pub resource: Option<Box<str>>,
     /// The identifier of the request in the server's logs, at most 1 KiB.
     pub request_id: Option<Box<str>>,

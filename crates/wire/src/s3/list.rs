@@ -34,7 +34,7 @@ pub struct ListedObject {
     pub size: u64,
     /// The ETag, including its quotes.
     pub etag: Box<str>,
-    /// The time of the last change as written, for example `2009-10-12T17:50:30.000Z`.
+    /// The time of the last change as in the message, for example `2009-10-12T17:50:30.000Z`.
     pub last_modified: Box<str>,
 }
 

@@ -19,7 +19,7 @@ pub struct ListedPart {
     pub number: u16,
     /// Size in bytes.
     pub size: u64,
-    /// ETag, which the completion of the upload repeats.
+    /// ETag, which the request that completes the upload repeats.
     pub etag: Box<str>,
 }
 
@@ -27,7 +27,7 @@ impl ListedParts {
     /// Parses a message.
     ///
     /// # Errors
-    /// Fails if this is another message, or if the list is truncated and does not name its last part.
+    /// Fails if the message is of another kind, or if the list is truncated and does not name its last part.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "ListPartsResult", &["Part", "IsTruncated", "UploadId"])?;
         let part = |element: &Element| -> Result<ListedPart, XmlError> {

@@ -1,4 +1,5 @@
-//! Locations of objects: `s3://bucket/prefix` as users write it, and the host and path of a request.
+//! Locations of objects, both in the form that users write (`s3://bucket/prefix`) and as the host and path of a
+//! request.
 
 use crate::percent;
 use crate::url::Origin;
@@ -34,7 +35,7 @@ impl Bucket {
 
     /// Returns whether the name can be part of a host name. It must have at most 63 bytes, and contain only lower-case
     /// letters, digits, hyphens and dots. Its labels must begin and end with a letter or digit, and it must not be an
-    /// IPv4 address. S3 requires this for new buckets.
+    /// IPv4 address. S3 requires all of this for new buckets.
     pub fn fits_host(&self) -> bool {
         let valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let label = |label: &str| {
@@ -50,7 +51,7 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// A location from the user that is not valid.
+/// The reason why a location from the user is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     /// The text does not begin with `s3://`.
@@ -135,7 +136,8 @@ pub enum AddressingError {
 }
 
 impl Addressing {
-    /// Returns the origin for requests to a bucket of this endpoint. The client connects to it, and sends it in `Host`.
+    /// Returns the origin for requests to a bucket of this endpoint. The client connects to this origin, and sends it
+    /// in `Host`.
     pub fn origin(self, endpoint: &Origin, bucket: &Bucket) -> Result<Origin, AddressingError> {
         if self == Self::Path {
             return Ok(endpoint.clone());

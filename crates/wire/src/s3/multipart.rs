@@ -13,7 +13,7 @@ pub struct InitiatedUpload {
     pub bucket: Box<str>,
     /// The key of the future object.
     pub key: Box<str>,
-    /// The identifier to which the parts refer. Not empty.
+    /// The upload ID, which the request for each part contains. Not empty.
     pub upload_id: Box<str>,
 }
 
@@ -58,7 +58,8 @@ pub fn write_complete<'a>(parts: impl IntoIterator<Item = &'a CompletedPart>, ou
     }
 }
 
-/// Parses the request that completes an upload. Returns the parts in the order of the list, which may be any order.
+/// Parses the request that completes an upload. Returns the parts in the order of the list. The list need not be
+/// sorted.
 pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     let root = Element::parse_named(bytes, "CompleteMultipartUpload")?;
     let part = |element: &Element| -> Result<CompletedPart, XmlError> {
@@ -73,7 +74,7 @@ pub fn read_complete(bytes: &[u8]) -> Result<Vec<CompletedPart>, XmlError> {
     }
 }
 
-/// Returns the number of a part in the first child with this name.
+/// Returns the part number in the first child with this name.
 pub(super) fn part_number(element: &Element, name: &'static str) -> Result<u16, XmlError> {
     let number = element.number(name)?.ok_or(XmlError::Missing(name))?;
     let number = u16::try_from(number).ok().filter(|number| (1..=MAX_PARTS).contains(number));

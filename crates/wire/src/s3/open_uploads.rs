@@ -17,7 +17,7 @@ pub struct OpenUploads {
 pub struct OpenUpload {
     /// The decoded key of the future object.
     pub key: Box<str>,
-    /// The identifier to which the parts refer. Not empty.
+    /// The upload ID, which the request for each part contains. Not empty.
     pub upload_id: Box<str>,
 }
 
@@ -34,7 +34,7 @@ impl OpenUploads {
     /// Parses a message.
     ///
     /// # Errors
-    /// Fails if this is another message, or if the list is truncated and has no marker for the next page.
+    /// Fails if the message is of another kind, or if the list is truncated and has no marker for the next page.
     pub fn parse(bytes: &[u8]) -> Result<Self, XmlError> {
         let root = Element::parse_response(bytes, "ListMultipartUploadsResult", &["Upload", "IsTruncated"])?;
         let url_encoded = root.text("EncodingType").is_some_and(|text| text.trim_ascii() == "url");

@@ -84,9 +84,9 @@ impl Element {
         if root.is(name) { Ok(root) } else { Err(XmlError::NotA(name)) }
     }
 
-    /// Parses a response. The outermost element must have this name, or one of these children. The name alone is not
-    /// enough, because servers use different names (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check
-    /// it. An error is never parsed as another response.
+    /// Parses a response. The outermost element must have this name, or one of these children. Other names are accepted
+    /// because servers use different names (gofakes3 sends `InitiateMultipartUpload`), and SDKs do not check the name.
+    /// An error is never parsed as another response.
     pub(super) fn parse_response(
         bytes: &[u8],
         name: &'static str,
@@ -178,7 +178,8 @@ impl Tree {
     }
 }
 
-/// Returns the character of a reference. Supports the five references that XML predefines, and numeric references.
+/// Returns the character that a reference represents. Supports the five references that XML predefines, and numeric
+/// references.
 fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| XmlError::Malformed)? {
         return Ok(character);

@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Keys from the user or a file that are not valid. Messages never repeat them.
+/// The reason why keys from the user or a file are not valid. Messages never contain the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
     /// The access key is empty, too long, or contains characters that a signature cannot contain.

@@ -1,5 +1,5 @@
-//! The signature of a request and its parameters, parsed from the `Authorization` header or the query. They are not
-//! verified here.
+//! The signature of a request and its parameters, parsed from the `Authorization` header or the query. This module does
+//! not verify them.
 
 use super::ALGORITHM;
 use super::canonical_request::Request;

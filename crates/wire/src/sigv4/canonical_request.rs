@@ -5,7 +5,7 @@
 use crate::percent::{self, Space};
 use std::ops::Range;
 
-/// Maximum number of headers that a signature covers. It equals the maximum in a head.
+/// Maximum number of headers that a signature covers. It equals the maximum number of headers in a head.
 pub const MAX_SIGNED_HEADERS: usize = crate::MAX_HEADERS;
 
 /// The parts of a request that the signature covers.
@@ -17,8 +17,8 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The request target after the question mark. Empty if there is none.
     pub query: &'a str,
-    /// Header names in any case, with values as sent. To sign, these are the headers to sign, including `Host`. To
-    /// verify, these are all headers of the request.
+    /// Header names in any case, with values as sent. For signing, these are the headers to sign, including `Host`. For
+    /// verification, these are all headers of the request.
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
@@ -28,7 +28,7 @@ pub(super) struct SignedHeaders<'a> {
     count: usize,
 }
 
-/// The error for more than [`MAX_SIGNED_HEADERS`].
+/// The error for more than [`MAX_SIGNED_HEADERS`] signed headers.
 pub(super) struct TooMany;
 
 impl<'a> SignedHeaders<'a> {

@@ -1,8 +1,8 @@
 //! The server side of `aws-chunked`: verifies a body in signed chunks.
 //!
-//! The framing is the chunked transfer coding, with signatures in extensions and trailers. The same reader therefore
-//! parses both. The decoder passes on data as it arrives. A wrong signature is detected only at the end of its chunk.
-//! Callers must therefore not publish stored data before [`Event::End`].
+//! The framing is the chunked transfer coding, with signatures in extensions and trailers. The reader of that coding
+//! therefore also parses signed chunks. The decoder passes on data as it arrives. A wrong signature is detected only at
+//! the end of its chunk. Callers must therefore not publish stored data before [`Event::End`].
 
 use super::chunk_encoder::{CHUNK_SIGNATURE, TRAILER_SIGNATURE, trailer_hash};
 use super::chunk_signatures::SignatureChain;
@@ -22,7 +22,7 @@ pub enum ChunkRefusal {
     /// Extensions or trailers are larger than their limits.
     #[error("chunk extensions or trailers are larger than 16 KiB")]
     TooLarge,
-    /// A chunk has no signature, or one that is not 64 hexadecimal digits.
+    /// A chunk has no signature, or its signature is not 64 hexadecimal digits.
     #[error("a chunk has no valid signature")]
     NoSignature,
     /// The signature of a chunk or trailer is wrong.
@@ -203,7 +203,7 @@ impl ChunkDecoder {
 struct Fields<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Fields<'a> {
-    /// Parses lines that end in a carriage return only, because observers get no line feeds.
+    /// Parses lines that end in a carriage return without a line feed, because observers get no line feeds.
     fn parse(text: &'a [u8]) -> Result<Self, ChunkRefusal> {
         let text = std::str::from_utf8(text).map_err(|_| ChunkRefusal::BadTrailer)?;
         let fields = text.split_terminator('\r').map(|line| {

@@ -36,9 +36,9 @@ impl ChunkEncoder {
     /// The bytes that follow the data of a chunk.
     pub const CHUNK_END: &'static [u8] = b"\r\n";
 
-    /// Appends the bytes that precede the data of a chunk. This is for callers that send data without copying it: they
-    /// send the data next, and then [`Self::CHUNK_END`]. If `data` is empty, returns false and appends nothing, because
-    /// an empty chunk would mark the end of the body.
+    /// Appends the bytes that precede the data of a chunk. Callers use this function if they send data without copying
+    /// it. They send the data next, and then [`Self::CHUNK_END`]. If `data` is empty, returns false and appends
+    /// nothing, because an empty chunk would mark the end of the body.
     pub fn chunk_head(&mut self, data: &[u8], out: &mut Vec<u8>) -> bool {
         if data.is_empty() {
             return false;

@@ -32,7 +32,7 @@ impl SignatureChain {
         self.sign()
     }
 
-    /// Returns whether `signature` is valid for the next chunk. If so, the following signature must cover it.
+    /// Returns whether `signature` is valid for the next chunk. If so, the next signature must cover this one.
     pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write_chunk(sha256);
         self.verifies(signature)

@@ -1,10 +1,10 @@
 //! AWS Signature Version 4 for S3. [`Signer`] and [`ChunkEncoder`] are for the client, [`Verifier`] and [`ChunkDecoder`]
 //! for the server.
 //!
-//! All functions are pure: callers pass in time and keys. docs/s3.md describes the data that signatures cover. It
-//! follows Amazon's "Authenticating Requests (AWS Signature Version 4)". This module uses no SDK, because signing with
-//! an SDK costs more client CPU than the rest of a small request. Tests compare the signatures with Amazon's published
-//! examples and with the output of the `aws-sigv4` crate.
+//! All functions are pure: callers pass in time and keys. docs/s3.md describes the data that signatures cover. The
+//! rules are those of Amazon's "Authenticating Requests (AWS Signature Version 4)". This module uses no SDK, because
+//! signing with an SDK costs more client CPU than the rest of a small request. Tests compare the signatures with
+//! Amazon's published examples and with the output of the `aws-sigv4` crate.
 
 mod access_keys;
 mod authorization;

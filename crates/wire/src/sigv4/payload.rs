@@ -25,7 +25,7 @@ pub enum Streaming {
     UnsignedTrailer(Trailer),
 }
 
-/// The checksum of the whole body that follows its last chunk.
+/// The checksum of the whole body, sent after its last chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
     algorithm: Algorithm,
@@ -33,7 +33,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Creates a trailer with this checksum. `None` if S3 has no header for it.
+    /// Creates a trailer with this checksum. `None` if S3 has no header for this algorithm.
     pub fn new(algorithm: Algorithm) -> Option<Self> {
         algorithm.header().map(|name| Self { algorithm, name })
     }

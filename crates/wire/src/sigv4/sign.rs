@@ -37,8 +37,8 @@ impl From<TooMany> for SignError {
     }
 }
 
-/// A signer of requests for one access key, region and service. Each thread has its own signer. It caches the signing key
-/// of the day and keeps its buffers, so signing does not allocate once the buffers have grown.
+/// A signer of requests for one access key, region and service. Each thread has its own signer. The signer caches the
+/// signing key of the day and reuses its buffers. Signing therefore does not allocate once the buffers have grown.
 #[derive(Clone)]
 pub struct Signer {
     keys: Keys,
@@ -81,7 +81,7 @@ impl Signer {
 
     /// Passes the header fields that sign the request to `field`: `x-amz-content-sha256`, `x-amz-date`,
     /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns the
-    /// signature, which the signatures of chunks are based on.
+    /// signature, on which the signatures of the chunks depend.
     ///
     /// # Errors
     /// Fails if the request cannot be signed. In this case, `field` was not called.

@@ -11,7 +11,7 @@ const LAST: u64 = 2_932_897 * DAY_SECONDS - 1;
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// Converts Unix seconds. Times after the year 9999 become its last second.
+    /// Converts Unix seconds. Times after the year 9999 become the last second of that year.
     pub fn from_unix_seconds(seconds: u64) -> Self {
         Self(seconds.min(LAST))
     }

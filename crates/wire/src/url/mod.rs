@@ -41,7 +41,8 @@ pub enum UrlError {
     /// The URL is longer than [`MAX_URL_BYTES`].
     #[error("the URL is longer than 16 KiB")]
     TooLong,
-    /// The URL contains whitespace or control characters. A parser would drop them, or they would end the request line.
+    /// The URL contains whitespace or control characters. A URL parser would drop these characters, or they would end
+    /// the request line.
     #[error("the URL contains a space or a control character: percent-encode it (%20 is a space)")]
     BadCharacter,
     /// Normalization of URLs would change the object name.
@@ -106,10 +107,11 @@ impl Url {
         Ok(url)
     }
 
-    /// Appends an object name to the path, percent-encoded except for slashes, and removes the query.
+    /// Appends an object name to the path, and removes the query. The name is percent-encoded, except for slashes.
     ///
     /// # Errors
-    /// [`UrlError::ChangedName`] if a URL cannot contain the name. [`UrlError::TooLong`] if the URL would be too long.
+    /// Fails with [`UrlError::ChangedName`] if a URL cannot contain the name, and with [`UrlError::TooLong`] if the URL
+    /// would be too long.
     pub fn below(&self, name: &str) -> Result<Self, UrlError> {
         let mut path = self.path().trim_end_matches('/').to_owned();
         path.push('/');
@@ -165,8 +167,8 @@ impl Url {
         self.inner.query()
     }
 
-    /// Returns the value of the `Host` header. It contains the port only if it is not the default, and brackets around
-    /// IPv6 addresses.
+    /// Returns the value of the `Host` header. The value contains the port only if the port is not the default. An IPv6
+    /// address is in brackets.
     pub fn host_header(&self) -> &str {
         &self.host_header
     }
@@ -217,7 +219,7 @@ fn scheme_of(text: &str) -> Result<Scheme, UrlError> {
     } else if text.eq_ignore_ascii_case("https") {
         Ok(Scheme::Https)
     } else {
-        // A redirect may contain a scheme of any length, so it is cut off.
+        // A redirect may contain a scheme of any length, so the scheme is cut.
         Err(UrlError::OtherScheme(text.chars().take(32).collect()))
     }
 }

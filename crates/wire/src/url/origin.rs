@@ -47,8 +47,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns the value of the `Host` header. It contains the port only if it is not the default, and brackets around
-    /// IPv6 addresses.
+    /// Returns the value of the `Host` header. The value contains the port only if the port is not the default. An IPv6
+    /// address is in brackets.
     pub fn host_header(&self) -> String {
         let text = self.to_string();
         let own = format!(":{}", self.scheme.default_port());

@@ -9,7 +9,7 @@ use wire::sigv4::{ChunkEncoder, Payload, SignedBody, Streaming, Trailer, Verifie
 
 const HOST: (&str, &str) = ("Host", "examplebucket.s3.amazonaws.com");
 
-/// Returns the `Authorization` header of a request, without spaces between its parts as in the examples.
+/// Returns the `Authorization` header of a request. As in the examples, there are no spaces between its parts.
 fn authorization(request: &Request, payload: &Payload) -> String {
     let mut added = Vec::new();
     let signature = signer().sign(at(EXAMPLE_TIME), request, payload, &mut added).unwrap();

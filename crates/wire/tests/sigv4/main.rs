@@ -38,7 +38,7 @@ fn lines(signed: &[u8]) -> Vec<(&str, &[u8])> {
         .collect()
 }
 
-/// Returns all headers of a request, including those in `added`, which sign it.
+/// Returns all headers of a request, followed by the headers in `added`, which contain its signature.
 fn signed<'a>(request: &Request<'a>, added: &'a [u8]) -> Vec<(&'a str, &'a [u8])> {
     request.headers.iter().copied().chain(lines(added)).collect()
 }

@@ -37,7 +37,7 @@ fn encoded(text: &str, keep_slash: bool) -> String {
 }
 
 fn query() -> impl Strategy<Value = String> {
-    // There are few different letters, so that names repeat and share prefixes. They are encoded in several ways.
+    // There are few different letters, so that names repeat and share prefixes. Each text has one of several encodings.
     let text = || "[abX.=&+ /%\u{e9}*-]{0,4}";
     let parameter = (text(), option::of(text()), 0..3_u8).prop_map(|(name, value, style)| {
         let write = |text: &str| match style {

@@ -1,4 +1,4 @@
-//! Tests every refusal of the verifier. Each is caused by a single change of a valid request.
+//! Tests every refusal of the verifier. Each request differs from a valid request in a single change.
 
 use super::*;
 use proptest::prelude::*;

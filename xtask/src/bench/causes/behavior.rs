@@ -5,11 +5,11 @@ use std::time::Duration;
 /// Behavior of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Behavior {
-    /// Requests served at the same time; 0 for no limit.
+    /// Maximum number of requests served at the same time; 0 for no limit.
     pub servers: u32,
-    /// Service time of a request, or its mean.
+    /// Service time of every request, or the mean service time if `exponential` is set.
     pub service: Duration,
-    /// `true` if service times are exponentially distributed. Otherwise all of them are equal.
+    /// `true` if service times are exponentially distributed. Otherwise all service times are equal.
     pub exponential: bool,
     /// Bytes per second that all requests share; 0 for no limit.
     pub rate: u64,
@@ -30,11 +30,11 @@ pub struct Stall {
     pub every: Option<Duration>,
 }
 
-/// Amount of load in each model.
+/// Amount of load, for the open and for the closed model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// Requests per second of the open model.
+    /// Requests per second in the open model.
     pub rate: u32,
-    /// Slots of the closed model.
+    /// Number of slots in the closed model.
     pub slots: u32,
 }

@@ -1,4 +1,4 @@
-//! The planted causes, their variants, and the limits that are right to report for them.
+//! The planted causes, their variants, and the limits that are correct for each cause.
 
 use super::behavior::{Amount, Behavior, Stall};
 use super::limit::Limit;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A planted cause: a row of the confusion matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cause {
-    /// The target needs the same time for each request at any load.
+    /// The target needs the same time for every request, whatever the load.
     TargetDelay,
     /// Like target-delay, with exponential service times.
     TargetExponential,
@@ -25,38 +25,39 @@ pub enum Cause {
     ClientQuota,
     /// The client is stopped and continued periodically.
     ClientDutyCycle,
-    /// Signed uploads while another process spins on the client's only core.
+    /// The client makes signed uploads, and another process spins on the client's only core.
     ClientNeighbor,
     /// The client is stopped for a second.
     ClientStopped,
     /// One thread of the client is stopped for a second.
     ClientThreadStopped,
-    /// The client is stopped for 50 ms again and again. A burst follows each stop, and the target is nearly saturated.
+    /// The client is stopped for 50 ms again and again. Each stop is followed by a burst of requests. The target is
+    /// nearly saturated.
     ClientBursts,
-    /// Uploads are sent as fast as possible, with a hash over every byte.
+    /// The client sends uploads as fast as possible, and computes a hash over every byte.
     ClientSignedUpload,
-    /// Signed uploads while two processes spin on the cores of client and target.
+    /// The client makes signed uploads, and two processes spin on the cores of client and target.
     SharedHost,
-    /// Two processes spin on the cores of client and target, and the rate is low, for 10 s. The report must not
+    /// For 10 s, the rate is low, and two processes spin on the cores of client and target. The report must not
     /// contradict itself.
     SharedHostLowRate,
-    /// A link of 40 Mbit/s.
+    /// The network link has only 40 Mbit/s.
     LinkFull,
-    /// More slots than descriptors.
+    /// There are more slots than file descriptors.
     Descriptors,
-    /// More connections than local ports.
+    /// There are more connections than local ports.
     Ports,
     /// There are few slots, and the target has capacity left.
     Concurrency,
     /// There are few slots, and the target is nginx.
     ConcurrencyNginx,
-    /// There are few slots, the target has capacity left but pauses for 200 ms of each second, and no probes are made.
+    /// There are few slots. The target has capacity left, but pauses for 200 ms of each second. No probes are made.
     ConcurrencyPauses,
     /// The rate is low, and the target has capacity left.
     Rate,
     /// The rate is low, and the target is nginx.
     RateNginx,
-    /// There are few slots, the target has capacity left, and no probes with other numbers of slots are made.
+    /// There are few slots, and the target has capacity left. No probes with other numbers of slots are made.
     OneLevel,
 }
 
@@ -72,7 +73,7 @@ const FAST: Behavior =
     Behavior { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
 
 impl Cause {
-    /// Returns the variant of a repeat. Twelve repeats cover all variants that make sense for a cause.
+    /// Returns the variant for repeat number `repeat`. Twelve repeats cover all variants that make sense for a cause.
     pub fn variant(self, repeat: u32) -> Variant {
         use Direction::{Get, Put};
         use Model::{Closed, Open};
@@ -98,8 +99,9 @@ impl Cause {
         match self {
             Self::TargetDelay => Behavior { service: ms(20), ..FAST },
             Self::TargetExponential => Behavior { service: ms(20), exponential: true, ..FAST },
-            // The pause is 14 % of 5 s and 17.5 % of 4 s. They avoid the shares of printed percentiles, where a single
-            // operation would decide the value of the percentile. The pause begins after the warm-up.
+            // The pause is 14 % of a run of 5 s, and 17.5 % of a run of 4 s. No printed percentile is near these
+            // shares. Otherwise a single operation could decide the value of a percentile. The pause begins after the
+            // warm-up.
             Self::TargetStall => Behavior {
                 service: ms(5),
                 stall: Some(Stall { at: WARMUP + ms(1500), length: ms(700), every: None }),
@@ -130,9 +132,9 @@ impl Cause {
         match self {
             Self::TargetDelay | Self::TargetExponential | Self::TargetStall => of(300, 8),
             Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
-            // These targets sustain 200 requests per second.
+            // These targets sustain only 200 requests per second.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
-            // This is more than a quota of a few percent of a core allows.
+            // This load is more than the client can generate with a quota of a few percent of a core.
             Self::ClientQuota => of(8_000, 64),
             Self::ClientDutyCycle | Self::ClientStopped | Self::ClientThreadStopped => of(500, 16),
             Self::ClientBursts => of(600, 16),
@@ -146,20 +148,21 @@ impl Cause {
         }
     }
 
-    /// Returns the limits that are right to report.
+    /// Returns the limits that are correct for this cause.
     pub fn right(self, variant: Variant) -> &'static [Limit] {
         use Limit::{
             ClientCpu, ClientNic, ClientResources, Concurrency, Link, NotDetermined, Rate, SharedHost, Target,
         };
         let open = variant.model == Model::Open;
         match self {
-            // The target could serve more requests in the same time, so the limit is the number of requests.
+            // The target could serve more requests in the same time, so the load itself is the limit.
             Self::TargetDelay | Self::TargetExponential if open => &[Rate],
             Self::TargetDelay | Self::TargetExponential | Self::Concurrency | Self::ConcurrencyNginx => &[Concurrency],
-            // A run with a single number of slots does not always show whether the slots or the target are the limit.
+            // With a single number of slots, the run does not always show whether the slots or the target limit the
+            // rate.
             Self::OneLevel | Self::ConcurrencyPauses => &[Concurrency, NotDetermined],
-            // In the open model, all requests are served, although some of them late. In the closed model, the slots
-            // wait during the pause.
+            // In the open model, all requests are served, some of them late. In the closed model, the slots wait during
+            // the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => &[Target],
@@ -209,25 +212,25 @@ impl Cause {
         }
     }
 
-    /// Returns whether nginx is the target. The times in its log are too coarse to compute the true response times.
+    /// Returns whether nginx is the target. The times in nginx's log are too coarse to compute the true response times.
     pub fn is_nginx(self) -> bool {
         matches!(self, Self::ConcurrencyNginx | Self::RateNginx)
     }
 
-    /// Returns whether the cause uploads to S3 with a hash over every byte. The client then needs far more CPU time
-    /// than the target. If there is too little CPU time, the client's CPU is therefore the limit.
+    /// Returns whether the client uploads to S3 and computes a hash over every byte. The client then needs far more CPU
+    /// time than the target, so the client's CPU is the limit if CPU time is short.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::ClientSignedUpload | Self::ClientNeighbor | Self::SharedHost)
     }
 
-    /// Returns the duration of the warm-up. Handshakes are made in the warm-up, because the target's log does not show
-    /// them. Causes that concern the connections themselves have no warm-up.
+    /// Returns the duration of the warm-up. TLS handshakes belong in the warm-up, because they are missing from the
+    /// target's log. Causes that concern the connections themselves have no warm-up.
     pub fn warmup(self) -> Duration {
         if matches!(self, Self::Ports | Self::Descriptors) { Duration::ZERO } else { WARMUP }
     }
 
-    /// Returns whether the program probes other numbers of slots. A run with a single number of slots does not always
-    /// show whether the target or the slots are the limit.
+    /// Returns whether the program probes other numbers of slots. Without probes, a run does not always show whether
+    /// the slots or the target limit the rate.
     pub fn is_probed(self, variant: Variant) -> bool {
         let asks = matches!(
             self,
@@ -243,13 +246,13 @@ impl Cause {
         asks && variant.model == Model::Closed
     }
 
-    /// Returns the duration of the runs in seconds; `None` if the cause does not fix it.
+    /// Returns the duration of runs in seconds; `None` if the user may choose the duration.
     pub fn seconds(self) -> Option<u64> {
         (self == Self::SharedHostLowRate).then_some(10)
     }
 
-    /// Returns whether the true response times can be computed. The target's log does not show the effects of a link.
-    /// In closed runs with a fast target, it does not show the effects of busy cores either.
+    /// Returns whether the true response times can be computed from the target's log. The log does not show the effects
+    /// of a slow link. In closed runs with a fast target, the log does not show the effects of busy cores either.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
         let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);

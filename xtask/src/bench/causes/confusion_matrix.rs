@@ -1,4 +1,4 @@
-//! The confusion matrix: how often each limit was reported for each planted cause.
+//! The confusion matrix: for each planted cause, how often the program reported each limit.
 
 use super::limit::Limit;
 use super::report::ResultWord;
@@ -6,7 +6,7 @@ use super::variant::Model;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A run, compared with its planted cause.
+/// A run, and its comparison with the planted cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun {
     /// Name of the cause.
@@ -85,7 +85,7 @@ impl Row {
     }
 }
 
-/// Returns the counts of each cause, in the order of the runs, and the counts over all runs.
+/// Returns the counts for each cause, in the order of the runs, and the counts for all runs together.
 pub fn rows(runs: &[JudgedRun]) -> (Vec<(&'static str, Row)>, Row) {
     let (mut rows, mut all) = (Vec::<(&str, Row)>::new(), Row::default());
     for run in runs {

@@ -1,4 +1,4 @@
-//! Disturbances of the client: CPU quotas, stops, spinning neighbors, and limited networks. They are removed on drop.
+//! Disturbances of the client: CPU quotas, stops, spinning processes, and limited networks. They are removed on drop.
 
 use super::cause::Cause;
 use crate::failure::{Context, Result, failure};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Control groups for CPU quotas.
+/// Directory of control groups with CPU quotas.
 const CPU: &str = "/sys/fs/cgroup/cpu";
-/// Control groups that can be frozen.
+/// Directory of control groups that can be frozen.
 const FREEZER: &str = "/sys/fs/cgroup/freezer";
 /// CPU time, in µs, that the client's group gets in each period of 100 ms.
 const QUOTA_US: u32 = 4_000;
@@ -35,7 +35,7 @@ pub struct Disturbances {
     /// Address of the target, if it is not the loopback address.
     pub address: Option<&'static str>,
     group: Option<Group>,
-    /// Processes that spin, or that keep network namespaces in existence.
+    /// Processes that spin, stop the client, or keep a network namespace in existence.
     helpers: Vec<Running>,
 }
 
@@ -60,7 +60,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = fs::write(self.0.join("freezer.state"), "THAWED");
-        // The kernel removes a group only some time after its processes have ended, so removal is tried repeatedly.
+        // Try repeatedly, because the kernel lets a group be removed only some time after its processes have ended.
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -97,7 +97,7 @@ impl Disturbances {
         Ok(all)
     }
 
-    /// Puts client and target into a network namespace that has few local ports and does not reuse them early.
+    /// Puts client and target into a network namespace with few local ports, which are not reused early.
     fn few_ports(&mut self) -> Result<()> {
         let network = network()?;
         let inside = enter(network.id());
@@ -126,8 +126,8 @@ impl Disturbances {
         Ok(())
     }
 
-    /// Disturbs the running client until it ends. If a cause stops the client only once, the stop is in the measured
-    /// time. The measured time begins after the warm-up and lasts for `length`.
+    /// Disturbs the running client until it ends. If the cause stops the client only once, the stop is within the
+    /// measured time, which begins after the warm-up and lasts for `length`.
     pub fn disturb(&mut self, cause: Cause, client: u32, length: Duration) -> Result<()> {
         let measured = |seconds: f64| format!("{:.3}", cause.warmup().as_secs_f64() + seconds);
         match cause {
@@ -158,7 +158,7 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// Returns a command without input and output.
+/// Returns a command whose input and output are `/dev/null`.
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -170,7 +170,7 @@ fn spin(place: Affinity) -> Result<Running> {
     start(quiet("sh").args(["-c", "while :; do :; done"]), place)
 }
 
-/// Starts a process that repeatedly stops another one and lets it continue. All times are in seconds.
+/// Starts a process that repeatedly stops the process `process` and lets it continue. All times are in seconds.
 fn stops(process: u32, first: &str, stopped: &str, running: &str) -> Result<Running> {
     let script = format!(
         "sleep {first}; while kill -STOP {process}; do sleep {stopped}; kill -CONT {process} || exit; sleep {running}; done"
@@ -192,7 +192,7 @@ fn network() -> Result<Running> {
     Ok(running)
 }
 
-/// Returns a command prefix that runs a command in the network namespace of a process.
+/// Returns the prefix that makes a command run in the network namespace of a process.
 fn enter(process: u32) -> Vec<String> {
     owned(&["nsenter", "--net", "--target", &process.to_string(), "--"])
 }
@@ -209,7 +209,7 @@ fn shell(prefix: &[String], script: &str) -> Result<()> {
     Err(failure(format_args!("not run: cannot set up the network: {}", reason.trim())))
 }
 
-/// Returns the thread of a process that has used the most CPU time.
+/// Returns the ID of the thread that has used the most CPU time in a process.
 fn busiest_thread(process: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let used = threads.filter_map(|thread| {
@@ -235,7 +235,7 @@ mod tests {
             while state() != wanted {
                 assert!(
                     begun.elapsed() < Duration::from_secs(20),
-                    "the state did not change in time; stopped wanted: {wanted}"
+                    "the process did not stop or continue in time; expected stopped = {wanted}"
                 );
                 std::thread::yield_now();
             }

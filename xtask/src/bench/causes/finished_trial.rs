@@ -1,4 +1,4 @@
-//! A finished run: its report, which is compared with the planted cause and the true response times.
+//! A finished run. Its report is compared with the planted cause and with the true response times.
 
 use super::confusion_matrix::JudgedRun;
 use super::ground_truth::{self, Load, LogEntry, Pauses, Queue, Window};
@@ -19,7 +19,7 @@ pub struct FinishedTrial {
 /// A printed percentile with its true value.
 struct Percentile {
     printed: Printed,
-    /// Lower and upper end of the true value, in seconds.
+    /// Lower and upper bound of the true value, in seconds.
     truth: (f64, f64),
 }
 
@@ -44,7 +44,8 @@ impl FinishedTrial {
     /// Compares the report with the planted cause and the true response times.
     pub fn judge(&self) -> JudgedRun {
         let (named, right) = (self.report.limit, self.trial.cause.right(self.trial.variant));
-        // A program that refuses to run reports no limit. This is right only if the limit need not be determined.
+        // A program that refuses to run reports no limit. A refusal is right only if `NotDetermined` is one of the
+        // correct limits.
         let is_right_refusal = self.report.word != ResultWord::Refused || right.contains(&Limit::NotDetermined);
         JudgedRun {
             row: self.trial.cause.label(),
@@ -145,7 +146,8 @@ fn percentiles(trial: Trial, report: &Report, log: &[LogEntry]) -> Option<Vec<Pe
     });
     let queue = Queue { servers: (behavior.servers > 0).then_some(behavior.servers as usize), stall };
     let window = Window { warmup: trial.cause.warmup().as_secs_f64(), end: trial.window().as_secs_f64() };
-    // Slots send requests only until the end of the window. The backlog of a schedule is served even after the window.
+    // In the closed model, no request starts after the window. In the open model, the backlog is served even after the
+    // window.
     let counted = if trial.variant.model == Model::Closed { window.end } else { f64::INFINITY };
     let times = ground_truth::responses(load, window, queue, &ground_truth::costs(log, counted))?;
     let percentile =

@@ -10,7 +10,7 @@ pub enum Limit {
     Target,
     /// The link between client and target.
     Link,
-    /// CPU time of a client thread.
+    /// CPU time of one client thread.
     ClientCpu,
     /// The client's network card.
     ClientNic,
@@ -28,7 +28,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns a short name, for the heading of a column.
+    /// Returns a short name for the heading of a column.
     pub fn short(self) -> &'static str {
         match self {
             Self::Target => "target",

@@ -1,14 +1,16 @@
-//! `cargo xtask bench causes`: checks whether reported results and limits are right. It plants causes, and compares
-//! them with the reports.
+//! `cargo xtask bench causes`: checks whether Plimsoll reports the right results and limits. The benchmark produces
+//! known problems on purpose (it "plants causes"), and compares these problems with the reports.
 //!
 //! The targets are nginx and a small Go server (`target.go`) that logs each request. The true response times are
 //! computed from the schedule and from that log.
 //!
-//! A run is *sound* if no printed percentile is wrong. With a schedule, at least 99 % of the offered operations must
-//! also have ended: they succeeded, or failed at the target. Any other run is *spoiled*. A spoiled run must not pass,
-//! and a sound run must not be unusable, unless the client could not start the load.
+//! A run is *sound* if no printed percentile is wrong. In the open model, at least 99 % of the offered operations must
+//! also have ended, either with success or with a failure at the target. Any other run is *spoiled*. The result of a
+//! spoiled run must not be PASS. The result of a sound run must not be UNUSABLE, unless the client could not start the
+//! load.
 //!
-//! Runs begin with a warm-up of one second that does not count, unless the cause concerns the opening of connections.
+//! Runs begin with a warm-up of one second, which is not measured. Causes that concern the opening of connections have
+//! no warm-up.
 
 mod behavior;
 mod cause;
@@ -52,11 +54,11 @@ pub struct Args {
     /// Plant only these causes.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CAUSE")]
     only: Vec<Cause>,
-    /// Number of runs of each cause. They go through its variants: open and closed, downloads and uploads, HTTP/1.1,
-    /// TLS and HTTP/2.
+    /// Number of runs of each cause. The runs use all variants of the cause in turn: open and closed model, downloads
+    /// and uploads, HTTP/1.1, TLS and HTTP/2.
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=500))]
     repeats: u32,
-    /// Duration of each run, unless the cause fixes it.
+    /// Duration of each run. Some causes have a fixed duration instead.
     #[arg(long, value_name = "S", default_value = "5", value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
     /// Seed of the service times [default: taken from the clock].
@@ -94,7 +96,7 @@ pub fn run(args: &Args) -> Result<()> {
                     runs.push(finished.judge());
                 }
                 Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                // Other causes may still be possible on this machine.
+                // Continue, because other causes may be possible on this machine.
                 Err(failure) => {
                     let variant = trial.variant.text();
                     console::line(format_args!("  {:<26}{variant:<22}{failure}", cause.label()));
@@ -113,7 +115,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Prints the number of runs and the expected time.
 fn print_plan(causes: &[Cause], args: &Args) {
-    // The constant covers the warm-up, the start and end of target and client, and the time to drain a backlog.
+    // Time for the warm-up, for starting and ending target and client, and for draining a backlog.
     const OVERHEAD_SECONDS: u64 = 3;
     let each = causes.iter().map(|cause| cause.seconds().unwrap_or(args.seconds) + OVERHEAD_SECONDS);
     let minutes = (each.sum::<u64>() * u64::from(args.repeats)).div_ceil(60);
@@ -136,7 +138,7 @@ fn print_summary(runs: &[JudgedRun]) {
     console::line(
         "sound: no printed percentile is wrong, and at least 99 % of the offered operations succeeded or failed",
     );
-    console::line("spoiled: all other runs; UNUSABLE is right for them, and if the client could not start the load");
+    console::line("spoiled: all other runs; UNUSABLE is right for these, and for runs whose load could not start");
     console::line(format_args!(
         "right limit in at least {:.0} % of the runs of each cause: {} {}",
         RIGHT_MIN * 100.0,
@@ -163,7 +165,7 @@ fn print_summary(runs: &[JudgedRun]) {
     ));
 }
 
-/// Returns the seed of one run. It fits the target's flag, which is a signed number.
+/// Returns the seed of one run. The seed is below 2^63, because the target's flag is a signed number.
 fn seed_of(series: u64, cause: Cause, repeat: u32) -> u64 {
     Shuffler::new(series ^ (u64::from(repeat) << 32) ^ ((cause as u64) << 24)).number() >> 1
 }

@@ -5,19 +5,19 @@ use crate::process::ProcessEnd;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Minimum share of the offered operations that must have ended if the schedule was kept.
+/// Minimum share of the offered operations that must have ended. With a lower share, the schedule was not kept.
 const ENDED_MIN: f64 = 0.99;
 
 /// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResultWord {
-    /// Usable, with all objectives met.
+    /// Usable, and all objectives were met.
     Pass,
-    /// Usable, with a missed objective.
+    /// Usable, and an objective was missed.
     Fail,
     /// Not usable.
     Unusable,
-    /// Cut off before its end.
+    /// Interrupted before its end.
     Partial,
     /// The program refused to run, with a reason.
     Refused,
@@ -51,10 +51,10 @@ impl ResultWord {
 pub struct Printed {
     /// Quantile, from 0 to 1.
     pub q: f64,
-    /// Lower end of the percentile's interval, or the value itself. It is 0 if the lower end is unknown, as in `≤ 26
-    /// ms`.
+    /// Lower end of the percentile's interval, or the value itself. If the lower end is unknown, as in `≤ 26 ms`, this
+    /// is 0.
     pub low: f64,
-    /// Upper end of the percentile's interval, or the value itself. It is infinite if the upper end is unknown.
+    /// Upper end of the percentile's interval, or the value itself. If the upper end is unknown, this is infinite.
     pub high: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Report {
     pub offered: u64,
     /// Operations that succeeded.
     pub ok: u64,
-    /// Operations that failed at the target.
+    /// Operations that failed because of the target.
     pub failed: u64,
     /// Printed percentiles.
     pub printed: Vec<Printed>,
@@ -78,10 +78,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Parses a report. `end` is the way in which the program ended.
+    /// Parses a report. `end` contains the program's exit code.
     ///
     /// # Errors
-    /// Fails with the reason if the report cannot be parsed.
+    /// Returns the reason if the report cannot be parsed.
     pub fn parse(text: &str, end: ProcessEnd) -> Result<Self, String> {
         let ProcessEnd::Code(code) = end else { return Err(format!("the program ended with {end}")) };
         let by_code = ResultWord::of_code(code.into()).ok_or_else(|| format!("unexpected exit code {code}"))?;
@@ -157,11 +157,11 @@ fn printed(report: &Value) -> Vec<Printed> {
     // Older programs do not print intervals.
     let has_ranges = quantiles.iter().any(|quantile| quantile.get("low_nanos").is_some());
     let each = quantiles.into_iter().filter_map(|quantile| percentile(quantile, has_ranges));
-    // The maximum is a single operation, not a percentile.
+    // The maximum (`q` = 1) is a single operation, not a percentile.
     each.filter(|printed| printed.q < 1.0).collect()
 }
 
-/// Returns a percentile, if it has a value. If the report does not contain an end of its interval, this end is unknown.
+/// Returns a percentile, if it has a value. An end of the interval that is missing from the report is unknown.
 fn percentile(quantile: &Value, has_ranges: bool) -> Option<Printed> {
     let seconds = |value: &Value| value.as_f64().map(|nanos| nanos / 1e9);
     let q = quantile.get("q")?.as_f64()?;

@@ -1,9 +1,10 @@
-// The target of `cargo xtask bench causes`: a server that is slow as planned and logs the times of each request.
+// The target of `cargo xtask bench causes`: a server that is as slow as its arguments say, and logs the times of each
+// request.
 //
 // It shares no code with Plimsoll, and uses the TLS and HTTP/2 of net/http. All times are nanoseconds of one monotonic clock.
 //
 // A request arrives when the kernel has received its bytes, and ends when the kernel has accepted the response. Apart
-// from the planned work, the time in between is latency of the target. See conn.
+// from the planned work, the time between the two is latency of the target. See conn.
 package main
 
 import (
@@ -58,8 +59,7 @@ type server struct {
 	epoch time.Time
 	// The difference between the kernel's timestamps and the clock of the log.
 	offset atomic.Int64
-	// Free places, one for each request that can be served at the same time. Each value is the time since which the place
-	// is free.
+	// Free places. Each allows one request to be served. The value is the time since which the place is free.
 	places chan int64
 	body   []byte
 	timers sync.Pool
@@ -99,8 +99,8 @@ func (s *server) sleep(length time.Duration) {
 	s.timers.Put(timer)
 }
 
-// Creates a timer that is read like a file, so that waiting for it blocks no thread. Returns nil if the kernel does not
-// support this.
+// Creates a timer that is read like a file, so that waiting for the timer blocks no thread. Returns nil if the kernel
+// does not support such timers.
 func newTimer() *os.File {
 	const monotonic, flags = 1, syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, failed := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, flags, 0)
@@ -129,7 +129,7 @@ func wait(timer *os.File, length time.Duration) bool {
 	return err == nil
 }
 
-// Sleeps until the end of a planned pause of the server, if there is one now. Returns how long it slept.
+// If the server is in a planned pause, sleeps until the end of the pause. Returns the time slept.
 func (s *server) hold(first int64) int64 {
 	now := s.now()
 	from := first + int64(*stallAt)
@@ -193,7 +193,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	atomic.StoreInt64(&e.left, c.newestWrite())
 }
 
-// Does the planned work. If the number of places is limited, the work needs a place.
+// Does the planned work. If the number of places is limited, waits for a place first.
 func (s *server) work(e *entry, first, bytes int64) {
 	e.asked = s.now()
 	e.start = e.asked
@@ -232,8 +232,8 @@ func (s *server) writeLog() error {
 	return file.Close()
 }
 
-// Samples the difference of the two clocks from time to time, because the kernel's timestamps follow the time of day,
-// which may be adjusted.
+// Measures the difference between the time of day and the clock of the log from time to time. The kernel's timestamps
+// follow the time of day, which may be adjusted.
 func (s *server) followClock() {
 	sample := func() {
 		best := int64(math.MinInt64)
@@ -257,9 +257,9 @@ func (s *server) followClock() {
 // A connection below TLS. It records when the kernel received the bytes that are read, and when the kernel accepted the
 // bytes that are written.
 //
-// With one request at a time on a connection, the last read before a handler starts is the read of its request. With
-// several requests, it may be the read of a later request, and the next write may belong to an earlier response. The log
-// would then show too little time.
+// If there is one request at a time on a connection, the last read before a handler starts is the read of its request.
+// If there are several, the last read may be that of a later request, and the next write may belong to an earlier
+// response. The times in the log would then be too short.
 type conn struct {
 	net.Conn
 	raw    syscall.RawConn
@@ -286,8 +286,8 @@ func (c *conn) newestWrite() int64 {
 	return c.written
 }
 
-// When a stream is closed, the last frame of its response is in a buffer. The response of an entry therefore leaves with
-// the next write that begins. Its first frames may have left with an earlier write.
+// When a stream is closed, the last frame of its response is still in a buffer. The response therefore ends with the
+// next write that begins. The first frames of the response may have been written earlier.
 func (c *conn) endWhenIdle(e *entry) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -326,8 +326,8 @@ func (c *conn) Read(buffer []byte) (int, error) {
 	at := c.server.received(control[:length])
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	// Bytes without a timestamp count as received when they are read, which may be later than the timestamp of the
-	// bytes after them.
+	// Bytes without a timestamp count as received when they are read. This may be later than the timestamp of the bytes
+	// after them.
 	c.read = max(c.read, at)
 	return count, nil
 }

@@ -1,4 +1,5 @@
-//! The target: a small Go program, based on net/http. It is as slow as planned, and logs the times of each request.
+//! The target: a small Go program, based on net/http. The program is as slow as its arguments say, and logs the times
+//! of each request.
 
 use super::behavior::{Behavior, Stall};
 use super::ground_truth::LogEntry;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Source of the program.
 const SOURCE: &str = include_str!("target.go");
-/// Time limit for starting and for ending.
+/// Time limit for starting the target, and for ending it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The target program, built once for all runs.
@@ -20,7 +21,7 @@ pub struct TargetProgram {
     path: PathBuf,
 }
 
-/// A running target. It is ended on drop.
+/// A running target. The process is ended on drop.
 pub struct Target {
     running: Running,
     log: PathBuf,
@@ -34,7 +35,7 @@ impl TargetProgram {
         let (source, path) = (directory.join("target.go"), directory.join("target"));
         fs::write(&source, SOURCE).cannot("write the source of the target")?;
         let mut command = Command::new("go");
-        // The program needs only the standard library, so no modules are needed.
+        // Turn modules off, because the program uses only the standard library.
         command.arg("build").arg("-o").arg(&path).arg(&source).current_dir(directory).env("GO111MODULE", "off");
         let output = command.output().cannot("start go, which builds the target (try: apt install golang-go)")?;
         if !output.status.success() {
@@ -102,7 +103,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     ]
 }
 
-/// Returns the two addresses once the line that contains them is complete.
+/// Returns the two addresses that the target prints, once the whole line is there.
 fn addresses(text: &str) -> Option<(String, String)> {
     let (plain, secure) = text.strip_suffix('\n')?.strip_prefix("ready ")?.split_once(' ')?;
     Some((plain.to_owned(), secure.to_owned()))

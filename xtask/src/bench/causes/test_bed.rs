@@ -1,4 +1,4 @@
-//! The test bed: runs the program against a target with a planted cause.
+//! The test bed, which runs the program against a target with a planted cause.
 
 use super::cause::Cause;
 use super::disturbance::Disturbances;
@@ -22,7 +22,7 @@ const PROBE_SECONDS: u64 = 1;
 /// Number of probes of a run.
 const PROBES: u64 = 2;
 
-/// Programs and directory that all runs share.
+/// The two programs, and the directory that all runs share.
 pub struct TestBed {
     program: PathBuf,
     target: TargetProgram,
@@ -54,7 +54,7 @@ impl TestBed {
         let address = disturbances.address.unwrap_or("127.0.0.1");
         let prefix: Vec<String> =
             disturbances.server_prefix.iter().cloned().chain(priority_prefix(trial.cause)).collect();
-        // Each run has a new target, so that the log contains only this run.
+        // Start a new target, so that its log contains this run only.
         let affinity = affinity(trial.cause, SERVER_CORE);
         let target = self.target.start(trial.cause.behavior(), address, trial.seed, &prefix, affinity)?;
         let url = if trial.cause.is_signed() { endpoint(&target) } else { target.url(trial.variant.protocol) };
@@ -87,14 +87,15 @@ impl TestBed {
     }
 }
 
-/// Returns the cores of server or client. Each has its own core, unless other processes compete with both.
+/// Returns the cores on which the target or the client runs. Each has a core of its own, except for causes in which
+/// both compete with other processes.
 fn affinity(cause: Cause, usual: Affinity) -> Affinity {
     if is_shared_host(cause) { Affinity::AllCores } else { usual }
 }
 
-/// Returns a command prefix that raises the target's priority. It is needed because the log does not show all of the
-/// target's cost with HTTP/2. There is no prefix if competition for the target's core is planned. Without the necessary
-/// permission, the prefix has no effect.
+/// Returns a command prefix that raises the target's priority. With HTTP/2, some of the target's work is missing from
+/// the log, so other processes must not delay this work. The prefix is empty for causes in which other processes
+/// compete for the cores. Without the permission to raise a priority, the prefix has no effect.
 fn priority_prefix(cause: Cause) -> Vec<String> {
     let words: &[&str] = if is_shared_host(cause) { &[] } else { &["nice", "-n", "-15"] };
     words.iter().map(|&word| word.to_owned()).collect()

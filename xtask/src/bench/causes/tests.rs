@@ -1,4 +1,5 @@
-//! Tests of the whole benchmark. They plant one cause at the Go server, and use a shell script instead of the program.
+//! Tests of the whole benchmark with one cause. The target is the real Go server, and a shell script replaces the
+//! program.
 
 use super::cause::Cause;
 use super::confusion_matrix::JudgedRun;
@@ -14,7 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns whether Go is installed. Without Go the test is skipped, or fails if `REQUIRE_PEERS=1`.
+/// Returns whether Go is installed. Panics if Go is missing and the environment contains `REQUIRE_PEERS=1`.
 fn has_go() -> bool {
     let found = Command::new("go").arg("version").output().is_ok();
     let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -57,7 +58,8 @@ fn a_run_is_judged_by_the_log_of_the_target() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // A request takes 20 ms plus the delay of timers. A busy machine adds more, so one right run in five is enough.
+    // A request takes 20 ms, plus the lateness of timers. A busy machine adds more delay, so one run of five with the
+    // expected result is enough.
     for (limit, p50_nanos, right, spoiled) in [("rate", 21_000_000, true, false), ("target", 5_000_000, false, true)] {
         let bed = TestBed::new(fake_program(directory.path(), limit, p50_nanos)).unwrap();
         let tries = (0..5).map(|_| bed.run(trial()).unwrap().judge());

@@ -1,10 +1,10 @@
-//! A run to be made: a cause and its variant.
+//! A planned run: a cause and its variant.
 
 use super::cause::Cause;
 use super::variant::Variant;
 use std::time::Duration;
 
-/// A run to be made.
+/// A planned run.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
     /// The planted cause.
@@ -18,7 +18,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Returns the time from the first operation to the end of the measured time.
+    /// Returns the time from the first operation to the end of the measurement: the warm-up plus `seconds`.
     pub fn window(self) -> Duration {
         self.cause.warmup() + Duration::from_secs(self.seconds)
     }

@@ -5,7 +5,7 @@
 pub enum Model {
     /// Requests start on a schedule.
     Open,
-    /// Each slot sends its next request after the response to its previous request.
+    /// Each slot sends a request as soon as it has the response to its previous request.
     Closed,
 }
 

@@ -1,4 +1,5 @@
-//! `cargo xtask bench line`: searches for load lines that are planted in an independent server, over real sockets.
+//! `cargo xtask bench line`: searches for the load line of an independent server over real sockets. The server's
+//! capacity determines the line, so the right result is known ("planted").
 
 use crate::console;
 use crate::failure::{Context, Result, check_interrupt, failure};
@@ -17,25 +18,25 @@ use gate::Gate;
 
 /// Source of the server.
 const SERVER: &str = include_str!("queue_server.py");
-/// Maximum error of a result below the planted line, as a share.
+/// Maximum error of a result that is too low, as a share of the planted line.
 const BELOW: f64 = 0.05;
-/// Maximum error of a result above the planted line, as a share.
+/// Maximum error of a result that is too high, as a share of the planted line.
 const ABOVE: f64 = 0.02;
-/// Bounds of objectives on the p99 of response times. `None` means that there is only the default objective.
+/// Objectives to search with: each is a bound on the p99 of response times. `None` is the default objective.
 const BOUNDS: [Option<Duration>; 3] = [None, Some(Duration::from_millis(100)), Some(Duration::from_millis(2000))];
 
 /// Servers to search, and the program.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Capacities of servers that admit requests at equal intervals, per second.
+    /// Capacities, in requests per second, of servers that admit requests at equal intervals.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "5,50,800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     regular: Vec<u32>,
-    /// Capacities of servers that admit requests at exponentially distributed intervals, per second. Low ones take
-    /// hours.
+    /// Capacities, in requests per second, of servers that admit requests at exponentially distributed intervals. The
+    /// search for a low capacity takes hours.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "800,5000", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     random: Vec<u32>,
-    /// Duration of levels with an objective on p99 on a server with random intervals. It must be long, because a share
-    /// of 1 % needs many operations.
+    /// Duration of a level if the server has random intervals and the objective is on p99. Levels must be long, because
+    /// many operations are needed to measure a share of 1 %.
     #[arg(long, value_name = "S", default_value = "20", value_parser = clap::value_parser!(u64).range(5..=600))]
     seconds: u64,
     #[command(flatten)]
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     console::line(format_args!(
-        "    {right} of {tried} lines at most {:.0} % too low and {:.0} % too high: {}",
+        "    {right} of {tried} results are at most {:.0} % too low or {:.0} % too high: {}",
         BELOW * 100.0,
         ABOVE * 100.0,
         GoalResult::from(right == tried)
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Runs one search. Returns whether it found the planted line.
+/// Runs one search. Returns whether the search found the planted line.
 fn search(program: &Path, gate: Gate, bound: Option<Duration>, seconds: u64, directory: &Path) -> Result<bool> {
     let server = Server::start(gate)?;
     let objective = bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()));

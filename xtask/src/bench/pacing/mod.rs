@@ -1,8 +1,8 @@
 //! `cargo xtask bench pacing`: the open model at half and at twice the client's highest rate.
 //!
-//! At half of that rate, the client must keep its schedule. At twice that rate, it must report that it could not keep
-//! it. Before each run at half the rate, a control measures the lateness of a thread that does nothing but read the
-//! clock.
+//! At half of the highest rate, the client must keep its schedule. At twice the highest rate, the client must report
+//! that it could not keep its schedule. Before each run at half of the rate, a control measures the lateness of a
+//! thread that does nothing but read the clock.
 
 mod spin_gaps;
 
@@ -40,7 +40,7 @@ pub struct Args {
     program: ProgramArgs,
 }
 
-/// Program and server that all runs share.
+/// The program and the server that all runs share.
 struct Setup {
     program: PathBuf,
     nginx: Nginx,
@@ -48,7 +48,8 @@ struct Setup {
 }
 
 impl Setup {
-    /// Runs `plimsoll get`. Also returns the share of the time for which nginx was busy.
+    /// Runs `plimsoll get`. Returns the cost of the run, the report, and the share of the time for which nginx was
+    /// busy.
     fn get(&self, words: &[&str]) -> Result<(Run, JsonReport, f64)> {
         check_interrupt()?;
         let before = self.nginx.cpu()?;
@@ -69,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // Half of the measured rate is used, so that nginx can keep up. Twice the higher of both rates is used, so that the
+    // Use half of the measured rate, so that nginx can keep up. Use twice the higher one of the two rates, so that the
     // client certainly cannot keep up.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)
@@ -79,8 +80,8 @@ pub fn run(args: &Args) -> Result<()> {
 struct Ceiling {
     /// Rate in the closed model, limited by client or server.
     measured: f64,
-    /// Rate at which the client's CPU time per operation would fill a core. If nginx limits the measured rate, this
-    /// rate is higher.
+    /// Rate at which the client would use a whole core, computed from its CPU time per operation. If nginx limits the
+    /// measured rate, this rate is higher.
     by_cpu: f64,
 }
 
@@ -150,7 +151,7 @@ fn half(setup: &Setup, rate: f64, repeats: u32) -> Result<()> {
     Ok(())
 }
 
-/// Compares the p99 of lateness with the goal. `control` is the p99 of a spinning thread. Both are in µs.
+/// Compares the p99 of lateness with the goal. `control` is the p99 of lateness of a spinning thread. Both are in µs.
 fn punctual(p99: f64, control: f64) -> GoalResult {
     match GoalResult::from(p99 <= LATENESS_P99_MAX_US) {
         GoalResult::NotMet if control > LATENESS_P99_MAX_US => GoalResult::NotPossible,

@@ -1,8 +1,8 @@
-//! The control for lateness: the gaps in the running time of a thread that does nothing but read the clock.
+//! The control for lateness: gaps in which the machine did not run a thread that does nothing but read the clock.
 //!
-//! From time to time, a machine pauses its threads: for interrupts, for other threads, or for milliseconds while the
-//! hypervisor uses the core. During such a gap, no program on the core can be on time. The gaps therefore yield a lower
-//! bound for the lateness of any program on that core.
+//! From time to time, a machine pauses its threads: for interrupts, for other threads, or because the hypervisor uses
+//! the core for milliseconds. During such a gap, no program on the core can be on time. The lateness that the gaps
+//! cause is therefore a lower bound for the lateness of any program on that core.
 
 use crate::failure::{Context, Failure, Result, failure};
 use crate::process::{Affinity, CLIENT_CORE, SERVER_CORE};
@@ -10,7 +10,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Minimum length of a gap that counts. Shorter gaps are only the time for reading the clock.
+/// Minimum length of a gap. Shorter times between two readings of the clock are the cost of reading the clock.
 const GAP_MIN: Duration = Duration::from_micros(5);
 
 /// Gaps in which a spinning thread did not run.
@@ -65,12 +65,12 @@ impl SpinGaps {
         self.gaps.first().copied().unwrap_or(0.0)
     }
 
-    /// Returns the lateness, in seconds, that a share `q` of arrivals does not exceed. The times of arrivals are
-    /// uniformly distributed.
+    /// Returns quantile `q` of the lateness in seconds, for arrivals at uniformly distributed times.
     ///
-    /// An arrival falls into a gap of length g with a probability of g / T. It waits until the end of the gap, for a
-    /// time that is uniform in 0..g. The share of arrivals that wait for longer than x is Σ max(0, g − x) / T. If the k
-    /// longest gaps are longer than x, this share is 1 − q for x = (Σ g − (1 − q)·T) / k.
+    /// Let T be the length of the measurement. An arrival falls into a gap of length g with a probability of g / T. The
+    /// arrival then waits until the end of the gap, for a time that is uniformly distributed in 0..g. The share of
+    /// arrivals that wait for longer than x is Σ max(0, g − x) / T. If the k longest gaps are longer than x, this share
+    /// is 1 − q for x = (Σ g − (1 − q)·T) / k.
     pub fn lateness(&self, q: f64) -> f64 {
         let allowed = (1.0 - q) * self.seconds;
         let mut sum = 0.0;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::shuffle::Shuffler;
 
-    /// Computes the same lateness from many evenly spaced arrivals, with the gaps placed one after the other.
+    /// Computes the quantile by simulating many evenly spaced arrivals. All gaps are placed one after the other.
     fn brute_force(seconds: f64, gaps: &[f64], q: f64) -> f64 {
         const ARRIVALS: usize = 200_000;
         let mut ends = Vec::new();
@@ -127,7 +127,8 @@ mod tests {
         const SEED: u64 = 5;
         let mut shuffler = Shuffler::new(SEED);
         for round in 0..40 {
-            // The gaps have very different lengths. They fill a small part of the time, or all of it.
+            // The gaps have very different lengths. Depending on the round, they fill a small part of the time or all
+            // of it.
             let gaps: Vec<f64> = (0..1 + round % 7).map(|_| 10_f64.powf(-4.0 + 3.0 * shuffler.unit())).collect();
             let seconds = gaps.iter().sum::<f64>() * (1.0 + 40.0 * shuffler.unit() * f64::from(round % 3));
             let spinning = SpinGaps::new(seconds, gaps.clone());
@@ -145,8 +146,8 @@ mod tests {
 
     #[test]
     fn known_gaps_have_known_lateness() {
-        // There is one gap of 40 ms in a second. 3 % of the arrivals wait for at least 10 ms, and 1 % for at least 30
-        // ms.
+        // There is one gap of 40 ms in a second. So 3 % of the arrivals wait for at least 10 ms, and 1 % of the
+        // arrivals wait for at least 30 ms.
         let one = SpinGaps::new(1.0, vec![0.04]);
         assert!((one.lateness(0.99) - 0.03).abs() < 1e-12 && (one.lateness(0.97) - 0.01).abs() < 1e-12);
         assert_eq!(one.lateness(0.95), 0.0);

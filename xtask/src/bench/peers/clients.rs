@@ -1,7 +1,7 @@
 //! The load testers that are compared, and their command lines.
 //!
-//! Each load tester gets the same workload, through flags from its documentation. It gets no flag that would make it
-//! slower. It runs one thread and shows no live display. If it has a flag to discard bodies, this flag is set.
+//! Each load tester gets the same workload, through flags from its documentation, and no flag that would make it
+//! slower. It uses one thread, and its live display is off. If there is a flag to discard bodies, it is set.
 
 use super::workload::Workload;
 use crate::failure::{Context, Result};
@@ -21,7 +21,7 @@ pub enum Client {
     Ab,
     /// <https://github.com/rakyll/hey>
     Hey,
-    /// The load tester of nghttp2. It gets `--h1`, unless the workload uses HTTP/2.
+    /// The load tester of nghttp2. The flag `--h1` is set unless the workload uses HTTP/2.
     H2load,
     /// <https://github.com/hatoo/oha>
     Oha,
@@ -44,7 +44,7 @@ pub struct Installed {
     pub path: PathBuf,
 }
 
-/// A run to be made by a client.
+/// A planned run of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// The workload.
@@ -79,7 +79,7 @@ impl Client {
         candidates.find(|path| path.is_file()).map(|path| Installed { client: self, path })
     }
 
-    /// Returns why the client is left out of a workload; `None` if it takes part.
+    /// Returns the reason for excluding the client from a workload; `None` if the client takes part.
     pub fn exclusion(self, work: Workload) -> Option<&'static str> {
         match (self, work) {
             (Self::Bombardier, Workload::Large) => Some("it keeps whole bodies in memory, here 8 GiB"),
@@ -103,7 +103,8 @@ impl Client {
     fn words(self, task: &Task) -> Vec<String> {
         let (c, d) = (task.work.concurrency().to_string(), task.seconds.to_string());
         let text = match self {
-            // With `--success 100`, a single failure makes the exit code 1. The table shows such runs as failed.
+            // With `--success 100`, a single failed operation makes the exit code 1. The table counts such runs as
+            // failed.
             Self::Plimsoll if task.work.is_http2() => {
                 format!("get --http2 -c {c} -d {d}s --print none --success 100")
             }
@@ -122,7 +123,8 @@ impl Client {
         words.extend(self.insecure_flag(task.work).map(str::to_owned));
         match self {
             Self::Plimsoll if task.work == Workload::Verified100m => {
-                // The name of a dataset is its directory. Its only object is the file that the other clients request.
+                // The URL of a dataset is that of its directory. Its only object is the file that the other clients
+                // request.
                 let dataset = task.url.trim_end_matches(task.work.file().name());
                 words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
             }
@@ -172,8 +174,7 @@ impl Installed {
         Ok(command)
     }
 
-    /// Returns the version that the program prints. If it prints none, returns the version that the package manager
-    /// prints.
+    /// Returns the version that the program prints. If the program prints no version, returns that of its package.
     pub fn version(&self) -> String {
         let version = match self.client.version_flag() {
             Some(flag) => first_line(&self.path.clone().into_os_string(), &[flag]),

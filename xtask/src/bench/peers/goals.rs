@@ -1,9 +1,9 @@
-//! Goals for the ratios of Plimsoll's cost to the cost of its peers.
+//! Goals for ratios: Plimsoll's cost divided by the cost of a peer.
 
 use super::clients::Client;
 use super::workload::Workload;
 
-/// Returns the maximum ratio of Plimsoll's cost to the cost of a peer that meets the goal; `None` if there is no goal.
+/// Returns the goal: the maximum of Plimsoll's cost divided by the cost of the peer. `None` if there is no goal.
 pub fn goal(work: Workload, peer: Client) -> Option<f64> {
     match (work, peer) {
         (Workload::Small64, Client::Wrk) => Some(0.85),

@@ -1,9 +1,9 @@
 //! `cargo xtask bench peers`: client CPU per request or per GB, compared with other load testers.
 //!
 //! nginx runs on core 0, and the clients run one after the other on core 1. In each round, every client runs once, in
-//! random order. A round thus yields one pair of Plimsoll and each peer. The cost is the client's CPU time, as measured
-//! by the kernel. It is divided by the requests that nginx counts, or by the bytes that the interface counts. No number
-//! comes from a client.
+//! random order. So each round yields, for every peer, one pair of measurements: that of Plimsoll and that of the peer.
+//! The cost is the client's CPU time as measured by the kernel, divided by the requests that nginx counts or by the
+//! bytes that the network interface counts. No number comes from a client.
 
 mod clients;
 mod goals;
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use workload::Workload;
 
-/// Pause between two runs, in which connections can close.
+/// Pause between two runs, to let connections close.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Workloads, number and duration of runs, and the program.
@@ -35,7 +35,7 @@ pub struct Args {
     /// Workloads.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "small64,small1000,large,large100m,range1000")]
     work: Vec<Workload>,
-    /// Number of runs of each client. With fewer than 12 there is no confidence interval.
+    /// Number of runs of each client. With fewer than 12 runs, there is no confidence interval.
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=200))]
     pairs: u32,
     /// Duration of each run.
@@ -44,7 +44,7 @@ pub struct Args {
     /// Write every run to this CSV file.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Seed of the orders of clients [default: taken from the clock].
+    /// Seed of the random orders of clients [default: taken from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
@@ -62,7 +62,8 @@ pub fn run(args: &Args) -> Result<()> {
     let seed = args.seed.unwrap_or_else(seed_from_clock);
     console::line(format_args!("orders    shuffled in each round, seed {seed}"));
 
-    // A listener of nginx speaks the same version of HTTP to all clients, so there is one server for each version.
+    // A TLS listener of nginx offers HTTP/2 either to all clients or to none, so each version of HTTP has its own
+    // server.
     let files = |http2| -> Vec<Served> {
         args.work.iter().filter(|work| work.is_http2() == http2).map(|work| work.file()).collect()
     };
@@ -119,7 +120,7 @@ fn measure(installed: &Installed, work: Workload, pair: u32, seconds: u64, nginx
     let mut command = installed.command(&Task { work, url: &url, seconds, directory: nginx.directory() })?;
     let (requests, bytes) = (nginx.requests()?, host::loopback_bytes()?);
     let run = start(&mut command, CLIENT_CORE)?.finish(Duration::from_secs(seconds) + EXTRA)?;
-    // Reading the counter is itself a request.
+    // Subtract 1, because reading the counter is itself a request.
     let requests = nginx.requests()?.saturating_sub(requests + 1);
     let bytes = host::loopback_bytes()?.saturating_sub(bytes);
     Ok(Sample { client: installed.client, pair, run, requests, bytes })
@@ -133,14 +134,14 @@ fn print_clients(clients: &[Installed]) {
     let missing: Vec<_> = missing.map(|peer| peer.name()).collect();
     if !missing.is_empty() {
         console::line(format_args!(
-            "missing   {}: not on PATH; goals relative to them are not judged",
+            "missing   {}: not on PATH; goals for these clients are not judged",
             missing.join(", ")
         ));
     }
 }
 
 fn seed_from_clock() -> u64 {
-    // Six digits are enough. They are short enough for a user who types them to repeat the orders.
+    // Six digits are enough, and are short enough to type for a user who wants to repeat the orders.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::from(now.subsec_nanos()) % 1_000_000
 }

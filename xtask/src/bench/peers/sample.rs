@@ -20,7 +20,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Returns the cost: CPU time per request in µs, or per GB in s. `None` if the run failed or made no request.
+    /// Returns the cost: CPU time per request in µs, or CPU time per GB in s. `None` if the run failed or made no
+    /// request.
     pub fn cost(&self, unit: Unit) -> Option<f64> {
         let cpu = self.run.cpu.as_secs_f64();
         let cost = match unit {

@@ -1,4 +1,4 @@
-//! Tables that compare clients: the cost of each, and the ratios for which there are goals.
+//! Tables that compare clients: the cost of each client, and the ratios of costs with their goals.
 
 use super::clients::{Client, PEERS};
 use super::goals::goal;
@@ -9,7 +9,7 @@ use crate::goal::GoalResult;
 use crate::median::{Interval, PAIRS_MIN, median, median_interval};
 use crate::process::{PeakMemory, ProcessEnd};
 
-/// Ratios of Plimsoll's cost to the cost of a peer, one for each pair of successful runs.
+/// Ratios: Plimsoll's cost divided by the cost of a peer, for each pair of successful runs.
 #[derive(Clone, Debug, PartialEq)]
 struct Ratios {
     values: Vec<f64>,
@@ -30,7 +30,7 @@ impl Ratios {
         median_interval(&self.values)
     }
 
-    /// Compares the ratios with a goal. The goal is met if the whole interval meets it.
+    /// Compares the ratios with a goal. The goal is met if the whole confidence interval is at or below the goal.
     fn result(&self, goal: f64) -> GoalResult {
         self.interval().map_or(GoalResult::NotJudged, |interval| GoalResult::from(interval.high <= goal))
     }
@@ -88,7 +88,7 @@ fn print_cost(client: Client, work: Workload, samples: &[Sample]) {
     ));
 }
 
-/// Returns the median of the peaks. If the median peak is only an upper bound, the result is also an upper bound.
+/// Returns the median of the peak memories. The prefix `≤` marks a median that is only an upper bound.
 fn peak(samples: &[&Sample]) -> String {
     let mut peaks: Vec<PeakMemory> = samples.iter().map(|sample| sample.run.peak).collect();
     peaks.sort_by_key(|peak| peak.bytes());
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_goal_is_met_by_the_upper_end_of_the_interval() {
-        // The ratios go from 0.80 to 0.91, so the third largest of twelve is 0.89.
+        // The twelve ratios are 0.80, 0.81 and so on up to 0.91, so the third largest is 0.89.
         let samples = pairs(12, |pair| 800 + 10 * u64::from(pair));
         let ratios = Ratios::of(&samples, Client::Wrk, Workload::Small64);
         assert!((ratios.interval().unwrap().high - 0.89).abs() < 1e-9);

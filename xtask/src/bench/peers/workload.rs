@@ -1,4 +1,4 @@
-//! The workloads with which clients are compared.
+//! The workloads of the comparison.
 
 use crate::nginx::Served;
 use clap::ValueEnum;
@@ -29,9 +29,9 @@ pub enum Workload {
 /// Unit of work for the cost of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A request, as the server counts them.
+    /// A request. The server counts the requests.
     Request,
-    /// 10⁹ bytes, as the loopback interface counts them.
+    /// 10⁹ bytes. The loopback interface counts the bytes.
     Gigabyte,
 }
 
@@ -87,7 +87,7 @@ impl Workload {
         }
     }
 
-    /// Returns whether the requests are for ranges.
+    /// Returns whether each request is for a range of the file.
     pub fn is_ranged(self) -> bool {
         self == Self::Range1000
     }

@@ -67,7 +67,7 @@ impl<N: Network> RunLoop<'_, N> {
         let outcome = of_timeout(phase, total_over);
         match (state, id) {
             (State::Opening, ExchangeId::Connection(token)) if !total_over => {
-                // The next address may respond.
+                // The next address of the host may respond.
                 self.close(net, token);
                 self.connect_failed(net, slot, &io::ErrorKind::TimedOut.into(), now);
             }

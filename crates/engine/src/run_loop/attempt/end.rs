@@ -1,5 +1,5 @@
-//! The end of an attempt. Its response is judged, the attempt is recorded, and the next step of the operation is
-//! chosen.
+//! The end of an attempt. The loop judges the response, records the attempt, and chooses the next step of the
+//! operation.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -27,7 +27,7 @@ const HAS_HEAD: &str = "a complete response has a head";
 const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Handles a complete response. `excess` bytes were received after it.
+    /// Handles a complete response. `excess` bytes were received after the response.
     pub(in crate::run_loop) fn complete(&mut self, net: &mut N, id: ExchangeId, excess: usize, now: Instant) {
         self.sample_unread(net, id, now);
         let request_sent = self.pool.request_is_sent(id);
@@ -36,8 +36,8 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let Some(head) = exchange.reader.head().assert_some(HAS_HEAD) else { return };
         let status = head.status;
-        // In HTTP/2, no response field announces the end of a connection. GOAWAY announces it: no more requests are
-        // accepted.
+        // In HTTP/2, no response field announces the end of a connection. Instead, GOAWAY announces that the server
+        // accepts no more requests.
         let goaway = exchange.closing && matches!(id, ExchangeId::Stream(_));
         let persistent = exchange.reader.reusable() && request_sent && self.plan.http.keep_alive && !goaway;
         if excess > 0 {
@@ -71,7 +71,7 @@ impl<N: Network> RunLoop<'_, N> {
         };
         let expects = request.body.as_ref().is_some_and(|body| body.expect_continue);
         if status == 417 && expects && !op.expectation_failed && after_head != AfterHead::Read {
-            // The server does not support `Expect`, so the request is sent again without it.
+            // The server does not support `Expect`, so the request is sent again without this field.
             op.expectation_failed = true;
             if op.continue_nanos.is_none() {
                 op.note_continue(now);
@@ -107,8 +107,8 @@ impl<N: Network> RunLoop<'_, N> {
         });
     }
 
-    /// Ends the slot's attempt. Also ends its operation, unless a redirect is followed or the operation makes another
-    /// request.
+    /// Ends the slot's attempt. Also ends the slot's operation, unless a redirect is followed or the operation makes
+    /// another request.
     pub(in crate::run_loop) fn end_attempt(
         &mut self,
         net: &mut N,

@@ -1,4 +1,4 @@
-//! One request and its response. The form is the same for both versions of HTTP.
+//! One request and its response. An exchange has the same form for both versions of HTTP.
 
 use crate::network::{Address, Token};
 use crate::run_loop::request::upload::Upload;
@@ -42,18 +42,18 @@ pub(in crate::run_loop) struct Exchange {
     /// Body of the request; `None` if it has no body.
     pub upload: Option<Box<Upload>>,
     /// Bytes of the request that the kernel has not accepted yet, from its head and from one piece of its body. On a
-    /// stream this is always empty, because the session of the connection keeps such bytes.
+    /// stream, this buffer is always empty, because the session of the connection keeps such bytes.
     pub unsent: Vec<u8>,
     /// Time at which the current phase times out.
     pub deadline: Instant,
-    /// Position of the request among the requests on its connection, counted from 1. Above 1, the connection was used
-    /// before.
+    /// Position of the request among the requests on its connection, counted from 1. A position above 1 means that the
+    /// connection was used before.
     pub requests: u64,
-    /// Intended start of the operation after whose response the connection was left open. `None` once it is known
-    /// whether the connection stayed open.
+    /// Set when the connection is left open after a response: the intended start of that response's operation. `None`
+    /// once it is known whether the connection stayed open.
     pub kept_for: Option<Instant>,
-    /// `true` if the connection must not be used for further requests. Either the peer closed its side, or the
-    /// connection is broken or being retired.
+    /// `true` if the connection must not be used for further requests. This is the case if the peer closed its side, or
+    /// if the connection is broken or being retired.
     pub closing: bool,
     /// `true` if the body that is being read is checked or kept, and `false` if it is discarded.
     pub body_is_read: bool,

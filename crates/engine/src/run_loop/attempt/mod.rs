@@ -1,4 +1,4 @@
-//! Attempts: the beginning and end of each request of an operation. They are the same for both versions of HTTP.
+//! Attempts: the beginning and end of each request of an operation. Attempts are the same for both versions of HTTP.
 
 pub(in crate::run_loop) mod abandon;
 pub(in crate::run_loop) mod deadline;
@@ -47,11 +47,11 @@ pub(in crate::run_loop) struct Attempt {
     pub first_address: usize,
     /// Next step of the attempt, chosen when the head of the response is complete.
     pub after_head: AfterHead,
-    /// One bit for each required header field. It is set if the response has the field.
+    /// One bit for each required header field. A bit is set if the response has its field.
     pub headers_matched: u128,
-    /// The ETag of the response. It is kept only for parts of a multipart upload.
+    /// The ETag of the response, kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,
-    /// Sample of the time for which the end of the response waited before it was read; `None` if it was not sampled.
+    /// Sample of how long the end of the response waited before it was read; `None` if this read was not sampled.
     pub unread: Option<ReadSample>,
     /// `true` once the attempt has ended and is recorded.
     pub over: bool,

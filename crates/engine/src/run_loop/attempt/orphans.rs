@@ -2,8 +2,8 @@
 //!
 //! A broken invariant panics in debug builds. In release builds, the code just returns early, so an operation could
 //! remain in flight forever. To prevent this, the run loop searches once a second for operations without their own
-//! connection or stream. It ends these operations with the class `internal`, so that they are counted. An operation
-//! that still has its connection ends at its timeout at the latest.
+//! connection or stream. The loop ends these operations with the class `internal`, so that they are counted. An
+//! operation that still has its connection ends at its timeout at the latest.
 
 use super::Reuse;
 use super::exchange::State;

@@ -20,8 +20,9 @@ pub(in crate::run_loop) struct Pause {
 /// Pauses of one thread's operations.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Pauses {
-    /// Ends of pauses, each with its slot and the number of the operation. An operation can end during its pause. An
-    /// entry therefore counts only if the operation in the slot has the same number and the same pause.
+    /// Times at which pauses end, each with the slot and the number of the operation that pauses. An operation can end
+    /// during its pause. An entry therefore counts only if the operation in the slot has the same number and the same
+    /// pause.
     ends: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     /// Earliest end of a pause.
     pub next: Instant,

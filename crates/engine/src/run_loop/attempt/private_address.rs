@@ -13,9 +13,9 @@ pub(super) fn is_private_host(origin: &Origin) -> bool {
     }
 }
 
-/// Returns whether an address belongs to this host or to a network that is not public. These are loopback, private,
-/// shared (RFC 6598) and unique local addresses (RFC 4193), and link-local addresses, where clouds offer credentials.
-/// An IPv6 address that contains such an IPv4 address also counts.
+/// Returns whether an address belongs to this host or to a network that is not public. Such addresses are loopback,
+/// private, shared (RFC 6598), unique local (RFC 4193) and link-local addresses. Clouds offer credentials at link-local
+/// addresses. An IPv6 address that contains such an IPv4 address also counts.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),

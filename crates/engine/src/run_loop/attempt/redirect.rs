@@ -1,9 +1,9 @@
 //! Targets of redirects, and redirects that are not followed.
 //!
-//! A server can redirect a client in circles, or from https to http. It can also redirect the client into the client's
-//! own network, to hosts that the server itself cannot access. Each of these has its own cause of failure. The check
-//! for private addresses is applied after the name lookup, to the address of the connection. A public name therefore
-//! cannot hide a private address.
+//! A server can redirect a client in circles, or from https to http. A server can also redirect the client into the
+//! client's own network, to hosts that the server itself cannot access. Each of these cases has its own cause of
+//! failure. The check for private addresses is applied after the name lookup, to the address of the connection. A
+//! public name therefore cannot hide a private address.
 
 use super::Reuse;
 use super::exchange::ExchangeId;
@@ -57,7 +57,7 @@ impl<N: Network> RunLoop<'_, N> {
         // Both the limit and `visited` apply to each request of an operation separately, for example to each page of a
         // listing.
         if visited.len() > usize::from(most) {
-            // If a URL is visited twice, this need not be a loop, because the server may respond differently. A loop is
+            // A second visit of a URL need not be a loop, because the server may respond differently. A loop is
             // reported only if the limit is also exceeded.
             let loops = visited.contains(&hash(&url));
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
@@ -68,7 +68,7 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private
+    /// Checks a redirect as far as its URL alone allows. Returns whether the redirect must not lead to a private
     /// address.
     fn check_redirect(
         &mut self,
@@ -152,7 +152,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 }
 
-/// Returns the URL in a `Location`. It may be relative to the URL of the request.
+/// Returns the URL in a `Location`. The `Location` may be relative to the URL of the request.
 ///
 /// # Errors
 /// Fails with the outcome of the request if the response has no valid target.

@@ -51,8 +51,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Sends the request again, once, because the server reported that it has not processed it. This is safe for any
-    /// method (RFC 9113 §8.7).
+    /// Sends the request again, once, because the server reported that it has not processed the request. Such a resend
+    /// is safe for any method (RFC 9113 §8.7).
     pub(in crate::run_loop) fn resend_unprocessed(
         &mut self,
         net: &mut N,

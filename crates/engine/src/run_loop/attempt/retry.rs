@@ -1,5 +1,5 @@
 //! Retries of failed requests, for plans with a [`RetryPolicy`]. Every request of an operation is retried in the same
-//! way. This includes the initiation, the parts, the completion and the abort of a multipart upload.
+//! way. For a multipart upload, this applies to the initiation, the parts, the completion and the abort.
 
 use super::Reuse;
 use crate::network::Network;
@@ -148,8 +148,8 @@ impl<N: Network> RunLoop<'_, N> {
         exchange.reader.head().map(|head| head.status)
     }
 
-    /// Ends an operation whose upload the server no longer knows, although an earlier request to complete it may have
-    /// succeeded. It is unknown whether the object exists, and there is nothing to abort.
+    /// Ends an operation whose upload the server no longer knows. An earlier request to complete the upload may have
+    /// succeeded, so it is unknown whether the object exists. There is nothing to abort.
     fn end_forgotten(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
         if let Some(multipart) = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut()) {
             multipart.aborted = true;

@@ -22,8 +22,8 @@ impl<N: Network> RunLoop<'_, N> {
         upload.next_piece(&mut source, &mut self.buffers.send)
     }
 
-    /// Sets the deadline of an exchange with a request body. While the body is being sent, it must make progress. After
-    /// that, the timeout of the response head applies.
+    /// Sets the deadline of an exchange with a request body. While the body is being sent, the deadline limits the time
+    /// without progress. Afterwards, the timeout of the response head applies.
     pub(in crate::run_loop) fn expect_progress(&mut self, id: ExchangeId, now: Instant) {
         // A failed write may have ended the attempt.
         let Some(upload) = self.pool.exchange(id).and_then(|exchange| exchange.upload.as_ref()) else { return };
@@ -55,7 +55,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Counts bytes sent for the slot's attempt.
     pub(in crate::run_loop) fn count_sent(&mut self, slot: u32, bytes: usize) {
         self.recorder.sent(bytes as u64);
-        // The attempt may have ended because of these bytes, for example if they are a TLS alert.
+        // The operation may have ended already, for example if these bytes are a TLS alert.
         if let Some(op) = self.slots.find_op_mut(slot) {
             op.attempt.sent_bytes += bytes as u64;
         }
@@ -74,8 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts `total` received bytes. `body` is the number of content bytes among them. They belong to the interval
-    /// that contains the instant of the read.
+    /// Counts `total` received bytes. `body` is the number of content bytes among them. The bytes belong to the
+    /// interval that contains the instant of the read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);
@@ -88,7 +88,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// If the run ends after a number of body bytes, adds body bytes inside the window to this number.
+    /// Counts body bytes inside the window, if the plan ends the run after a number of body bytes.
     #[inline]
     fn count_towards_stop(&self, bytes: u64, now: Instant) {
         if self.plan.stop.bytes.is_some() {

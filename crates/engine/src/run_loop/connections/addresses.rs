@@ -63,7 +63,7 @@ impl Addresses {
                 Resolution::Found(addresses) => self.known = Some(addresses),
                 Resolution::Pending if self.known.is_none() => return AddressLookup::Pending,
                 Resolution::Failed(error) if self.known.is_none() => return AddressLookup::Failed(error),
-                // The earlier addresses remain usable.
+                // The addresses from an earlier lookup remain usable.
                 Resolution::Pending | Resolution::Failed(_) => {}
             }
             self.looked_up = now;

@@ -28,7 +28,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.pool.end_forecast(token, None);
         let Some(mut connection) = self.pool.connections.remove(token) else { return };
         let exchange = &connection.exchange;
-        // If so, the connection stayed open long enough to send a part of another response.
+        // `used` means that the connection stayed open long enough to send a part of another response.
         let used = exchange.state == State::Active && !exchange.reader.is_untouched();
         if let Some(before) = exchange.kept_for.filter(|_| used) {
             self.recorder.kept_alive(before);
@@ -45,8 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         net.closed(connection.transport.into_socket());
     }
 
-    /// Records that a response is complete. This shows that its connection stayed open after the previous response.
-    /// `kept` means that the connection is left open again.
+    /// Records that a response is complete. A complete response shows that its connection stayed open after the
+    /// previous response. `kept` means that the connection is left open again.
     #[inline]
     pub(in crate::run_loop) fn note_kept(&mut self, id: ExchangeId, kept: bool) {
         let Some(exchange) = self.pool.running(id) else { return };

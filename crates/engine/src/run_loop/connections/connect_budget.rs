@@ -5,11 +5,11 @@ use std::time::Duration;
 
 /// Token bucket for opening connections in the open model.
 ///
-/// Operations arrive even if no connection is free for them. If each of them opened a connection at once, a target that
-/// responds slightly late would be flooded with handshakes. A handshake costs the target more than a request, so it
-/// would respond even later. Therefore, once the bucket is empty, a thread opens at most one connection per
-/// millisecond. The other operations use the next connection that becomes free, and their wait for it is part of their
-/// response time.
+/// Operations arrive even if no connection is free. If each operation opened a connection at once, a target that
+/// responds slightly late would be flooded with handshakes. A handshake costs the target more than a request, so the
+/// target would respond even later. Therefore, once the bucket is empty, a thread opens at most one connection per
+/// millisecond. The other operations use the next connection that becomes free, and the wait for this connection is
+/// part of their response time.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ConnectBudget {
     left: u64,

@@ -27,7 +27,7 @@ pub(in crate::run_loop) struct Connection<S> {
     pub http2: Option<Box<Multiplexed>>,
 }
 
-/// Place for a stream on a multiplexed connection. It is either idle or has an exchange.
+/// Place for a stream on a multiplexed connection. The place is either idle or has an exchange.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Stream {
     pub connection: Token,

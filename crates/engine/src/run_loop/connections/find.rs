@@ -16,8 +16,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.op(slot) else { return };
         let origin = op.attempt_origin();
-        // A resend needs a new connection, because the other kept-alive connections are probably stale too. This does
-        // not apply to HTTP/2. HTTP/2 uses few connections, and servers announce their end.
+        // A resend needs a new connection, because the other kept-alive connections are probably stale too. With
+        // HTTP/2, a resend needs no new connection. HTTP/2 uses few connections, and servers announce their end.
         let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
         let idle = if new_only { None } else { self.pool.take_idle(origin) };
         match idle {
@@ -70,7 +70,7 @@ impl<N: Network> RunLoop<'_, N> {
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
         let Some(op) = self.slots.op(slot) else {
-            // This is a defect, but the other waiting attempts must not be blocked by it.
+            // An entry without an operation is a defect of this program, but must not block the other waiting attempts.
             self.remove_first(origin);
             return true;
         };

@@ -47,7 +47,7 @@ pub(in crate::run_loop) struct Pool<S> {
     pub next_deadline: Instant,
     /// Number of attempts in a row that got no connection.
     pub failures_in_a_row: u32,
-    /// TLS settings of this thread. They are created when the first connection needs them.
+    /// TLS settings of this thread. The settings are created when the first connection needs them.
     pub(super) tls: Option<Arc<ClientConfig>>,
 }
 
@@ -138,8 +138,8 @@ impl<S> Pool<S> {
         let Some(exchange) = self.running(id) else { return };
         let origin = exchange.origin;
         self.origins[origin].idle.push(id);
-        // The list may contain identifiers of connections that the server closed while they were idle. They are removed
-        // when there are many of them.
+        // The list may contain identifiers of connections that the server closed while they were idle. Such identifiers
+        // are removed when there are many of them.
         if self.origins[origin].idle.len() > 2 * (self.connections.len() + self.streams.len()) + 64 {
             let mut idle = std::mem::take(&mut self.origins[origin].idle);
             idle.retain(|id| self.exchange(*id).is_some());
@@ -171,8 +171,8 @@ impl<S> Pool<S> {
         self.connections.get(token)?.transport.tls()
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet. It is called when the attempt for
-    /// which they were received ends. On a multiplexed connection, the bytes count for the last active attempt.
+    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of the attempt for
+    /// which the bytes were received. On a multiplexed connection, the bytes count for the last active attempt.
     pub fn take_unattributed(&mut self, id: ExchangeId) -> u64 {
         match id {
             ExchangeId::Connection(token) => {
@@ -188,7 +188,7 @@ impl<S> Pool<S> {
     }
 
     /// Adds the streams of a connection that is being opened to the forecast of its origin, so that further attempts
-    /// wait for them.
+    /// wait for these streams.
     pub fn begin_forecast(&mut self, token: Token) {
         let Some(connection) = self.connections.existing_mut(token) else { return };
         if let Some(forecast) = &mut self.origins[connection.exchange.origin].forecast {

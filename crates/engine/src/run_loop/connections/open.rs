@@ -119,7 +119,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Repeats the lookup of names for which attempts wait.
+    /// Repeats the name lookups for which attempts wait.
     pub(in crate::run_loop) fn retry_names(&mut self, net: &mut N, now: Instant) {
         for slot in std::mem::take(&mut self.pool.waits.for_name) {
             // The end of the run may have ended the operation.

@@ -3,8 +3,8 @@
 use crate::http2_session::REQUESTS_MAX;
 use crate::plan::Plan;
 
-/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened is expected to have streams for
-/// waiting attempts, these attempts wait for it. N slots thus open only as many connections as they need.
+/// Forecast of HTTP/2 streams at an origin. If a connection that is being opened will probably have streams for waiting
+/// attempts, these attempts wait for this connection. N slots thus open only as many connections as they need.
 ///
 /// Invariant: `opening` is the number of connections of the origin whose `forecast` is set.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ impl StreamForecast {
         self.multiplexes
     }
 
-    /// Returns for how many further attempts the connections that are being opened will probably have streams. The
-    /// attempt for which a connection is opened is not included.
+    /// Returns how many further attempts will probably find a stream on the connections that are being opened. The
+    /// attempts for which these connections are opened are not included.
     pub fn coming(&self) -> usize {
         self.opening * (self.expected - 1)
     }
@@ -56,8 +56,8 @@ impl StreamForecast {
         self.opening += 1;
     }
 
-    /// Records that a connection is no longer being opened. `counted` means that [`Self::begin`] counted it. `streams`
-    /// is the number of its streams, if known.
+    /// Records that a connection is no longer being opened. `counted` means that [`Self::begin`] counted the
+    /// connection. `streams` is the number of its streams, if known.
     pub fn end(&mut self, counted: bool, streams: Option<usize>) {
         self.opening -= usize::from(counted);
         self.expected = streams.unwrap_or(self.expected).clamp(1, self.wanted);

@@ -103,7 +103,7 @@ mod tests {
         let mut table = Table::default();
         let first = table.reserve();
         assert_eq!(table.reserve(), first, "a reservation that was not used must be made again");
-        // A place is free until something is inserted.
+        // A reserved place is free until an entry is inserted.
         assert_eq!((table.len(), table.get(first)), (0, None));
         table.insert(first, 'a');
         let second = table.reserve();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const HAS_SESSION: &str = "a connection in its handshake has a TLS session";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the TLS settings of this thread. They are created when the first connection needs them.
+    /// Returns the TLS settings of this thread. The settings are created when the first connection needs them.
     fn tls_config(&mut self) -> Option<Arc<ClientConfig>> {
         if self.pool.tls.is_none() {
             self.pool.tls = self.plan.connections.tls.for_thread();
@@ -52,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Reads the handshake, and any bytes that follow it.
+    /// Reads the handshake, and any bytes after the handshake.
     pub(in crate::run_loop) fn receive_handshake(&mut self, net: &mut N, token: Token, now: &mut Instant) -> ReadStep {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         let received = connection.transport.recv(net, &mut self.buffers.receive);
@@ -90,7 +90,7 @@ impl<N: Network> RunLoop<'_, N> {
         let is_plain_http = session.begin().starts_with(b"HTTP/");
         match result {
             Err(error) => {
-                // This sends the TLS alert to the server. If sending fails, the server has already closed the
+                // This `flush` sends the TLS alert to the server. If sending fails, the server has already closed the
                 // connection.
                 let sent = connection.transport.flush(net).unwrap_or(0);
                 self.count_sent(slot, sent);

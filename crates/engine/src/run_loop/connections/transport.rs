@@ -47,8 +47,8 @@ impl<S> Transport<S> {
         self.tls = Some(session);
     }
 
-    /// Removes and returns the session. Its plaintext is read while the connection is borrowed. [`Self::set_tls`]
-    /// restores it.
+    /// Removes and returns the TLS session, because the session's plaintext is read while the connection is borrowed.
+    /// Afterwards, the caller must restore the session with [`Self::set_tls`].
     #[inline]
     pub fn take_tls(&mut self) -> Option<Box<Session>> {
         self.tls.take()

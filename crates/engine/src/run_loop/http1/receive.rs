@@ -17,7 +17,8 @@ use wire::message::{Event, Reading};
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that one call discards. Without a limit, a fast peer could keep other connections waiting.
 const DISCARD_MAX: u64 = 64 << 20;
-/// Size of the buffer for the head if large bodies are expected. It is small, so that little of the body is copied.
+/// Size of the buffer for the head if large bodies are expected. The buffer is small, so that little of the body is
+/// copied.
 const HEAD_BUFFER_BYTES: usize = 1024;
 /// Maximum number of reads from one connection in its turn.
 const READS_MAX: usize = 8;
@@ -121,8 +122,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the step after a read that did not fill the buffer. The socket is then empty. Only the end of the stream
-    /// may still have to be read.
+    /// Returns the step after a read that did not fill the buffer. Such a read has emptied the socket. Only the end of
+    /// the stream may still have to be read.
     pub(in crate::run_loop) fn after_short_read(&self, token: Token) -> ReadStep {
         let closing = self.pool.connections.get(token).is_some_and(|connection| connection.exchange.closing);
         if closing { ReadStep::More } else { ReadStep::Drained }
@@ -208,8 +209,8 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the time at which the first byte of the response arrived. `before` is the result of
-    /// [`Self::heads_so_far`] before the last piece was parsed. The final head contains the first byte, even if the
-    /// head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
+    /// [`Self::heads_so_far`] before the last piece was parsed. The first byte is the first one of the final head, even
+    /// if this head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
     /// response replaces that of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {

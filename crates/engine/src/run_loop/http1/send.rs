@@ -224,9 +224,9 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the outcome of an attempt whose connection was lost. It does not depend on whether sending or receiving
-    /// detected the loss. If the response head arrived, the response failed. If it did not and the request was not sent
-    /// completely, the request failed.
+    /// Returns the outcome of an attempt whose connection was lost. The outcome does not depend on whether sending or
+    /// receiving detected the loss. If the response head arrived, the response failed. If no head arrived and the
+    /// request was not sent completely, the request failed.
     pub(in crate::run_loop) fn of_lost(&self, id: ExchangeId, outcome: AttemptOutcome) -> AttemptOutcome {
         let Some(exchange) = self.pool.exchange(id).assert_some("a lost attempt has an exchange") else {
             return outcome;

@@ -19,8 +19,8 @@ pub(in crate::run_loop) struct FixedHead {
 }
 
 impl FixedHead {
-    /// Returns the fields of `fixed` in the form of HTTP/2. `None` means that they cannot be sent with HTTP/2. This is
-    /// a defect, because method and fields were checked when the plan was created.
+    /// Returns the fields of `fixed` in the form of HTTP/2. `None` means that the fields cannot be sent with HTTP/2.
+    /// That is a defect of this program, because method and fields were checked when the plan was created.
     pub fn new(method: &str, scheme: Scheme, fixed: &Fields) -> Option<Self> {
         let host = fixed.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
         let mut fields = HeaderMap::new();

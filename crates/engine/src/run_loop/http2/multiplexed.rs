@@ -9,8 +9,8 @@ use measure::{AttemptClass, Cause, Instant};
 /// State of a multiplexed connection.
 ///
 /// Invariants: `streams` contains the tokens of all streams of the connection in the pool. `active` is the number of
-/// these streams that have an exchange. While the connection is retiring, no stream is idle. The end of the last stream
-/// then closes the connection.
+/// the connection's streams that have an exchange. While the connection is retiring, no stream is idle. The end of the
+/// last stream then closes the connection.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Multiplexed {
     pub session: Session,
@@ -30,7 +30,7 @@ pub(in crate::run_loop) struct Multiplexed {
     pub last_received: Instant,
     /// Reason why the connection was lost, if frames do not show it.
     pub lost: Option<Lost>,
-    /// `true` if the connection is in `Pool::to_send`, and sends when it is its turn.
+    /// `true` if the connection is in `Pool::to_send`, which means that it waits for its turn to send.
     pub queued: bool,
 }
 
@@ -38,8 +38,7 @@ pub(in crate::run_loop) struct Multiplexed {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct Lost {
     pub class: AttemptClass,
-    /// Cause of the loss. `None` if the cause is different for each stream, because it depends on the state of the
-    /// stream.
+    /// Cause of the loss. `None` if each stream has its own cause, which depends on the state of the stream.
     pub cause: Option<Cause>,
     pub detail: String,
 }
@@ -71,7 +70,7 @@ impl Multiplexed {
 
     /// Opens a stream for the exchange of `stream`. Returns the stream's key and a position: the number of responses
     /// that were complete before, plus 1. For the first request of a connection, the position is 1. Returns `None` if
-    /// the connection accepts no more requests. In that case, nothing was sent.
+    /// the connection accepts no more requests. If the result is `None`, nothing was sent.
     pub fn open(&mut self, stream: Token, request: Request<()>, has_body: bool) -> Option<(Key, u64)> {
         let key = self.session.open(stream, request, has_body)?;
         self.active += 1;

@@ -166,8 +166,8 @@ impl<N: Network> RunLoop<'_, N> {
         if accepts {
             self.add_streams(token);
         } else {
-            // This must be done before the events are handled. Requests that are sent again must not use this
-            // connection.
+            // The connection must be retired before the events are handled, because requests that are sent again must
+            // not use this connection.
             self.retire(net, token);
         }
         for event in events.drain(..) {
@@ -176,8 +176,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.buffers.events = events;
     }
 
-    /// Counts the received bytes that are not content. They count for the first stream with an event. Without one, they
-    /// count for any active stream.
+    /// Counts the received bytes that are not content. These bytes count for the first stream that has an event. If no
+    /// stream has an event, the bytes count for one of the active streams.
     fn count_overhead(&mut self, token: Token, events: &mut [Event], now: Instant) {
         for event in events.iter_mut().filter(|event| !self.is_current(event)) {
             // The content of a stream that was reset counts as overhead.

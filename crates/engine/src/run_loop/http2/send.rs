@@ -1,6 +1,7 @@
 //! Sending of frames on a multiplexed connection.
 //!
-//! Requests that start together are sent with one system call. They count as sent when they are handed to the kernel.
+//! Requests that start together are sent with one system call. Such requests count as sent when they are handed to the
+//! kernel.
 
 use super::multiplexed::Lost;
 use crate::http2_session::Key;
@@ -19,8 +20,8 @@ const SENDS_MAX: usize = 16;
 const MULTIPLEXED: &str = "frames are sent on a multiplexed connection";
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Sends pieces of a request's body while the stream has capacity for them. They count as sent once the session has
-    /// them, because the session keeps only a few pieces.
+    /// Sends pieces of a request's body while the stream has capacity for them. Pieces count as sent once they are in
+    /// the session, because the session keeps only a few pieces.
     pub(in crate::run_loop) fn send_pieces(&mut self, net: &mut N, stream: Token, now: Instant) {
         let id = ExchangeId::Stream(stream);
         while let Some((connection, key)) = self.open_key(stream) {
@@ -154,7 +155,7 @@ impl<N: Network> RunLoop<'_, N> {
                 self.stalls.request_taken(slot);
             }
         }
-        // This keeps the allocation for the next requests.
+        // Putting the emptied list back keeps its allocation for the next requests.
         if let Some(http2) = self.pool.multiplexed(token).filter(|http2| http2.unsent.is_empty()) {
             http2.unsent = streams;
         }

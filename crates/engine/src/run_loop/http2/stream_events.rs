@@ -16,7 +16,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(super) fn handle_event(&mut self, net: &mut N, connection: Token, event: Event, now: Instant) {
         if !self.is_current(&event) {
             // These bytes were taken from `unattributed` as the content of an exchange that has ended in the meantime.
-            // They are added again, so that they count as overhead.
+            // The bytes are added to `unattributed` again, so that they count as overhead.
             if let (EventKind::Body(bytes), Some(http2)) = (event.kind, self.pool.multiplexed(connection)) {
                 http2.unattributed.add(bytes.len() as u64);
             }
@@ -151,7 +151,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the connection and the key of a stream; `None` once it has ended.
+    /// Returns the connection and the key of a stream; `None` once the stream has ended.
     pub(super) fn open_key(&self, stream: Token) -> Option<(Token, Key)> {
         let stream = self.pool.streams.get(stream)?;
         Some((stream.connection, stream.key?))

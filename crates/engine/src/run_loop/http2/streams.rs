@@ -138,8 +138,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Releases the stream of an ended attempt. If the stream has not ended, it is reset. Its connection remains
-    /// usable.
+    /// Releases the stream of an ended attempt. A stream that has not ended is reset. The connection remains usable.
     pub(in crate::run_loop) fn release_stream(&mut self, net: &mut N, token: Token) {
         let Some(stream) = self.pool.streams.existing_mut(token) else { return };
         let connection = stream.connection;
@@ -166,8 +165,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Retires a connection: no more requests are sent on it. Its free streams are removed, and it is closed when the
-    /// other streams have ended.
+    /// Retires a connection: no more requests are sent on it. The free streams of the connection are removed. The
+    /// connection is closed when its other streams have ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
         let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.retiring) else { return };
         http2.retiring = true;
@@ -194,7 +193,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// Retires the connection of a stream that has timed out, if no byte arrived on the connection since the stream's
     /// attempt began. Such a connection is considered dead.
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
-        // An HTTP/1 connection has only one attempt, which closes it.
+        // An HTTP/1 connection has only one attempt, and the end of this attempt closes the connection.
         let ExchangeId::Stream(token) = id else { return };
         if let Some(connection) = self.pool.streams.get(token).map(|stream| stream.connection)
             && self.pool.multiplexed(connection).is_some_and(|http2| http2.last_received < since)

@@ -1,10 +1,10 @@
 //! Client stalls: times in which a thread of this client acted later than it should have.
 //!
-//! In the open model, and with think time, lateness shows a stall. An operation starts late, a wait ends late, or a
-//! step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored. Such lateness hardly matters. A target
-//! that processes requests in order delays none of them by more than the client did, so no percentile changes by more
-//! than [`LATE_MIN`]. A closed loop without think time has no schedule. There, a stall means that the operating system
-//! did not run the thread.
+//! In the open model, and in the closed model with think time, lateness reveals a stall: an operation starts late, a
+//! wait ends late, or a step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored, because it hardly
+//! changes the results. If the target processes requests in order, the client's lateness delays no request by more than
+//! the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop without think time has
+//! no schedule. In such a loop, a stall means that the operating system did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -22,13 +22,13 @@ const LATE_MIN: Duration = Duration::from_micros(100);
 /// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
 /// percentiles from the median up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in the closed model, which is a time without CPU time for the thread. On a busy host,
-/// shorter delays are part of every operation. If they counted as stalls, there would be no unaffected operations for
-/// comparison.
+/// Minimum length of a stall in the closed model, in which a stall is a period without CPU time for the thread. On a
+/// busy host, shorter delays are part of every operation. If these delays counted as stalls, there would be no
+/// unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// Minimum number of operations of a kind. With fewer operations, their median is not used.
+/// Minimum number of operations of a kind. With fewer operations, the median of this kind is not used.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.
@@ -49,7 +49,7 @@ pub(in crate::run_loop) struct ClientStalls {
     ready_since: Instant,
     /// Earliest time at which the events of the last wait may have arrived.
     not_before: Instant,
-    /// Total time for which this thread waited for a core, when it was last read.
+    /// Total time that this thread had spent waiting for a core, as last read.
     delay_nanos: u64,
     /// Slots whose requests the kernel accepted since the clock was last read.
     taken: Vec<u32>,
@@ -76,8 +76,8 @@ impl ClientStalls {
         }
     }
 
-    /// Records that the kernel has accepted the first bytes of the slot's request. The time that this took is known
-    /// when the clock is next read, which is soon.
+    /// Records that the kernel has accepted the first bytes of the slot's request. The clock is read again soon, and
+    /// only then is it known how long this took.
     #[inline]
     pub fn request_taken(&mut self, slot: u32) {
         self.taken.push(slot);
@@ -96,7 +96,7 @@ impl ClientStalls {
         }
     }
 
-    /// Returns the time by which this client delayed a response, as its start and its end. The response arrived at
+    /// Returns the start and the end of the period by which this client delayed a response. The response arrived at
     /// `came` and is read at `now`. In a closed loop, only the time to wake up counts, because the work of the thread
     /// between two waits is normal.
     fn unread(&self, came: Instant, now: Instant) -> (Instant, Instant) {
@@ -105,12 +105,13 @@ impl ClientStalls {
     }
 
     /// Returns the maximum wait of a response that is read at `now`, in nanoseconds. The kernel timestamps only the
-    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. It
-    /// arrived earlier by at most the time for which this thread waited for a core.
+    /// newest byte of a read. On a multiplexed connection, another response may have arrived before that byte. The
+    /// difference is at most the time that this thread waited for a core.
     fn longest_unread<N: Network>(&mut self, net: &mut N, now: Instant) -> u64 {
         let delay_nanos = net.thread_use().delay_nanos;
         let kept = delay_nanos.saturating_sub(std::mem::replace(&mut self.delay_nanos, delay_nanos));
-        // A part of that time may have been before this wait. The result also applies to other responses in this step.
+        // The thread may have waited for a core before this wait began, so `not_before` limits the result. The result
+        // also applies to other responses in this step.
         self.ready_since = (self.ready_since - Duration::from_nanos(kept)).max(self.not_before);
         now.nanos_since(self.ready_since)
     }
@@ -146,7 +147,7 @@ impl<N: Network> RunLoop<'_, N> {
         if overslept > late || kept > late {
             self.stalled(waited.now - overslept.max(kept), waited.now);
         }
-        // The last step did not delay events that arrive while the thread waits.
+        // If events arrived only while the thread waited, the last step did not delay them.
         if waited.began.since(self.load.step_began) > late && waited.now.since(waited.began) < late {
             self.note_long_step(net, waited);
         }
@@ -170,15 +171,15 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// For operations that started in this step, records the time until the kernel had their requests. All of this time
-    /// was spent inside the client. Operations that started earlier have waited for something else, such as a
-    /// connection.
+    /// was spent inside the client. Operations that started in an earlier step have also waited for something else,
+    /// such as a connection.
     #[inline]
     pub(in crate::run_loop) fn note_taken_requests(&mut self, now: Instant) {
         self.stalls.note_taken_requests(&mut self.slots, self.load.step_began, now);
     }
 
-    /// Records how long the end of a response waited before it was read. This is known only if the read that ended the
-    /// response was sampled.
+    /// Records how long the end of a response waited before it was read. This wait is known only if the read that ended
+    /// the response was sampled.
     #[inline]
     pub(in crate::run_loop) fn sample_unread(&mut self, net: &mut N, id: ExchangeId, now: Instant) {
         if let Some(sample) = net.sample() {

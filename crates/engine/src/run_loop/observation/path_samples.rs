@@ -10,8 +10,8 @@ const SAMPLES_MAX: usize = 16;
 /// Maximum number of addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// Shortest round-trip time to each address. It is kept across connections. If a connection was opened while packets
-/// queued on the path, it has never had a short round trip.
+/// Shortest round-trip time to each address, kept across connections. A connection that was opened while packets queued
+/// on the path may never have had a short round trip.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,
@@ -34,7 +34,8 @@ impl PathSamples {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Samples some connections. They are evenly spread over the table, so that there are old and new ones among them.
+    /// Samples some connections. The sampled connections are evenly spread over the table, so that both old and new
+    /// connections are sampled.
     pub(in crate::run_loop) fn sample_paths(&mut self, net: &mut N) {
         let step = self.pool.connections.len().div_ceil(SAMPLES_MAX).max(1);
         let connections = self.pool.connections.iter().map(|(_, connection)| connection);

@@ -5,8 +5,8 @@ use crate::run_loop::RunLoop;
 use measure::Instant;
 use std::time::Duration;
 
-/// Minimum time between two steps that shows that the operating system did not run the thread. Waits and steps are far
-/// shorter.
+/// Minimum gap between two steps from which the loop concludes that the operating system did not run the thread. Normal
+/// waits and steps are far shorter.
 const FROZEN_MIN: Duration = Duration::from_millis(150);
 
 /// The load of one thread in the current interval.
@@ -69,7 +69,7 @@ impl<N: Network> RunLoop<'_, N> {
         let cpu_nanos = used.cpu_nanos.saturating_sub(load.used.cpu_nanos);
         let delay_nanos = used.delay_nanos.saturating_sub(load.used.delay_nanos);
         let client = &mut interval.client;
-        // The clocks are read one after the other, so a very short interval could appear to be more than fully used.
+        // The clocks are read one after the other, so the measured use of a very short interval could exceed 100 %.
         client.busy = (cpu_nanos.saturating_add(load.held_up_nanos) as f64 / length).min(1.0);
         client.run_delay = (delay_nanos as f64 / length).min(1.0);
         client.run_delay_sum = client.run_delay;

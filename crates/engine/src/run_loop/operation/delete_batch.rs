@@ -9,7 +9,7 @@ use measure::AttemptOutcome;
 use wire::checksum::Algorithm;
 use wire::s3::{DeleteRequest, DeleteResult};
 
-/// Message of a request that deletes several objects. It is composed when its operation starts.
+/// Message of a request that deletes several objects. The message is composed when its operation starts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct DeleteBatch {
     pub bytes: Box<[u8]>,
@@ -18,8 +18,8 @@ pub(in crate::run_loop) struct DeleteBatch {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. Its
-    /// objects are not chosen again, even if the operation fails.
+    /// Returns the message that deletes the batch of operation `number`; `None` while there is nothing to delete. The
+    /// objects of the batch are not chosen again, even if the operation fails.
     pub(super) fn delete_batch(&mut self, batch: Batch, number: u64) -> Option<Box<DeleteBatch>> {
         let targets = &self.plan.targets;
         let most = batch.size_max.get();

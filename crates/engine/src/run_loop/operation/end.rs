@@ -13,8 +13,8 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, OpOutcome, OpSample,
 use std::time::Duration;
 use wire::response::{Location, RangeField};
 
-/// First pause of a slot after a connection could not be opened. It is doubled with each failure in a row, up to 160
-/// ms. Without this pause, a dead target would be flooded with attempts, and the results would contain millions of
+/// First pause of a slot after a connection could not be opened. The pause is doubled with each failure in a row, up to
+/// 160 ms. Without this pause, a dead target would be flooded with attempts, and the results would contain millions of
 /// failures.
 const BACK_OFF: Duration = Duration::from_millis(5);
 /// Maximum number of times that the pause is doubled.
@@ -37,7 +37,8 @@ impl<N: Network> RunLoop<'_, N> {
         let logged = self.slots.op_mut(slot).filter(|_| self.plan.log_ops);
         let body = logged.map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, reuse, now);
-        // The operation is used in place. It is large, so moving it would cost more than everything else here.
+        // The operation is used in place. An operation is large, so moving it would cost more than everything else
+        // here.
         let Some(op) = self.slots.op(slot) else { return };
         self.pool.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];

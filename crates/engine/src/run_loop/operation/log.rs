@@ -45,12 +45,12 @@ pub struct OpEntry {
     pub status: Option<u16>,
     /// Target of the final response, if the response is a redirect that was not followed.
     pub location: Location,
-    /// Number of bytes of the object that the operation moved. This is the body size of the final response or, for an
-    /// upload, of the request.
+    /// Number of bytes of the object that the operation moved. This number is the body size of the final response or,
+    /// for an upload, of the request.
     pub body_bytes: u64,
     /// All bytes received in all attempts of the operation, including heads and framing.
     pub received_bytes: u64,
-    /// Bytes of the object sent in all attempts of the operation, also of parts.
+    /// Number of bytes of the object that all attempts of the operation sent, including the attempts of its parts.
     pub uploaded_bytes: u64,
     /// Size of the whole object, according to the final response.
     pub object_bytes: Option<u64>,

@@ -1,5 +1,5 @@
-//! Operations: the choice of their request and object, their slots, and the requests that follow each of their
-//! requests.
+//! Operations: the choice of the first request and its object, the slots of operations, and the requests that follow
+//! the first one.
 
 pub(in crate::run_loop) mod begin;
 pub(in crate::run_loop) mod delete_batch;

@@ -4,7 +4,7 @@ use super::BAD_MESSAGE;
 use crate::plan::{Multipart, ResumedUpload};
 use measure::AttemptOutcome;
 use measure::sample::{AttemptKind, BodyBytes};
-use wire::s3::{CompletedPart, MAX_PARTS, write_complete};
+use wire::s3::{CompletedPart, write_complete};
 
 /// A part of an object that is being sent.
 #[derive(Clone, Copy, Debug)]
@@ -36,18 +36,18 @@ pub(in crate::run_loop) struct MultipartUpload {
     part_bytes: u64,
     /// The ETags of the parts that were sent, by index.
     etags: Vec<Option<Box<str>>>,
-    /// Index of the next part to send, which the server does not have yet.
+    /// Index of the next part to send. Parts that the server already has are skipped.
     next: u32,
     /// Number of parts in flight.
     pub running: u32,
     pub failed: Option<AttemptOutcome>,
     /// `true` if the server has confirmed that it keeps none of the parts.
     pub aborted: bool,
-    /// `true` if a request to complete the upload failed although it may have succeeded at the server.
+    /// `true` if a request to complete the upload failed for the client, but may have succeeded at the server.
     pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
-    /// Body bytes of these parts that were sent inside the window.
+    /// Body bytes of the successful parts that were sent inside the window.
     pub window: BodyBytes,
     /// Message that completes the upload.
     pub completion: Vec<u8>,

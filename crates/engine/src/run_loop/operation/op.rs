@@ -67,7 +67,7 @@ pub(in crate::run_loop) struct Op<'p> {
     pub attempts: u32,
     /// Number of bytes received by the attempts before the current one.
     pub received_before: u64,
-    /// Bytes of the object that the attempts which have ended sent.
+    /// Number of bytes of the object that ended attempts have sent.
     pub uploaded_bytes: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
@@ -81,10 +81,10 @@ pub(in crate::run_loop) struct Op<'p> {
     pub multipart: Option<Box<MultipartUpload>>,
     /// Message of a request that deletes several objects.
     pub batch: Option<Box<DeleteBatch>>,
-    /// Part of a multipart upload, if this is not an operation but only such a part. The operation of the upload is in
-    /// another slot.
+    /// Part of a multipart upload, if this entry is only a part and not an operation of its own. The operation to which
+    /// the part belongs is in another slot.
     pub part: Option<UploadPart>,
-    /// State of polling, once the server has accepted work that it does later.
+    /// State of polling, once the server has accepted work to do later.
     pub polling: Option<Box<Polling>>,
     /// Failures of the current request that were retried.
     pub failures: Failures,
@@ -177,7 +177,7 @@ impl<'p> Op<'p> {
         self.attempt = Attempt::new(kind, now);
     }
 
-    /// Returns whether the operation's request completes an upload that an earlier request may have completed.
+    /// Returns whether the operation's request completes an upload that an earlier request may already have completed.
     pub fn may_be_complete(&self) -> bool {
         let upload = self.multipart.as_ref().filter(|multipart| multipart.completion_is_unclear);
         upload.is_some_and(|multipart| self.request == multipart.plan.complete)
@@ -254,7 +254,7 @@ impl<'p> Op<'p> {
 #[derive(Clone, Debug)]
 pub(in crate::run_loop) struct FinalResponse {
     pub status: Option<u16>,
-    /// Target, if the response is a redirect. It is kept only if every operation is logged.
+    /// Target, if the response is a redirect. The target is kept only if every operation is logged.
     pub location: Location,
     /// Size of the whole object, from `Content-Range` or `Content-Length`.
     pub object_bytes: Option<u64>,

@@ -45,7 +45,8 @@ impl<N: Network> RunLoop<'_, N> {
         self.begin_attempt(net, place, kind, now);
     }
 
-    /// Ends a part. Then sends another part, or completes or aborts the upload.
+    /// Ends a part. Then sends another part if one is left. When no part is left or in flight, completes or aborts the
+    /// upload.
     pub(in crate::run_loop) fn end_part(
         &mut self,
         net: &mut N,
@@ -59,14 +60,14 @@ impl<N: Network> RunLoop<'_, N> {
         if outcome != AttemptOutcome::OK {
             self.recorder.wasted(window);
         }
-        let Some(part) = child.part.assert_some("the operation in the slot of a part is a part") else { return };
+        let Some(part) = child.part.assert_some("the slot of a part contains a part") else { return };
         let (parent, number) = part.of;
         // The end of the run may have ended the operation.
         let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) else { return };
         op.received_before += child.received_before + child.attempt.received_bytes;
         op.uploaded_bytes += child.uploaded_bytes;
         op.attempts += child.attempts;
-        // Without an initiation, the operation begins with the first part that is sent.
+        // A resumed upload has no initiation, so its operation begins with the first part that is sent.
         op.sent = op.sent.into_iter().chain(child.sent).min();
         op.sent_all = op.sent_all.max(child.sent_all);
         let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
@@ -79,8 +80,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns whether the server has just refused to complete the slot's upload. If the response is not clear, the
-    /// server may have completed the upload, so there would be nothing to abort.
+    /// Returns whether the server has just refused to complete the slot's upload. An unclear response does not count as
+    /// a refusal, because the server may have completed the upload, and then there is nothing to abort.
     pub(in crate::run_loop) fn completion_is_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
         use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
         let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);

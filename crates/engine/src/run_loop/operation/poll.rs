@@ -11,7 +11,7 @@ use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Outcome of a poll if the server has accepted the work but no longer knows it.
+/// Outcome of a poll if the server has accepted the work earlier but no longer knows about it.
 const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
 
 /// Request that the server has accepted, and the polls of its progress.
@@ -29,7 +29,7 @@ pub(in crate::run_loop) struct Polling {
 enum Progress {
     Done,
     UnderWay,
-    /// The server does not know the work.
+    /// The server does not know about the work.
     Missing,
 }
 

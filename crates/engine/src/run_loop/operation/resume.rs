@@ -1,5 +1,5 @@
-//! Multipart uploads that outlast a run. An operation may continue such an upload, and a later run may continue one of
-//! this run.
+//! Multipart uploads that outlast a run. An operation may continue an upload of an earlier run, and a later run may
+//! continue an upload of this run.
 
 use super::multipart::MultipartUpload;
 use crate::network::Network;
@@ -13,15 +13,15 @@ use measure::sample::AttemptKind;
 pub struct CreatedUpload {
     /// Number of the object.
     pub object: u64,
-    /// Index of its server among the origins of the targets.
+    /// Index of the server among the origins of the targets.
     pub origin: usize,
     /// The server's ID of the upload.
     pub upload_id: Box<str>,
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Makes the first request of the slot's operation. If an earlier run began to upload the object, this is the first
-    /// missing part, or the completion.
+    /// Makes the first request of the slot's operation. If an earlier run began to upload the object, the first request
+    /// sends the first missing part or completes the upload.
     pub(super) fn begin_requests(&mut self, net: &mut N, slot: u32, now: Instant) {
         if self.plan.resumed_uploads.is_empty() || !self.take_up(slot) {
             return self.begin_attempt(net, slot, AttemptKind::First, now);
@@ -34,7 +34,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Assigns the upload that an earlier run began to the slot's operation. Returns `false` if there is none.
+    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if there is
+    /// none.
     #[cold]
     fn take_up(&mut self, slot: u32) -> bool {
         let run = self.plan;
@@ -58,7 +59,8 @@ impl<N: Network> RunLoop<'_, N> {
         body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size())
     }
 
-    /// Records an upload that the server has just created, if the plan has retries. Such a run may be resumed later.
+    /// Records an upload that the server has just created, if the plan has retries. A run with retries may be resumed
+    /// later.
     pub(super) fn note_created(&mut self, slot: u32, upload_id: &str) {
         let Some(op) = self.slots.op(slot).filter(|_| self.plan.retry.is_some()) else { return };
         if let Some(object) = self.plan.targets.object_number(op.subject) {

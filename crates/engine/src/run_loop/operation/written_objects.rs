@@ -1,5 +1,5 @@
-//! Objects that a run has written at the server, and multipart uploads that it leaves open. Until an open upload is
-//! aborted, its parts use space at the server. A run therefore reports its open uploads at the end.
+//! Objects that a run has written at the server, and multipart uploads that the run leaves open. Until an open upload
+//! is aborted, its parts use space at the server. A run therefore reports its open uploads at the end.
 
 use super::op::Op;
 use crate::plan::{RequestPlan, Subject, Then};
@@ -16,7 +16,7 @@ const DELETABLE_MAX: usize = 1 << 20;
 /// An upload that is probably open at the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenUpload {
-    /// Index of its server among the origins of the targets.
+    /// Index of the server among the origins of the targets.
     pub origin: usize,
     /// Object that was to be written.
     pub subject: Subject,
@@ -29,8 +29,8 @@ pub struct OpenUpload {
 pub struct OpenUploads {
     /// Uploads that can be aborted, because their ID is known.
     pub known: Vec<OpenUpload>,
-    /// Number of further uploads that may be open. The response with their ID did not arrive or could not be parsed, or
-    /// there were too many uploads to keep.
+    /// Number of further uploads that may be open. Their IDs are not kept, because the response did not arrive or could
+    /// not be parsed, or because there were too many uploads.
     pub unknown: u64,
 }
 
@@ -39,9 +39,9 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// Upper bound of the numbers of every [`Subject::Fresh`] that the run wrote, except in the warm-up.
+    /// The number of each [`Subject::Fresh`] that the run wrote outside the warm-up is below this number.
     pub fresh_below: u64,
-    /// Upper bound of the numbers of every [`Subject::Fresh`] that was written in the warm-up, counted from
+    /// The same bound for each [`Subject::Fresh`] that was written in the warm-up, counted from
     /// [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }

@@ -1,4 +1,4 @@
-//! The closed model: each slot starts its next operation when its previous one has ended.
+//! The closed model: each slot starts its next operation when the previous operation has ended.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -30,10 +30,10 @@ pub(in crate::run_loop) struct Closed<'p> {
     pub waiting: VecDeque<(u32, Instant)>,
     /// Slots that pause, ordered by the end of their pause.
     pauses: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Slots that are not used now, because their number exceeds the current level of the profile.
+    /// Slots that are not used now, because the current level of the profile is too low.
     parked: BTreeSet<u32>,
     next_unpark: Instant,
-    /// Instant before which no operation starts, because the number of the next operation may not start yet.
+    /// Instant before which no operation starts, because the control does not allow the next operation number yet.
     pub held_until: Instant,
     /// `true` if the budget is used up, or if every slot has retired.
     pub exhausted: bool,
@@ -89,7 +89,8 @@ impl<'p> Closed<'p> {
         None
     }
 
-    /// Makes a slot wait because the next operation may not start yet. The slot could have started since `since`.
+    /// Makes a slot wait, because the control does not allow the next operation number yet. The slot could have started
+    /// since `since`.
     #[cold]
     pub fn hold(&mut self, slot: u32, since: Instant, now: Instant) {
         self.waiting.push_front((slot, since));

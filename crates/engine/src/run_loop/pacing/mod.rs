@@ -1,4 +1,4 @@
-//! Pacing: the choice of the slots that may start an operation, and of the time at which they start.
+//! Pacing: deciding which slots may start an operation, and when.
 
 mod closed_slots;
 mod open_arrivals;

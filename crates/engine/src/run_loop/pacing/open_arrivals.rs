@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Arrivals of one thread.
 ///
-/// There are two cursors over the same schedule. One counts the operations that are offered as time passes. The other
-/// counts the operations that are started. The accounting compares both counts.
+/// There are two cursors over the same schedule. The first cursor counts the operations that are offered as time
+/// passes. The second cursor counts the operations that are started. The accounting compares both counts.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Open<'p> {
     arrivals: Arrivals<'p>,
@@ -17,13 +17,14 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Remaining numbers of measured operations of this thread: to be started, and to be offered.
+    /// How many measured operations this thread has still to start, and how many it has still to offer; `None` without
+    /// a limit.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Total length, in nanoseconds, of all client stalls before the free slots ran out. Set while arrivals are due and
-    /// no slot is free.
+    /// Set while arrivals are due and no slot is free: the total length, in nanoseconds, of all client stalls before
+    /// the free slots ran out.
     pub starved: Option<u64>,
     /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
@@ -31,7 +32,7 @@ pub(in crate::run_loop) struct Open<'p> {
     rest_dropped: bool,
 }
 
-/// Maximum distance of arrivals that share one timer. A timer costs the kernel as much as a small request, and more on
+/// Maximum time between arrivals that share one timer. A timer costs the kernel as much as a small request, and more on
 /// a virtual machine. Arrivals that are due also start when anything else wakes the thread.
 const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
@@ -73,8 +74,8 @@ impl<'p> Open<'p> {
     }
 
     /// Returns when the schedule ends; `None` if it has not ended. If the number of operations is limited, the schedule
-    /// includes the share of time of the last operation. It thus ends when the next operation would be due. A schedule
-    /// without further arrivals ends at once, unless the window has an end to wait for.
+    /// includes the gap after the last operation, so it ends when one more operation would be due. Without further
+    /// arrivals, the schedule has ended already, unless the window has an end to wait for.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
@@ -104,8 +105,8 @@ impl<'p> Open<'p> {
         base + turn * u64::from(self.share.threads) + u64::from(self.share.thread)
     }
 
-    /// Calls `note` with the intended starts of all arrivals that are due by `now`. Each arrival is passed to it only
-    /// once.
+    /// Calls `note` with the intended starts of all arrivals that are due by `now`. Each arrival is passed to `note`
+    /// only once.
     #[inline]
     pub fn offer(&mut self, now: Instant, timeline: &Timeline, mut note: impl FnMut(Instant)) {
         while let Some(at) = self.offered.peek().filter(|at| *at <= now && *at < timeline.window_end()) {

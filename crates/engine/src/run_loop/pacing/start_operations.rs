@@ -68,7 +68,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             let Some((slot, since)) = closed.next(now) else { return now };
             // The intended start of an operation determines its stage. If the slot became free in the warm-up, the
-            // operation belongs to the warm-up, even if it starts in the window.
+            // operation belongs to the warm-up, even if the operation starts in the window.
             let measured = self.recorder.timeline().stage(since) == Stage::Measured;
             let taken = &mut self.slots.get_mut(slot).taken;
             if measured && self.plan.stop.ops_per_slot.is_some_and(|most| *taken >= most.get()) {
@@ -123,7 +123,7 @@ impl<N: Network> RunLoop<'_, N> {
                 open.starved.get_or_insert_with(|| self.control.stalls().total());
                 return now;
             };
-            // The target causes waits for a slot. All other delay is caused by this client.
+            // The target causes the waits for a slot. This client causes all other delay.
             let starved = open.starved;
             let slot_wait = starved.map_or(0, |_| self.slots.get(slot).freed.nanos_since(at));
             let number = open.take(at, &timeline);
@@ -151,7 +151,7 @@ impl<N: Network> RunLoop<'_, N> {
         match &self.pacer {
             Pacer::Closed(closed) => closed.next_wake(),
             Pacer::Open(open) if open.starved.is_some() && open.free_slots.is_empty() => Instant::NEVER,
-            // Nothing starts any more, even if it is due.
+            // The requested bytes have arrived, so no further operation starts, even if one is due.
             Pacer::Open(_) if self.control.is_spent() => Instant::NEVER,
             Pacer::Open(open) => {
                 let timeline = self.recorder.timeline();

@@ -11,7 +11,7 @@ use measure::Instant;
 use std::io;
 use wire::sigv4::{Signer, Timestamp};
 
-/// Composer of one thread's requests. It keeps the last composed request until that request is encoded.
+/// Composer of one thread's requests. The composer keeps the last composed request until that request is encoded.
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestWriter {
     signer: Option<Signer>,
@@ -29,7 +29,7 @@ pub(in crate::run_loop) struct RequestWriter {
 }
 
 impl RequestWriter {
-    /// Returns the writer of thread `thread` of `threads`, for a run that starts at `wall`.
+    /// Returns the composer for thread `thread` of `threads`, in a run that starts at wall time `wall`.
     pub fn new(plan: &Plan, thread: u32, threads: u32, wall: Timestamp) -> Self {
         let (signer, sessions) = match &plan.auth {
             Auth::None | Auth::S3Anonymous => (None, Box::default()),

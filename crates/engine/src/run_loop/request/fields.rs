@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-/// List of header fields. It is stored as the text of HTTP/1, together with the positions of names and values. HTTP/1
-/// copies the text, and HTTP/2 reads the fields one by one.
+/// List of header fields. The list is stored as the text of HTTP/1, together with the positions of names and values.
+/// HTTP/1 copies the text, and HTTP/2 reads the fields one by one.
 ///
 /// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee this for
 /// the fields that users set. This program writes the other fields.

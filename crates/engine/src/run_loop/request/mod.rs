@@ -1,4 +1,5 @@
-//! Requests. Each has one list of header fields and one body. Their form is the same for both versions of HTTP.
+//! Requests. A request has one list of header fields and one body. The form of both is the same for both versions of
+//! HTTP.
 
 mod body_fields;
 pub(in crate::run_loop) mod compose;

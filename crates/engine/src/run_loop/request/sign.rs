@@ -9,7 +9,7 @@ use std::io;
 use std::num::NonZeroU64;
 use wire::sigv4::{self, ChunkEncoder, Payload, Signer, Streaming, Timestamp};
 
-/// Size of S3's chunks. It equals the size of the pieces of a body.
+/// Size of S3's chunks, which is also the size of the pieces in which a body is sent.
 const CHUNK: NonZeroU64 = NonZeroU64::new(PIECE_BYTES as u64).expect("a piece has bytes");
 
 /// The parameters of a signature.
@@ -85,7 +85,8 @@ fn payload_of(
     Ok(match (payload, streaming, has_body) {
         (_, Some(streaming), _) => Payload::Chunks(streaming),
         (_, None, false) => Payload::EMPTY,
-        // Messages are small, so they are signed as a whole. Clients that sign other bodies in chunks do the same.
+        // Messages are small, so they are signed as a whole. Common S3 clients also do so, even if they sign all other
+        // bodies in chunks.
         (S3Payload::Signed | S3Payload::Chunks(_), None, true) => Payload::Sha256(digest()?),
         (S3Payload::Unsigned, None, true) => Payload::Unsigned,
     })

@@ -1,4 +1,4 @@
-//! The common part of all requests of one kind to one origin. It is encoded once, for each version of HTTP.
+//! The common part of all requests of one kind to one origin. This part is encoded once for each version of HTTP.
 
 use super::fields::Fields;
 use crate::plan::{Auth, Plan, RequestPlan, Route};
@@ -12,8 +12,8 @@ use wire::url::Origin;
 #[derive(Debug)]
 pub(in crate::run_loop) struct RequestTemplate {
     pub http1: Http1Head,
-    /// The same part for HTTP/2; `None` if HTTP/2 is not used. (It is also `None` if the fields cannot be sent with
-    /// HTTP/2, which is a defect.)
+    /// The fixed part in the form of HTTP/2. `None` if HTTP/2 is not used, or if the fields cannot be sent with HTTP/2,
+    /// which is a defect of this program.
     pub http2: Option<Box<Http2Head>>,
     /// Fixed fields that a signature covers; `None` for origins whose requests are not signed.
     pub signed: Option<Box<SignedFields>>,
@@ -25,7 +25,7 @@ pub(in crate::run_loop) struct RequestTemplate {
 #[derive(Debug)]
 pub(in crate::run_loop) struct SignedFields {
     pub method: Box<str>,
-    /// The values of `Host` and of the fields of S3.
+    /// Names and values of `Host` and of the S3 header fields.
     pub fields: Vec<(Box<str>, Box<[u8]>)>,
 }
 

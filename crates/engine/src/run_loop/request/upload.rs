@@ -1,9 +1,9 @@
-//! The body of a request while it is sent. It is generated or read piece by piece, framed, and counted as the kernel
-//! accepts it.
+//! The body of a request while it is sent. The body is generated or read piece by piece, framed, and counted as the
+//! kernel accepts its bytes.
 //!
 //! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the rest of the piece is
-//! kept with its connection. For a body with `Content-Length`, even this is not needed, because its bytes are generated
-//! again.
+//! kept with its connection. For a body with `Content-Length`, even the rest is not kept, because its bytes are
+//! generated again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
 use measure::Instant;
@@ -18,7 +18,8 @@ use wire::sigv4::ChunkEncoder;
 pub(in crate::run_loop) const PIECE_BYTES: usize = 64 << 10;
 /// Maximum number of pieces that one connection sends in its turn.
 pub(in crate::run_loop) const PIECES_MAX: usize = 16;
-/// Maximum wait for `100 Continue`. After that, the client sends the body anyway. This is also the default of curl.
+/// Maximum wait for `100 Continue`. After this time, the client sends the body anyway. curl waits for the same time by
+/// default.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// The framing of a body.
@@ -285,8 +286,8 @@ impl Upload {
         data
     }
 
-    /// Returns whether the `left` remaining bytes of a piece need not be kept, because they can be generated again. If
-    /// so, the next piece begins with them.
+    /// Returns whether the `left` remaining bytes of a piece need not be kept, because they can be generated again. In
+    /// this case, the next piece begins with these bytes.
     pub fn rewind(&mut self, left: usize) -> bool {
         if !matches!(self.frame, Frame::Length) || self.before > 0 || left != self.data {
             return false;
@@ -320,7 +321,8 @@ mod tests {
         BodySource { body, targets, subject: Subject::Target(0), key, own: &[], slice: None }
     }
 
-    /// Sends a body to a simulated kernel. `takes` contains the numbers of bytes that the kernel accepts at each call.
+    /// Sends a body to a simulated kernel. `takes` contains, for each call, the number of bytes that the kernel
+    /// accepts.
     fn sent(bytes: &[u8], framing: Framing, takes: &[usize]) -> (Vec<u8>, u64) {
         let body = BodyPlan { framing, ..BodyPlan::of_bytes(Arc::from(bytes)) };
         let (targets, mut key) = (Targets::default(), String::new());

@@ -1,4 +1,4 @@
-//! Consumers of a response body. They receive it piece by piece as it arrives.
+//! Consumers of a response body. A consumer receives the body piece by piece as it arrives.
 
 use super::digest::BodyDigest;
 use crate::plan::{LIST_BYTES_MAX, MESSAGE_BYTES_MAX};
@@ -39,7 +39,7 @@ pub(in crate::run_loop) enum BodyFault {
 }
 
 impl BodySink<'_> {
-    /// Returns whether the consumer needs the bytes. If so, they cannot be discarded in the kernel.
+    /// Returns whether the consumer needs the bytes. Needed bytes cannot be discarded in the kernel.
     #[inline]
     pub fn reads(&self) -> bool {
         !matches!(self, Self::Discard)

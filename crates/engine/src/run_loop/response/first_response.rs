@@ -1,5 +1,5 @@
-//! The first response of a run. It shows properties of the server. Its length is compared with the lengths of later
-//! bodies, as in ab.
+//! The first response of a run. This response shows properties of the server. The length of its body is compared with
+//! the lengths of later bodies, as in ab.
 
 use crate::control::Control;
 use crate::plan::{Pick, Plan, Then};
@@ -56,14 +56,14 @@ impl<'p> FirstResponseWatch<'p> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
     }
 
-    /// Returns whether a complete body has another length than the first complete response.
+    /// Returns whether the length of a complete body differs from that of the run's first complete response.
     #[inline]
     pub fn length_differs(&mut self, body_bytes: u64) -> bool {
         self.length.differs(body_bytes)
     }
 }
 
-/// Length with which bodies are compared.
+/// Length of the first complete body, with which the lengths of later bodies are compared.
 #[derive(Debug)]
 enum FirstLength<'p> {
     /// Lengths are not compared, because requests differ or responses have no body.
@@ -79,8 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether a complete body has another length than the first complete response. The body itself may be the
-    /// first one.
+    /// Returns whether the length of a complete body differs from that of the run's first complete response. The body
+    /// itself may be the first one.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The judgement of a complete head, and the choice of how to treat the body that follows it.
+//! Judging a complete head, and choosing how to treat the body that follows.
 
 use super::body::BodySink;
 use super::checks::{self, AfterHead};
@@ -51,8 +51,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(upload) = &mut exchange.upload
             && !upload.is_sent()
         {
-            // Further bytes cannot change the response, so sending stops. The outcome must not depend on whether
-            // sending failed before the response was read, because that is only a matter of timing.
+            // Further bytes cannot change the response, so sending stops. Whether sending failed before the response
+            // was read depends only on timing, so the outcome must not depend on that.
             upload.stop();
             exchange.unsent.clear();
             if after == AfterHead::Read {

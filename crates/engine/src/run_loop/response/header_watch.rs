@@ -14,7 +14,7 @@ const NAME_BIT: u128 = 1 << (u128::BITS - 1);
 const _: () =
     assert!(EXPECTED_HEADERS_MAX < u128::BITS as usize, "each required field needs a bit, and so does the name");
 
-/// Watch on the header fields of a response. It keeps the few fields that a run needs.
+/// Receiver of the header fields of a response. The watch keeps the few fields that a run needs.
 pub(in crate::run_loop) struct HeaderWatch<'a> {
     group_by: Option<&'a str>,
     group_value: &'a mut Vec<u8>,
@@ -26,14 +26,15 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     wanted: &'a [wire::header::Header],
     /// Required ETag, which is the name of the object, and whether an ETag of an encoded body is also accepted.
     named: Option<(&'a str, bool)>,
-    /// One bit for each required field. It is set if the response has the field. The last bit is for the name.
+    /// One bit for each required field. A bit is set if the response has its field. The last bit is set if the ETag is
+    /// the object's name.
     pub matched: u128,
     /// `true` if only the fields of [`HeaderValues`] are needed.
     values_only: bool,
 }
 
 impl<'a> HeaderWatch<'a> {
-    /// Returns a watch for the response to a request, given by its index in the mix and its subject.
+    /// Returns a watch for the response to a request. The request is given by its index in the mix and by its subject.
     pub fn new(
         plan: &'a Plan,
         (request, subject): (usize, Subject),

@@ -1,4 +1,5 @@
-//! States of objects, as shown by responses. They are kept to detect an object that changes between two range requests.
+//! States of objects, as shown by responses. The states are kept to detect an object that changes between two range
+//! requests.
 
 use super::header_values::HeaderValues;
 use crate::plan::Subject;

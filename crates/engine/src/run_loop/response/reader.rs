@@ -47,7 +47,7 @@ impl StreamReader {
         self.body_bytes += bytes;
     }
 
-    /// Sets the trailers. The session limits them to the size of a head.
+    /// Sets the trailers. The session limits the size of the trailers to that of a head.
     pub fn set_trailers(&mut self, fields: HeaderMap) {
         self.trailers = fields;
     }
@@ -81,7 +81,7 @@ impl Reader {
         reader.assert_some("the frames of a response are read by the reader of a stream")
     }
 
-    /// Starts the response to a request of this kind.
+    /// Prepares the reader for the response to a request of this kind.
     #[inline]
     pub fn start(&mut self, kind: RequestKind) {
         match self {

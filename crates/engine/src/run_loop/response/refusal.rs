@@ -1,4 +1,4 @@
-//! Refusals by servers: values from the heads, and error messages from the bodies of such responses.
+//! Refusals by servers: values from the heads and error messages from the bodies of responses that refuse a request.
 //!
 //! Outcomes depend on a closed set of codes and values, never on text. Text is only shown to users.
 

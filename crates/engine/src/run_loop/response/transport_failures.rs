@@ -1,5 +1,5 @@
-//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. They are
-//! computed by pure functions from closed sets of errors.
+//! Outcomes of attempts that failed because of the connection, the stream or the syntax of the response. Pure functions
+//! compute these outcomes from closed sets of errors.
 
 use crate::http2_session::Failure;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -7,7 +7,8 @@ use wire::gateway::Fault;
 use wire::message::Truncated;
 use wire::response::Malformed;
 
-/// Returns the outcome of a response that cannot be parsed any further. `tls` means that its bytes are TLS.
+/// Returns the outcome of a response that cannot be parsed any further. `tls` means that the bytes of the response are
+/// TLS.
 pub(in crate::run_loop) fn of_malformed(error: Malformed, phase: Phase, tls: bool) -> AttemptOutcome {
     let cause = match error {
         Malformed::NotHttp if tls => Cause::TlsResponse,
@@ -39,7 +40,7 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
         Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
         Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
         Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
-        // The body may be right. But a success would mean that it was checked, which was not possible.
+        // The body may be right, but it could not be checked. A success would mean that the check was made.
         Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
     };
     AttemptOutcome::failed(class, cause, Phase::Body)
@@ -57,8 +58,8 @@ pub(in crate::run_loop) fn of_truncated(error: Truncated) -> AttemptOutcome {
     }
 }
 
-/// Returns the outcome of a stream that failed. `begins` applies a test to the first bytes that were received on its
-/// connection.
+/// Returns the outcome of a stream that failed. `begins` applies a test to the first bytes that were received on the
+/// stream's connection.
 pub(in crate::run_loop) fn of_stream(
     failure: Failure,
     phase: Phase,

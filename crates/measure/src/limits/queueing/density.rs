@@ -8,12 +8,13 @@ const BIN_WIDTH: f64 = 0.14;
 const FINEST_WIDTH: f64 = 0.002;
 /// Assumed probability that a service time is an outlier, unrelated to the recorded ones.
 const UNLIKE: f64 = 0.02;
-/// Maximum duration of a quick operation, as a part of the median. Quick operations cannot have waited behind all
-/// others.
+/// Maximum duration of a quick operation, as a fraction of the median. An operation this quick cannot have waited
+/// behind all others.
 const QUICK_PART: f64 = 0.1;
 
-/// Probability density of service times. It is the mean of a coarse and a fine histogram on a logarithmic axis. The
-/// coarse histogram fills the gaps between few values. The fine one separates times that hardly differ.
+/// Probability density of service times. It is the mean of a coarse and a fine histogram on a logarithmic axis. If
+/// there are few values, the coarse histogram fills the gaps between them. The fine histogram separates times that
+/// hardly differ.
 pub(super) struct Density {
     coarse: Bins,
     fine: Bins,
@@ -44,7 +45,7 @@ impl Density {
         log_density(0.5 * (self.coarse.density(nanos) + self.fine.density(nanos)), nanos)
     }
 
-    /// Returns [`Self::density`] for a time that is known only roughly, from the coarse histogram alone.
+    /// Returns the same as [`Self::density`] for a time that is known only roughly. Uses the coarse histogram alone.
     pub fn coarse_density(&self, nanos: f64) -> f64 {
         let nanos = nanos.max(1.0);
         log_density(self.coarse.density(nanos), nanos)
@@ -56,8 +57,8 @@ pub(super) fn unlike(nanos: f64) -> f64 {
     log_density(0.0, nanos.max(1.0))
 }
 
-/// Converts a density on the logarithmic axis to the logarithm of a density over the time itself. Includes the
-/// probability of outliers.
+/// Converts a density on the logarithmic axis to the logarithm of a density over the time itself. The result includes
+/// the probability of outliers.
 fn log_density(seen: f64, nanos: f64) -> f64 {
     (seen * (1.0 - UNLIKE) + UNLIKE / UNLIKE_OVER).ln() - nanos.ln()
 }

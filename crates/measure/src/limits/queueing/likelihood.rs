@@ -6,11 +6,11 @@ use crate::evidence::{EdgeOp, Edges, Evidence, OperationClass};
 use crate::time::Instant;
 use crate::values::Distribution;
 
-/// Maximum change of the log-odds by a single operation. The limit is needed because an operation may be slow for an
-/// unrelated reason.
+/// Maximum amount by which a single operation changes the log-odds. The limit is needed because an operation may be
+/// slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// Factor between two common delays that are tried. If the target paused or warmed up, all first operations may have
-/// been delayed by the same time. From one tried delay to the next, the remaining time of the fastest first operation
+/// Step between the common delays that are tried. If the target paused or warmed up, all first operations may have been
+/// delayed by the same time. From one tried delay to the next, the time that remains for the fastest first operation
 /// shrinks by this factor.
 const LEFT: f64 = 0.8;
 /// Number of common delays that are tried.
@@ -18,18 +18,19 @@ const DELAYS: i32 = 18;
 /// Logarithm of the odds against such a common delay.
 const DELAYED: f64 = 3.0;
 /// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time.
-/// If there are more, a cold start or a pause of the target slowed them. They then do not show whether operations
-/// queued.
+/// If more operations take that long, a cold start or a pause of the target slowed them, so they do not show whether
+/// operations queued.
 const COLD_SHARE: f64 = 0.2;
-/// Minimum duration of an operation at an edge that points to a cold start, as a multiple of the longest usual time.
+/// Duration above which an operation at an edge points to a cold start, as a multiple of the longest usual time.
 const COLD_FACTOR: f64 = 1.5;
-/// Minimum difference between the log-densities of a usual time and of an outlier.
+/// Minimum difference between the log-density of a time and that of an outlier, if the time counts as usual.
 const USUAL: f64 = 1.0;
-/// Share of quick operations above which there cannot be a single queue.
+/// Share of quick operations above which a single queue is impossible.
 const QUICK_SHARE: f64 = 0.04;
-/// Maximum difference between two times of sending that count as the same time, as a fraction of the mean service time.
+/// Maximum time between the sending of two operations that count as sent at the same time, as a fraction of the mean
+/// service time.
 const AT_ONCE: f64 = 0.1;
-/// Maximum difference between two ends that count as the same time, as a fraction of the mean service time.
+/// Maximum time between two ends that count as simultaneous, as a fraction of the mean service time.
 const TOGETHER: f64 = 0.005;
 
 /// Densities of service times, one for each class of the operations at the edges.
@@ -73,7 +74,7 @@ impl Densities {
     }
 
     /// Returns whether the first operations took about as long as the others, as far as the usual times are known. If
-    /// so, they can be used even if the target paused among them.
+    /// so, the first operations can be used even if the target paused while they were in flight.
     pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
         let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
         let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
@@ -119,9 +120,9 @@ impl Densities {
     }
 }
 
-/// Returns the logarithm of the likelihood of the first operations. `spared` receives the position of an operation in
-/// the queue. It returns the time, in nanoseconds, by which the operation's wait is shorter than usual. All operations
-/// may also have been delayed by the same time.
+/// Returns the logarithm of the likelihood of the first operations. `spared` maps the position of an operation in the
+/// queue to the time, in nanoseconds, by which the operation's wait is shorter than usual. The function also tries
+/// delays that all operations have in common, and returns the highest likelihood.
 fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64 {
     let first = ops.iter().map(|(op, _)| taken(op)).fold(f64::INFINITY, f64::min);
     let delayed_by = |delay: f64| -> f64 {

@@ -1,12 +1,12 @@
 //! Odds that the operations of a closed run waited for each other at the target.
 //!
-//! With c slots, throughput X and a mean response time R, more slots would reach a higher rate unless R grows with c.
+//! With c slots, throughput X and a mean response time R, more slots would lead to a higher rate unless R grows with c.
 //! Three explanations of the measured R are compared by their likelihood:
 //!
 //! * *independent*: the time of an operation does not depend on the others in flight. The first and the last operations
 //!   take as long as all others.
 //! * *one queue*: the target serves k operations at a time, and the others wait. The first operations find the target
-//!   idle and wait less: the wait of the n-th operation is shorter by min(c − k, c − n) / X.
+//!   idle and wait less: the n-th operation waits for a time that is shorter by min(c − k, c − n) / X.
 //! * *shared service*: the target serves all operations in flight at once, so each one takes longer. The last
 //!   operations get faster as fewer are left.
 //!
@@ -33,9 +33,10 @@ const NO_QUEUE: f64 = -2.1;
 const NO_SHARING: f64 = -1.4;
 /// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
-/// The same for requests that spend most of their time on transfers. These share a link about as often as not.
+/// Prior log-odds of shared service for requests that spend most of their time on transfers. Such requests share a link
+/// about as often as not.
 const SHARING_TRANSFERS: f64 = 0.0;
-/// Spread of service times below which transfers do not count as sharing a link.
+/// Spread of service times up to which transfers count as not sharing a link.
 const EVEN_SPREAD: f64 = 0.02;
 /// Minimum spread of service times for which overtaking is evaluated.
 const SPREAD_MIN: f64 = 0.05;
@@ -67,7 +68,8 @@ pub struct Load {
     pub transfers: bool,
     /// Number of operations that the marked operations are expected to overtake if all operations are independent.
     pub overtaking: f64,
-    /// `true` if only few operations were in flight during a pause. If it is false, operations usually end in bursts.
+    /// `true` if few operations were in flight during pauses of the target. If `false`, operations usually end in
+    /// bursts.
     pub pauses_are_rare: bool,
 }
 
@@ -128,8 +130,8 @@ fn overtaking_odds(evidence: &Evidence, load: &Load) -> f64 {
     if expected < SPREAD_MIN {
         return 0.0;
     }
-    // Overtaken operations of one marked operation are not independent, so the sample size is the number of marked
-    // operations.
+    // Operations that were overtaken by the same marked operation are not independent, so the sample size is the number
+    // of marked operations.
     let error = (expected * (1.0 - expected) / observed.marked as f64).sqrt();
     let ratio = overtaken / ahead / expected;
     let by_chance = 3.0 * error / expected;
@@ -145,8 +147,8 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     let load = Load {
         in_flight: summary.mean_in_flight().unwrap_or_default(),
         per_second: summary.completed_rate().unwrap_or_default(),
-        // Over a shared link, transfers never take such equal times. Over connections with a fixed speed each, they
-        // can.
+        // Transfers over a shared link never take nearly equal times. Transfers over connections with a fixed speed
+        // each can.
         transfers: moved > MOST * total(&all.service)
             && overtaking::spread(&all.service).is_none_or(|spread| spread > EVEN_SPREAD),
         overtaking: summary.overtaking_expected,

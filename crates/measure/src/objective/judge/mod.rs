@@ -1,9 +1,9 @@
 //! Judges objectives by counting the operations on either side of the bound.
 //!
-//! A bound on operations limits the share of them that may exceed it. For example, "p99 <= 10 ms" means that at most 1
-//! % of the operations take longer. One count includes all operations, and the other one excludes operations that the
-//! client disturbed. An objective is met if all operations together meet it, and missed if the undisturbed ones miss
-//! it. Otherwise the run cannot decide the objective (docs/measurement.md).
+//! A bound on operations limits the share of operations that may exceed the bound. For example, "p99 <= 10 ms" means
+//! that at most 1 % of the operations take longer. The operations are counted twice: all of them, and only those that
+//! the client did not disturb. An objective is met if all operations together meet it, and missed if the undisturbed
+//! operations miss it. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
@@ -20,8 +20,8 @@ pub struct ObjectiveResult {
     pub objective: Objective,
     /// Outcome of the objective.
     pub outcome: ObjectiveOutcome,
-    /// Measured value, in the unit of the bound. `None` if no operation has the metric, or if the quantile of a time
-    /// falls among operations that failed or never ended.
+    /// Measured value, in the unit of the bound. `None` if no operation has a value of the metric, or if the quantile
+    /// of a time falls among operations that failed or never ended.
     pub value: Option<f64>,
     /// Number of operations to which the objective applies.
     pub operations: u64,
@@ -32,8 +32,8 @@ pub struct ObjectiveResult {
 /// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
 /// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Maximum difference between a count and a tolerated number that is a rounding error. Counts are whole numbers, but
-/// tolerated numbers are computed from shares.
+/// Difference between a count and a tolerated number up to which the two count as equal. Counts are whole numbers, but
+/// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 /// Counts of operations on either side of a bound.
@@ -67,8 +67,9 @@ impl Around {
 struct Bounded {
     /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
-    /// `true` if exactly the tolerated share is already too much. This applies to quantiles counted from the slowest
-    /// operation, because they include the last operation that exceeds the bound.
+    /// `true` if the objective is missed when exactly the tolerated share exceeds the bound. This applies to quantiles
+    /// counted from the slowest operation, because the quantile is then the value of an operation that exceeds the
+    /// bound.
     strict: bool,
     /// Minimum number of operations needed to meet the objective.
     needed: u64,
@@ -80,14 +81,14 @@ impl Bounded {
         if self.strict { beyond >= tolerated - ROUNDING } else { beyond > tolerated + ROUNDING }
     }
 
-    /// Returns whether the objective is met, even if all undecided operations exceed the bound.
+    /// Returns whether the objective would be met even if all undecided operations exceeded the bound.
     fn is_met(&self, around: Around) -> bool {
         around.all >= self.needed.max(1)
             && !self.is_exceeded(around.beyond.saturating_add(around.undecided), around.all)
     }
 
-    /// Returns whether the objective is missed. If there are too few operations for the quantile, chance must also be
-    /// ruled out as the reason.
+    /// Returns whether the objective is missed. If there are too few operations for the quantile, the objective counts
+    /// as missed only if chance can be ruled out.
     fn is_missed(&self, around: Around) -> bool {
         let certain =
             || around.all >= self.needed || binomial::at_least(around.beyond, around.all, self.tolerated) < ALPHA;
@@ -111,8 +112,8 @@ impl Objective {
         ObjectiveResult { objective: *self, outcome, value: self.value(summary), operations: around.all, needed }
     }
 
-    /// Returns the number of operations needed to meet the objective. This is the number that its quantile needs, or
-    /// one if it has no quantile.
+    /// Returns the number of operations needed to meet the objective. An objective on a quantile needs enough
+    /// operations for this quantile. Any other objective needs one operation.
     #[must_use]
     pub fn needed(&self) -> u64 {
         match self.metric {
@@ -143,7 +144,7 @@ impl Objective {
 
     fn judge_rate(&self, summary: &Summary, model: &Model) -> ObjectiveOutcome {
         let Some(value) = self.value(summary) else { return ObjectiveOutcome::NotEnoughData };
-        // If the client had started and sustained more operations, the target might have served them.
+        // The target might have served the operations that the client did not start or sustain.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
@@ -195,8 +196,8 @@ impl Objective {
                 let all = all.without(lost).without(unfinished);
                 let disturbed = timed.disturbed(&own, self.bound);
                 let calm = all.without(disturbed);
-                // The target is responsible for times that no stall can explain. The other disturbed operations might
-                // have been fast without the stalls.
+                // The target is responsible for disturbed operations whose times no stall can explain. The other
+                // disturbed operations might have been fast without the stalls.
                 let explained = disturbed.beyond.saturating_sub(timed.certain(&own, self.bound));
                 let at_least = Around { beyond: all.beyond.saturating_sub(explained), ..all };
                 let inside = own.beyond_inside(timed, self.bound);
@@ -207,8 +208,8 @@ impl Objective {
         }
     }
 
-    /// Returns the number of due operations that the client did not start. It is 0 for an objective on one kind,
-    /// because operations that never started have no kind.
+    /// Returns the number of due operations that the client did not start. The number is 0 for an objective on one
+    /// kind, because operations that never started have no kind.
     fn missed_by_client(&self, summary: &Summary, model: &Model) -> u64 {
         if self.kind.is_none() { missed_by_client(summary, model) } else { 0 }
     }
@@ -221,8 +222,8 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 
 impl Timed {
     /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, with
-    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared. An unfinished operation
-    /// exceeds a bound if it has waited for longer than the bound.
+    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared with the bound. An
+    /// unfinished operation exceeds a bound if it has waited for longer than the bound.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };
@@ -246,8 +247,8 @@ impl Timed {
     fn unfinished(self, own: &KindStats, bound: f64) -> Around {
         let ended = if self == Self::Ttfb { own.unfinished_ttfb.count() } else { 0 };
         let all = own.unfinished.saturating_sub(ended);
-        // Only the wait since the intended start is known. It is also used for service time and TTFB, although these
-        // begin later. Operations that waited for less than the bound are undecided.
+        // Only the wait since the intended start is known. The same wait is used for service time and TTFB, although
+        // these begin later. Operations that waited for less than the bound are undecided.
         let waits = if self == Self::Ttfb { &own.unanswered_wait } else { &own.unfinished_wait };
         let beyond = waits.beyond(bound).0.min(all);
         Around { all, beyond, undecided: all - beyond }
@@ -261,7 +262,7 @@ impl Timed {
         Around { all: all.saturating_add(failed), beyond: slow.saturating_add(failed), undecided: 0 }
     }
 
-    /// Returns how many of the affected operations would exceed the bound even without the time that stalls may have
+    /// Returns the number of affected operations that would exceed the bound even without the time that stalls may have
     /// added.
     fn certain(self, own: &KindStats, bound: f64) -> u64 {
         own.timed(self).1.beyond(bound + own.affected.added_max as f64).0

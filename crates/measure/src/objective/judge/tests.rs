@@ -50,7 +50,8 @@ fn operations_beyond_the_bound_agree_with_the_judgement() {
             let objective: Objective = text.parse().unwrap();
             let (beyond, all) = objective.beyond(&summary.stats);
             let tolerated = objective.tolerated().unwrap() * all as f64;
-            // The rank of the slowest 10 % is rounded up. An operation exactly at the tolerated share therefore counts.
+            // For speeds, the rank of the quantile is rounded up, so the objective is missed even if exactly the
+            // tolerated share is too slow.
             let missed = match objective.metric {
                 Metric::Speed(_) => beyond as f64 >= tolerated - ROUNDING,
                 _ => beyond as f64 > tolerated + ROUNDING,

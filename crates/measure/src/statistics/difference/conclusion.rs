@@ -27,7 +27,7 @@ pub enum Improves {
 impl Difference {
     /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction. Differences of up to `margin` (in the
     /// unit of the difference, at least 0) do not matter. The conclusion is *equivalent* only if the interval excludes
-    /// larger differences. It is *worse* or *better* only if the test rules out chance.
+    /// larger differences. The conclusion is *worse* or *better* only if the test rules out chance.
     pub(super) fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
@@ -42,7 +42,7 @@ impl Difference {
     }
 }
 
-/// One of several metrics that are compared in one comparison.
+/// Metric that is compared together with others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// Difference; `None` if it cannot be computed.
@@ -79,15 +79,17 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success dropped by more than the margin, and chance cannot be ruled out as the reason.
+    /// Returns whether success may have dropped: it is lower by more than the margin, but chance cannot be ruled out as
+    /// the reason.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost
     }
 }
 
-/// Returns the conclusion over all metrics. It is worse if any metric is worse, better if any is better and none is
-/// worse, and equivalent if all are equivalent. It is never better if success may have dropped.
+/// Returns the conclusion over all metrics. It is worse if any metric is worse. It is better if any metric is better,
+/// none is worse, and success cannot have dropped. It is equivalent if all metrics are equivalent. Otherwise it is
+/// inconclusive.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

@@ -4,9 +4,9 @@ use super::super::{CONFIDENCE, Estimate, normal};
 use super::Difference;
 
 impl Difference {
-    /// Returns the relative difference between two single runs whose metrics are known with confidence intervals. It
-    /// does not apply to further runs. `None` if an interval contains 0 or infinity, unless the interval is only this
-    /// value.
+    /// Returns the relative difference between two single runs whose metrics are known with confidence intervals. The
+    /// result applies to these two runs only. `None` if an interval contains 0 or infinity, unless the interval
+    /// consists of this value alone.
     ///
     /// The interval of the difference is computed from variances that are recovered from the two intervals (G. Y. Zou
     /// and A. Donner, "Construction of confidence limits about effect measures: a general approach", Statistics in

@@ -5,8 +5,8 @@
 //! metrics.
 //!
 //! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is 10 %
-//! slower is 10 % slower at any level. If so many operations of a run failed that one of its times has no value, this
-//! time counts as infinite. The run is then slower than any other, and its change is +∞.
+//! slower is 10 % slower at any level. A percentile has no value if too many operations of the run failed. Such a
+//! percentile counts as infinite: the run is then slower than any other, and its change is +∞.
 
 mod conclusion;
 mod estimates;
@@ -53,8 +53,8 @@ pub struct Difference {
     /// Interval that contains the true change with probability [`CONFIDENCE`](super::CONFIDENCE); `None` if there are
     /// too few runs or windows.
     pub interval: Option<(f64, f64)>,
-    /// p-value: the probability of a difference at least as large if base and new do not differ. `None` if all values
-    /// are equal, because nothing was tested.
+    /// p-value: the probability of a difference at least as large as this one if base and new do not differ. `None` if
+    /// all values are equal, because nothing was tested.
     pub p: Option<f64>,
 }
 

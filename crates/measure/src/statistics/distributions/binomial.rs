@@ -2,7 +2,8 @@
 
 /// Returns the probability that at least `k` of `n` events happen, each with probability `p` in 0..=1.
 ///
-/// The terms below `k` are added up. Each is computed from the previous one: C(n, i + 1) / C(n, i) = (n − i) / (i + 1).
+/// The terms below `k` are added up. Each term is computed from the previous one: C(n, i + 1) / C(n, i) = (n − i) / (i
+/// + 1).
 #[must_use]
 pub fn at_least(k: u64, n: u64, p: f64) -> f64 {
     if k == 0 {

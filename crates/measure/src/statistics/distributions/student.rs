@@ -2,7 +2,7 @@
 
 use super::normal;
 
-/// Degrees of freedom from which the normal quantile is used instead. The two differ by less than 0.2 %.
+/// Degrees of freedom from which the normal quantile is used instead. The two quantiles then differ by less than 0.2 %.
 const NORMAL_FROM: u64 = 1000;
 /// Number of bisections, which exceeds the number of bits of a double.
 const BISECTIONS: u32 = 80;

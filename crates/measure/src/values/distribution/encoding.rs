@@ -60,17 +60,17 @@ const COUNT_MAX: u64 = 1 << 36;
 /// Rejects encodings that this module never writes. They could make the decoder panic or use gigabytes of memory.
 fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     let (header, payload) = bytes.split_at_checked(HEADER_BYTES).ok_or("the histogram has no header")?;
-    // The decoder allocates the payload length that the header announces before it checks whether the payload exists.
+    // The decoder allocates memory for the payload length in the header before it checks whether the payload exists.
     let length = u32::try_from(payload.len()).map_err(|_| "the histogram is too long")?;
     if header[4..8] != length.to_be_bytes() {
         return Err("the histogram's length differs from its header");
     }
     // With more digits or a finer resolution, the counters would need gigabytes.
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
-        return Err("the histogram has other digits or another resolution than three significant digits and 64");
+        return Err("the histogram does not have three significant digits and a resolution of 64");
     }
-    // These bytes encode the only number that the decoder cannot negate. No count up to `COUNT_MAX` contains so many of
-    // them in a row.
+    // Nine such bytes in a row encode the only number that the decoder cannot negate. The encoding of a count up to
+    // `COUNT_MAX` never contains so many of them in a row.
     if payload.windows(9).any(|window| window == [0xFF; 9]) {
         return Err("the histogram has an impossible count");
     }

@@ -13,8 +13,8 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values therefore have three
-/// significant digits from 64,000 on, for example from 64 µs.
+/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values below 64,000, such as times
+/// below 64 µs, therefore have fewer than three significant digits.
 pub const RESOLUTION: u64 = 64;
 
 /// Recorded values, with quantiles to three significant digits.
@@ -115,8 +115,8 @@ impl Distribution {
         left
     }
 
-    /// Adds `count` values of a bucket that ends at `highest`. `from` contains the moments of the distribution that
-    /// they come from. Buckets must be added in ascending order.
+    /// Adds `count` values of a bucket that ends at `highest`. `from` contains the moments of the distribution from
+    /// which the bucket comes. Buckets must be added in ascending order.
     fn keep(&mut self, highest: u64, count: u64, from: &Moments) {
         if count == 0 {
             return;
@@ -196,8 +196,8 @@ impl Distribution {
         value.clamp(self.moments.min, self.moments.max)
     }
 
-    /// Returns how many values are above a bound, and how many are below it. As in quantiles, a bucket represents its
-    /// values.
+    /// Returns how many values are above a bound, and how many are below it. As in quantiles, each value is represented
+    /// by its bucket.
     #[must_use]
     pub fn beyond(&self, bound: f64) -> (u64, u64) {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;

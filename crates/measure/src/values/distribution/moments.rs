@@ -29,7 +29,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(value) * u128::from(value));
     }
 
-    /// Returns the moments of the values of both combined.
+    /// Returns the moments of the values of both distributions together.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         match (self.count, other.count) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// A ready set and the URL of its system, e.g. nginx http://host/nginx_status; or only a URL, with --column.
+    /// A set and the URL of its system, e.g. nginx http://host/nginx_status; or only a URL, with --column.
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
@@ -37,10 +37,10 @@ pub struct Args {
     /// Time between two polls.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s")]
     pub every: Duration,
-    /// Append to this CSV file. With the set siad, rows have the columns and bytes of the Sia study's collector.
+    /// Append to this CSV file. With the set siad, its format is exactly that of the Sia study's collector.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Append to the series in this directory.
+    /// Append to the time series in this directory.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Number of polls [default: no limit].

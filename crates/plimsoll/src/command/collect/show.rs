@@ -17,13 +17,13 @@ const FAILURE_MAX: usize = 400;
 pub struct Shown {
     columns: Vec<String>,
     sources: Vec<String>,
-    /// The last failure of each source.
+    /// The current failure of each source, or `None` if its last poll succeeded.
     failing: Vec<Option<String>>,
     quiet: bool,
 }
 
 impl Shown {
-    /// Creates the state before the first poll. If `quiet` is true, only failures are printed.
+    /// Creates the state before the first poll. If `quiet` is true, values are not printed, only failures.
     pub fn new(poller: &Poller, quiet: bool) -> Self {
         let columns = poller.columns().iter().map(|column| column.name.clone()).collect();
         let sources = poller.sources();

@@ -10,7 +10,7 @@ use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;
 
-/// The intervals of a run. They are kept in memory only.
+/// The intervals of a run. They stay in memory and are not saved.
 #[derive(Default)]
 struct Keep(Vec<Interval>);
 
@@ -63,7 +63,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
 /// The result of a short load.
 struct Measured {
     summary: Summary,
-    /// CPU time of the single load thread, in seconds.
+    /// CPU time that the only load thread used, in seconds.
     cpu_seconds: f64,
 }
 

@@ -181,7 +181,7 @@ fn ticks() -> Option<(u64, u64)> {
     Some((*values.get(7)?, values.iter().take(8).sum()))
 }
 
-/// Measures the share of CPU time that the hypervisor gives to other machines, during half a second of work.
+/// Keeps a core busy for half a second, and measures the share of CPU time that the hypervisor gave to other machines.
 fn steal() -> Finding {
     let before = ticks();
     let until = Instant::now() + Duration::from_millis(500);

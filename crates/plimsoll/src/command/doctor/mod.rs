@@ -62,7 +62,7 @@ impl Finding {
         Self { subject, grade: Grade::Warning, found: found.into(), fix: Some(fix.into()) }
     }
 
-    /// Returns a finding for a check that could not be made.
+    /// Returns a finding for a check that could not be done.
     pub fn unknown(subject: &'static str, why: impl Into<String>) -> Self {
         Self { subject, grade: Grade::Unknown, found: why.into(), fix: None }
     }
@@ -89,7 +89,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Makes all checks and prints each finding.
+/// Runs all checks and prints each finding.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut warnings = 0;
     let mut print = |findings: Vec<Finding>| {

@@ -29,8 +29,8 @@ pub struct Args {
     /// Also compare existing files with the expected content.
     #[arg(long)]
     pub check: bool,
-    /// Name and size files as another tool does: dummy-file-generator (PREFIX00000000.testfile, the last file is not
-    /// cut).
+    /// Use the file names and sizes of another tool: dummy-file-generator (PREFIX00000000.testfile; all files have the
+    /// full size).
     #[arg(long, value_name = "TOOL", hide_possible_values = true, conflicts_with_all = ["count", "digits", "extension", "directories"])]
     pub like: Option<Like>,
 }

@@ -35,7 +35,7 @@ pub enum Occupant {
 
 /// An observer of the work on a file, which may stop the work.
 pub trait Watch {
-    /// Reports that this many more bytes are done. Returns `false` if the work must stop.
+    /// Reports that another `bytes` bytes were written or checked. Returns `false` if the work must stop.
     fn passed(&self, bytes: u64) -> bool;
 }
 
@@ -113,7 +113,7 @@ fn take_room(file: &File, size: ByteSize) -> io::Result<()> {
     }
     match sys::file::preallocate(file, size.0) {
         Err(error) if is_full(&error) || error.kind() == io::ErrorKind::FileTooLarge => Err(error),
-        // Some file systems cannot preallocate. Writing will then show whether the file fits.
+        // Some file systems cannot preallocate. A full disk is then detected while writing.
         _ => Ok(()),
     }
 }
@@ -123,7 +123,7 @@ pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// A file that is being written. It is removed on drop, unless it was finished.
+/// A file that is being written. Dropping this value removes the file, unless it is complete.
 struct Unfinished {
     path: PathBuf,
     finished: bool,

@@ -1,5 +1,4 @@
-//! `plimsoll generate`: writes a dataset to disk. After an interruption, a second run writes the files that are
-//! missing.
+//! `plimsoll generate`: writes a dataset to disk. If a run is interrupted, the next run writes the missing files.
 
 mod args;
 mod file;

@@ -19,9 +19,11 @@ const BUFFER_BYTES: usize = 256 << 10;
 const LOOK: Duration = Duration::from_millis(50);
 /// Interval at which the live line is rewritten.
 const SHOW: Duration = Duration::from_millis(500);
-/// Maximum number of objects whose sizes are added up to estimate the time left. It applies if sizes differ.
+/// Maximum number of objects for which the total size is calculated, to estimate the time left. The limit applies only
+/// if sizes differ.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// Maximum estimate of the time left to show, in seconds. Estimates are longer only before the first bytes are written.
+/// Maximum time left that is shown, in seconds. Estimates above this value occur only before the first bytes are
+/// written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
 /// The work of all threads, and their progress.
@@ -51,7 +53,7 @@ pub struct Done {
     pub files: u64,
     /// Bytes written.
     pub bytes: ByteSize,
-    /// Number of files that existed before.
+    /// Number of files that were already complete.
     pub present: u64,
     /// Elapsed time.
     pub elapsed: Duration,
@@ -73,7 +75,7 @@ impl Watch for Counting<'_> {
 }
 
 impl<'a> Workers<'a> {
-    /// Returns the work on a dataset. [`Self::run`] starts it.
+    /// Returns the workers for a dataset. [`Self::run`] starts them.
     pub fn new(dataset: &'a Dataset, directory: &'a Path, check: bool) -> Self {
         Self {
             dataset,
@@ -203,7 +205,7 @@ struct Progress<'a> {
     workers: &'a Workers<'a>,
     start: Instant,
     shown: Instant,
-    /// Total bytes of the dataset. `None` if the calculation would take long.
+    /// Total bytes of the dataset. `None` if calculating this number would take long.
     total: Option<f64>,
     live: LiveLine,
 }

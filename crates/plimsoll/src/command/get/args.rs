@@ -20,7 +20,7 @@ pub enum Order {
     Once,
 }
 
-/// Calls to a system, as values of --do.
+/// Operations of a system, as values of --do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Do {
     /// Read a file.
@@ -68,7 +68,7 @@ pub struct Args {
         hide_short_help = true
     )]
     pub expect: Option<ExpectedChecksum>,
-    /// The dataset, if the objects are those of a dataset.
+    /// The dataset, if the command reads the objects of a dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of the dataset's bytes, sizes and directories.
@@ -102,7 +102,7 @@ pub struct Args {
     /// Request the range at this offset every time, instead of a random one.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
-    /// Size of the objects, for --range. Without it, HEAD requests find the sizes.
+    /// Size of the objects, for --range. Without this flag, HEAD requests find the sizes.
     #[arg(long, value_name = "SIZE", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub object_size: Option<ByteSize>,
 }

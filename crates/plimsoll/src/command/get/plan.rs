@@ -1,4 +1,4 @@
-//! The plan of `get`, made from its flags. Every mistake in the flags is reported here.
+//! The plan of `get`, made from its flags. Reports every mistake in the flags.
 
 use super::args::{Args, Do, Order};
 use super::urls;
@@ -116,7 +116,7 @@ fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bo
         _ if !args.verify => Ok(ResponseBody::Discarded),
         Some(area) => Ok(ResponseBody::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
         None => Err(Failure::usage(
-            "--verify needs the description of the dataset, as `put` had it, for example --count 100 --size 1MiB",
+            "--verify needs the flags that described the dataset to `put`, for example --count 100 --size 1MiB",
         )),
     }
 }

@@ -41,7 +41,7 @@ struct Urls {
 }
 
 impl Urls {
-    /// Adds a URL. `place` describes its origin in error messages.
+    /// Adds a URL. `place` is where the URL came from, for error messages.
     fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
         let url = match Url::parse(text) {

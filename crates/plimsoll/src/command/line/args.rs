@@ -58,7 +58,8 @@ pub enum OtherLoad {
     Mix(Box<MixArgs>),
 }
 
-/// The flags of `put`. Here, `--from PATH` of `put` has the name `--files PATH`, because `--from` is the first level.
+/// The flags of `put`, with one difference: `--from PATH` is `--files PATH` here, because `--from` of `line` is the
+/// first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -126,7 +127,8 @@ pub struct SearchArgs {
     /// Pause between two levels.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "0s", help_heading = "Search", hide_short_help = true)]
     pub rest: Duration,
-    /// Maximum wait after a failed level until the target is as fast as before. A long backlog extends it.
+    /// After a failed level, wait at most this long until the target is as fast as before. A long backlog extends the
+    /// wait.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s", help_heading = "Search", hide_short_help = true)]
     pub recovery: Duration,
 }

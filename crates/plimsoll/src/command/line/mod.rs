@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(load_line::exit_code(&line).into())
 }
 
-/// Runs a search and saves all its levels below `base`. For `cleanup`, it records the objects that a mix writes.
+/// Runs a search and saves all its levels below `base`. Also records the objects that a mix writes, for `cleanup`.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
@@ -74,7 +74,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
     match &args.other {
         None => get::plan::of(&args.get).map(|_| ()),
         Some(OtherLoad::Put(args)) => put::plan(&args.put).map(|_| ()),
-        // Checking a mix would require a request for the record of its dataset.
+        // Checking a mix would require a request to the target, for the record of its dataset.
         Some(OtherLoad::Mix(_)) => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLI
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Typical duration of a failed level, as a share of the duration of a passed level.
+/// Typical duration of a failed level, as a fraction of the duration of a passed level.
 const FAILING: f64 = 0.3;
 
 /// Runs a search and saves all its levels below `base`.
@@ -55,7 +55,7 @@ struct Levels {
     options: RunOptions,
     base: PathBuf,
     log: StudyLog,
-    /// Each level with its number of steps.
+    /// Each level that was run, with its load in steps.
     levels: Vec<(u64, Level)>,
 }
 
@@ -97,7 +97,7 @@ impl Levels {
                 return Ok(Found::Interrupted { passed: search.passed(), signal: progress::interrupting_signal() });
             };
             search.record(&outcome);
-            // If no lower level has passed yet, continue with lower levels.
+            // Stop if the client cannot reach this rate. If no lower level has passed yet, continue with lower levels.
             if let Some(passed) = self.passed_below(level).filter(|_| self.is_beyond_client(level)) {
                 return Ok(Found::Line { passed, failed: level });
             }
@@ -122,7 +122,8 @@ impl Levels {
         self.levels.iter().filter(|(step, _)| *step < level).filter(last).map(|(step, _)| *step).max()
     }
 
-    /// Returns whether the client failed twice to offer this rate. Higher rates would only measure the client.
+    /// Returns whether the client failed twice to reach this rate. At higher rates, the search would only measure the
+    /// client.
     fn is_beyond_client(&self, level: u64) -> bool {
         let last = self.levels.iter().rev().take(2);
         let mine = last.filter(|(step, run)| *step == level && !run.passed && run.limited_by_client);
@@ -215,7 +216,7 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
     let unusable = unusable.map(|reason| (reason, report::result::text(reason)));
     let unusable = unusable.as_ref().and_then(|(reason, text)| match reason {
         Reason::CountersDisagree(_) => Some(Unusable::CountersDisagree(text)),
-        // The outcomes of the objectives already show this reason.
+        // The outcomes of the objectives already include this reason.
         Reason::ClientDecides(_) => None,
         _ => Some(Unusable::Client(text)),
     });

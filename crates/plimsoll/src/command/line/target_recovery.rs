@@ -2,7 +2,8 @@
 //!
 //! An overloaded target may still be busy with its backlog. The next level would then measure the backlog instead of
 //! the target. The search therefore measures a few operations, one after the other, until they are about as fast as
-//! before the first level. It announces the maximum wait, which it calculates from the backlog and the target's rate.
+//! before the first level. Before it waits, it prints the maximum wait, which it calculates from the backlog and the
+//! target's rate.
 
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -28,7 +29,7 @@ const SLACK: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Safety factor for the calculated duration of a backlog.
 const BACKLOG_SLOWER: f64 = 3.0;
-/// Minimum expected duration of a backlog to announce.
+/// Minimum expected duration of a backlog for which a message is printed.
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a backlog.
 const BACKLOG_MAX: Duration = Duration::from_secs(600);
@@ -88,7 +89,7 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations that are still in flight at the end are not failures: they may just take longer.
+            // Operations in flight at the end are not failures: they may only need more time.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();
@@ -108,7 +109,7 @@ impl Recovery {
 
     fn ask(&self) -> Result<SavedRun, Failure> {
         saved::remove_earlier(&self.directory)?;
-        // The target may have crashed under the load, and may be restarting.
+        // The target may have crashed under the load and may be restarting, so an unreachable target is not an error.
         execute::run_level(&self.plan, &self.options).map(|(run, _)| run)
     }
 }

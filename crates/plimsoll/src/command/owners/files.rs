@@ -22,7 +22,7 @@ pub struct List {
     pub path: PathBuf,
 }
 
-/// Writes all files to a directory. It fails if one of them exists.
+/// Writes all files to a directory. Fails if one of the files exists.
 pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, Failure> {
     fs::create_dir_all(directory).map_err(|error| refused(directory, &error))?;
     let names = owners.names().iter().enumerate();

@@ -12,9 +12,9 @@ use report::escape::{bounded, escape};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Maximum number of failures to print. All of them are in the file of failures.
+/// Maximum number of failures to print. The file of failures lists all failures.
 const NAMED_MAX: usize = 5;
-/// Maximum number of owners to print. Every owner has a file, whether it is printed or not.
+/// Maximum number of owners to print. Owners that are not printed have a file, too.
 const LISTED_MAX: usize = 64;
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;

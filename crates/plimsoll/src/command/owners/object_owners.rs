@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
 
-/// Maximum number of objects in a list. With their URLs, this many take about 1.5 GB of memory.
+/// Maximum number of objects in a list. Ten million names and their URLs take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Flags for access to a cluster. They have the same meaning as for `get`.
+/// Flags for access to a cluster. Each has the same meaning as for `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
     /// Number of operations in flight.
@@ -45,7 +45,8 @@ pub struct ClusterFlags {
     /// Do not verify the server's certificate.
     #[arg(long)]
     pub insecure: bool,
-    /// Use HTTP/2. With https, ALPN offers it and the server may choose HTTP/1.1. With http, the server must support prior knowledge.
+    /// Use HTTP/2. With https, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1. With http, the
+    /// server must support prior knowledge.
     #[arg(long)]
     pub http2: bool,
     /// Also follow redirects from https:// to http://.

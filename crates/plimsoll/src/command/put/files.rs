@@ -14,8 +14,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use wire::Url;
 
-/// Maximum number of files of a run. The number of visited files and directories has the same limit, because links may
-/// lead to the same ones many times.
+/// Maximum number of files of a run. The limit also applies to the number of visited files and directories, because
+/// links may lead to the same file many times.
 const FILES_MAX: usize = 10_000_000;
 /// Linux's error number for "too many levels of symbolic links". There is no stable `ErrorKind` for it.
 const ELOOP: i32 = 40;
@@ -96,7 +96,7 @@ impl Skipped {
     }
 }
 
-/// Device and inode number. They identify a directory independently of the path.
+/// Device and inode number. Together they identify a directory, whatever its path.
 type Identity = (u64, u64);
 
 impl FoundFiles {
@@ -181,7 +181,7 @@ mod tests {
                 found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
             assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
-            // The search finds the circle twice, below `sub` and below `to-sub`.
+            // The link to a directory above it is found twice: below `sub`, and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
             let description = found.skipped.description().unwrap();
             assert!(

@@ -37,7 +37,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// Request method: put or post [default: put, or that of the system].
+    /// Request method: put or post [default: put, or the system's method].
     #[arg(short = 'm', long, value_enum, ignore_case = true, value_name = "METHOD", hide_possible_values = true)]
     pub method: Option<Method>,
     /// Send bodies in chunks instead of with their length.
@@ -85,7 +85,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     plan_at(args, &location, form)
 }
 
-/// Returns the location that the flags describe, and the form of requests if they select a system.
+/// Returns the location that the flags describe. If the flags select a system, also returns the form of its requests.
 pub fn location(args: &Args) -> Result<(DatasetLocation, Option<Form>), Failure> {
     args.dialect.check()?;
     let system = args.dialect.locate(Access::Write, &args.urls, &args.s3, load::dialect_settings(&args.common))?;
@@ -141,7 +141,8 @@ pub fn plan_at(args: &Args, location: &DatasetLocation, form: Option<Form>) -> R
     load::plan(&args.common, workload)
 }
 
-/// Returns the requests of a multipart upload: create, parts (each with the body of `request`), complete, abort.
+/// Returns the four requests of a multipart upload: create, upload a part (with the body of `request`), complete,
+/// abort.
 fn in_parts(request: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Result<Mix, Failure> {
     let bytes = NonZeroU64::new(size.0)
         .ok_or_else(|| Failure::usage("--multipart 0: the size must be above 0, for example 16MiB"))?;

@@ -32,13 +32,13 @@ pub struct Args {
     /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// For a fill: show its costs by these prices: s3-standard, sia-2018, or files, separated by commas.
+    /// For a fill: show its costs at these prices: s3-standard, sia-2018, or files, separated by commas.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
     pub prices: Vec<String>,
-    /// For a fill: time for which the stored objects are kept, for their price, e.g. '3 months' or 30d.
+    /// For a fill: the costs include storage for this time, e.g. '3 months' or 30d.
     #[arg(long, value_name = "TIME", default_value = "1 month")]
     pub keep: Months,
-    /// Write a JUnit file for CI, with a test case for each objective of a run, and one for a search.
+    /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// After the report, print GitHub annotations for missed objectives and unusable runs.
@@ -46,7 +46,7 @@ pub struct Args {
     pub annotations: bool,
 }
 
-/// Prints a report. Returns the exit code of the run. If several runs have different codes, one of them takes
+/// Prints a report. Returns the exit code of the run. If several runs have different codes, returns the code that takes
 /// precedence.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;

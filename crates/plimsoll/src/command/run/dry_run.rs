@@ -14,9 +14,9 @@ use study::scenario::Scenario;
 /// The expected time and traffic of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Projected {
-    /// Expected duration. `None` if the trial ends after an amount of work and its speed is unknown.
+    /// Expected duration. `None` if the trial ends after a fixed amount of work, and the speed is unknown.
     time: Option<Duration>,
-    /// Maximum number of body bytes.
+    /// Maximum number of body bytes, or `None` if unknown.
     bytes: Option<f64>,
 }
 

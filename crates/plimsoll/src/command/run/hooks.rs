@@ -44,7 +44,7 @@ fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) 
     let output = File::options().create(true).append(true).open(log).map_err(cannot)?;
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).envs(environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
-    // The hook has its own process group, so it gets no interrupts from the terminal. This program handles them and
+    // The hook has its own process group, so the terminal sends it no interrupts. When this program is interrupted, it
     // ends the whole group.
     shell.stdout(output.try_clone().map_err(cannot)?).stderr(output).process_group(0);
     let mut process = Process::spawn(&mut shell).map_err(cannot)?;

@@ -32,7 +32,7 @@ pub struct Args {
     /// Set a variable of the scenario.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
-    /// Run only trials with this value of an axis, of `part` or of `target`; may be repeated.
+    /// Run only the trials with this value. AXIS is an axis, `part` or `target`. May be repeated.
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     pub only: Vec<(String, String)>,
     /// Print the cells with their commands and expected times, but run nothing.
@@ -41,7 +41,7 @@ pub struct Args {
     /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
-    /// Resume the study in this directory, with the trials that it does not contain yet.
+    /// Resume the study in this directory: run only the trials that are missing.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Directory in which to save the runs [default: runs/TIME-NAME].
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
-        // Print last why the study stopped.
+        // Print the reason why the study stopped after the other failure, so that it is the last message.
         (Err(failure), Err(unshown)) => {
             console::report(unshown);
             Err(failure)

@@ -26,7 +26,7 @@ pub fn begin(
     text: &str,
     trials: usize,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
-    // Below, the text and the variables are only shown and compared, so remove their secrets.
+    // From here on, the text and the variables are only saved and compared, so remove their secrets.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
@@ -60,14 +60,15 @@ pub fn begin(
     Ok((directory.clone(), log, done.collect()))
 }
 
-/// Runs the missing trials. Returns the interrupt if the user stopped them, and otherwise [`Exit::Good`]. The results
-/// of the trials do not matter here: they determine the exit code when they are shown.
+/// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`],
+/// whatever the results of the trials. Showing the results determines the exit code.
 pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
-            // The duration of a search is unknown until one search has run.
+            // Before the first trial, add up the expected durations. The sum is unknown if one duration is, such as
+            // that of a search.
             0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
             _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };

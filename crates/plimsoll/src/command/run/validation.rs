@@ -20,7 +20,7 @@ pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failu
     Err(Failure::usage(format!("--set {}: {file} has no such variable: {known}", escape(name))))
 }
 
-/// Returns the mistakes in names. A report cannot show some names, and some pairs of names lead to the same directory.
+/// Returns the mistakes in names: names that a report cannot show, and names that lead to the same directory.
 pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for axis in scenario.parts.iter().flat_map(|part| &part.axes) {
@@ -76,7 +76,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
 /// Returns the mistakes in the settings of all trials, each mistake only once.
 pub fn settings(planned: &[Planned]) -> Vec<Diagnostic> {
     let mut faults: Vec<Diagnostic> = Vec::new();
-    // All repeats of a cell have the same command, so check only the first.
+    // All repeats of a cell have the same command, so check only the first repeat.
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
         let checked = command(&trial.command).and_then(|command| command.check());
         let Err(failure) = checked else { continue };
@@ -115,8 +115,8 @@ fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns a mistake in the combination of settings. It is reported at the setting that the message names, or else at
-/// the first setting.
+/// Returns the diagnostic for a mistake in the combination of settings. Its position is the setting that the message
+/// names, or else the first setting.
 fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
     let named = command.positions.iter().rev().find(|(name, _)| place(name));
@@ -128,7 +128,7 @@ fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     Diagnostic::new(at, message)
 }
 
-/// Returns the setting to which a message refers, if the message starts with the setting's short flag.
+/// Returns the setting whose short flag starts the message, or `None` if the message starts with something else.
 fn short(message: &str) -> Option<&'static str> {
     match message.get(..2)? {
         "-c" => Some("concurrency"),

@@ -34,7 +34,7 @@ pub enum What {
 /// The flags of `schema`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Document to print the schema of.
+    /// Document whose schema is printed.
     #[arg(value_enum, default_value = "report")]
     pub what: What,
 }

@@ -60,7 +60,7 @@ pub struct Args {
     /// Close a connection after this many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Faults", hide_short_help = true)]
     pub close_after: Option<NonZeroU64>,
-    /// Delay each request above this many concurrent ones, e.g. 300:10ms.
+    /// Delay by TIME for each concurrent request above N, e.g. 300:10ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub capacity: Option<(NonZeroU64, Duration)>,
     /// Respond to every N-th request with status 500.
@@ -69,7 +69,7 @@ pub struct Args {
     /// Cut off every N-th body after this many bytes, e.g. 10:64KiB.
     #[arg(long, value_name = "N:SIZE", value_parser = every_at, help_heading = "Faults")]
     pub truncate: Option<(NonZeroU64, ByteSize)>,
-    /// Send a wrong byte at this offset of every N-th body, e.g. 10:64KiB.
+    /// Send a wrong byte at this offset in every N-th body, e.g. 10:64KiB.
     #[arg(long, value_name = "N:OFFSET", value_parser = every_at, help_heading = "Faults")]
     pub flip: Option<(NonZeroU64, ByteSize)>,
     /// Play a scripted misbehavior; `list` prints the cases.

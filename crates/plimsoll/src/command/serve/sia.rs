@@ -29,7 +29,7 @@ pub struct SiaArgs {
     /// siad, renterd: hosts that form contracts [default: 50 for siad, 3 for renterd].
     #[arg(long = "sia-hosts", value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub hosts: Option<NonZeroU64>,
-    /// siad: bytes per second to hosts, padding and redundancy included [default: 1GB].
+    /// siad: speed of uploads to hosts, in bytes per second with padding and redundancy [default: 1GB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bandwidth: Option<ByteSize>,
     /// siad: version of its JSON [default: 1.3.7].
@@ -38,10 +38,10 @@ pub struct SiaArgs {
     /// siad: begin with a locked wallet.
     #[arg(long, hide_short_help = true)]
     pub locked: bool,
-    /// siad: delay each response by this time for each file.
+    /// siad: delay each response by this time, multiplied by the number of files.
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub delay_per_file: Option<Duration>,
-    /// siad: restart at this interval, for 10s each or as in 1h:30s.
+    /// siad: restart at this interval. Each restart takes 10s, or the time after a colon, as in 1h:30s.
     #[arg(long, value_name = "TIME[:TIME]", value_parser = restarts, hide_short_help = true)]
     pub restart_every: Option<Restarts>,
     /// siad: report 1% less spending on storage in every second interval of this length.
@@ -50,7 +50,7 @@ pub struct SiaArgs {
     /// renterd: minimum and total number of shards of a slab [default: 2:3].
     #[arg(long, value_name = "MIN:TOTAL", value_parser = shards, hide_short_help = true)]
     pub shards: Option<(NonZeroU64, NonZeroU64)>,
-    /// renterd: let no objects share slabs.
+    /// renterd: store each object in slabs of its own.
     #[arg(long, hide_short_help = true)]
     pub no_packing: bool,
     /// renterd: a bucket that exists from the start.
@@ -61,7 +61,7 @@ pub struct SiaArgs {
 /// Versions of siad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Version {
-    /// The version of the load test of 2018.
+    /// The version that the load test of 2018 used.
     #[value(name = "1.3.1")]
     V1_3_1,
     /// The last version of 2018.
@@ -122,7 +122,8 @@ impl SiaArgs {
         [names(&both), names(&siad), names(&renterd)]
     }
 
-    /// Returns the siad stand-in that the flags describe. Clients can download files below `directory`.
+    /// Returns the siad stand-in that the flags describe. Clients can download only files that were uploaded from below
+    /// `directory`.
     pub fn siad(&self, directory: Option<&Path>) -> Result<Siad, Failure> {
         let usual = Siad::default();
         let bandwidth = match self.bandwidth {

@@ -15,7 +15,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Default delay of each range above the limit of `--slow-above`.
+/// Default delay for each concurrent range above the limit of `--slow-above`.
 const SLOWDOWN: Duration = Duration::from_millis(10);
 /// Maximum number of servers in a cluster.
 const SERVERS_MAX: usize = 256;
@@ -29,7 +29,7 @@ pub struct StandInArgs {
     /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
-    /// Response for an object of another server: redirect, redirect-marked (adds ?redirect) or proxy.
+    /// Response to a request for another server's object: redirect, redirect-marked (adds ?redirect) or proxy.
     #[arg(long, value_name = "MODE", default_value = "redirect", requires = "cluster", hide_short_help = true)]
     pub cluster_mode: Mode,
     /// Delay each redirect, as if the server checked the owner's health.
@@ -53,11 +53,11 @@ pub struct StandInArgs {
     /// booster-http: gzip level, 0 to 9 [default: 1].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9), hide_short_help = true)]
     pub compression_level: Option<u32>,
-    /// booster-http: delay ranges above this many concurrent ones (10ms for each, or TIME as in 300:20ms), and fail
-    /// some.
+    /// booster-http: delay ranges by TIME [default: 10ms] for each concurrent range above N, e.g. 300:20ms, and fail
+    /// some of them.
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
-    /// alluxio: respond with 503 SlowDown to requests above this many concurrent ones.
+    /// alluxio: limit of concurrent requests; requests above it get 503 SlowDown.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with_all = ["capacity", "slow_above"], hide_short_help = true)]
     pub queue: Option<NonZeroU64>,
     /// alluxio: close the connection after each response.
@@ -81,7 +81,7 @@ pub struct StandInArgs {
     /// File for the names in the list, one per line.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub names: Option<PathBuf>,
-    /// File for the URLs of the list on the first server, which get --url-file can read.
+    /// File for the URLs of the list, one per line, for get --url-file. All URLs are on the first server.
     #[arg(long, value_name = "FILE", requires = "list", hide_short_help = true)]
     pub urls: Option<PathBuf>,
 }
@@ -129,7 +129,7 @@ impl StandInArgs {
                 StandIn::Filestash(Filestash { logins_per_second, sftp: self.sftp, ..usual })
             }
             Some(System::Siad) => StandIn::Siad(self.sia.siad(config.directory.as_deref())?),
-            // The renterd stand-in is a service of its own.
+            // The hyper front serves renterd (see `tls_and_s3`).
             Some(System::Renterd) => StandIn::None,
         };
         self.apply_faults(&mut config.faults);
@@ -170,7 +170,7 @@ impl StandInArgs {
         }
     }
 
-    /// Refuses flags of another system than the selected one, and flags that contradict each other.
+    /// Refuses flags of systems that are not selected, and flags that contradict each other.
     fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--piece-size", self.piece_size.is_some(), System::BoosterHttp),

@@ -47,7 +47,7 @@ pub struct S3Args {
     /// Storage of S3 objects: memory or a directory.
     #[arg(long, value_name = "memory|DIR", default_value = "memory", requires = "s3")]
     pub store: PathBuf,
-    /// Maximum bytes that S3 or renterd store [default: 1GiB in memory].
+    /// Maximum number of bytes that S3 or renterd stores [default: 1GiB in memory].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub store_max: Option<ByteSize>,
     /// Access key to accept [default on loopback: plimsoll].

@@ -1,4 +1,5 @@
-//! The record of the objects that `mix` wrote next to a dataset. `cleanup` needs it if it cannot list objects.
+//! The record of the objects that `mix` wrote next to a dataset. `cleanup` needs this record if the location cannot
+//! list objects.
 
 use super::LocationClient;
 use crate::console;
@@ -19,17 +20,17 @@ const NUMBERS_MAX: u64 = 1 << 40;
 /// The objects that `mix` wrote next to a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixRecord {
-    /// All objects with lower numbers are known to be written, except objects of a warm-up.
+    /// The objects with numbers below this number were written. Excludes objects of a warm-up.
     below: u64,
-    /// The same for objects of a warm-up. Their numbers start at [`WARMUP_NUMBERS`].
+    /// The same bound for objects that a warm-up wrote. The numbers of these objects start at [`WARMUP_NUMBERS`].
     of_warmup: u64,
     /// `true` while a run is in progress, and after a run that did not end. Such a run may have written more objects.
     pub open: bool,
 }
 
 impl MixRecord {
-    /// Returns the record as JSON. While a run is open, `below` is null. Earlier versions understand null, but not
-    /// `known`.
+    /// Returns the record as JSON. While a run is open, `below` is null, for earlier versions of this program. They
+    /// understand null, but not `known`.
     fn to_json(self) -> Value {
         json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
@@ -45,7 +46,7 @@ impl MixRecord {
         }
     }
 
-    /// Returns the union of both records, since runs on the same dataset may overlap.
+    /// Returns the union of both records. Runs on the same dataset may overlap.
     fn union(self, other: Self) -> Self {
         let Self { below, of_warmup, open } = other;
         Self { below: self.below.max(below), of_warmup: self.of_warmup.max(of_warmup), open: self.open || open }
@@ -87,7 +88,7 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have changed the record since the start. It is unknown whether that run is still open.
+        // Another run may have changed the record since this run started. Whether that run is still open is unknown.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
             // The loads were refused before they started, so nothing was written.

@@ -32,7 +32,7 @@ pub struct LocationClient<'a> {
     plan: Plan,
     /// Handling of transient failures.
     patience: Patience,
-    /// `true` once a response has arrived. The address is then known to be right.
+    /// `true` once a response has arrived, which shows that the address is right.
     reached: Cell<bool>,
 }
 
@@ -92,7 +92,7 @@ impl<'a> LocationClient<'a> {
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
     }
 
-    /// Returns the plan on which the requests are based.
+    /// Returns the plan whose settings the requests use.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -168,7 +168,7 @@ impl<'a> LocationClient<'a> {
         let query = format!("list-type=2&max-keys=1&prefix={prefix}");
         let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
         match reply.status {
-            // Not every user who may write may list.
+            // A user who may write does not always have permission to list.
             200..300 | 403 | 405 | 501 => Ok(()),
             _ => Err(Failure::could_not_run(format!(
                 "cannot use the bucket: {}; check bucket, keys and server",

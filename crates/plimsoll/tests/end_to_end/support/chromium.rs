@@ -1,4 +1,5 @@
-//! Debian's Chromium without a window. It opens a file like a reader's browser, and returns the state of the page.
+//! Debian's Chromium without a window. It opens a file as the browser of a user would, and returns the state of the
+//! page.
 
 use super::{PATIENCE, Running, TestDir, peer};
 use std::io::{BufRead, BufReader};
@@ -10,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Names of the executable.
 const PROGRAMS: [&str; 3] = ["/usr/bin/chromium", "/usr/local/bin/chromium", "/usr/bin/chromium-browser"];
 
-/// Hosts that the browser contacts on its own, for updates, time and login. The proxy blocks them too.
+/// Hosts that the browser contacts on its own, for updates, time and login. The proxy does not respond to these
+/// requests either.
 const ITS_OWN: [&str; 3] = ["google.com", "googleapis.com", "gvt1.com"];
 
 /// The state of a loaded page.

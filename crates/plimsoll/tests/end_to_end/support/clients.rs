@@ -5,9 +5,9 @@ use super::peer;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directory of the version lists. There is one list for each environment.
+/// The directory of the version lists. Each virtual environment has its own list.
 const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
-/// Names of Python. Debian's Python comes first, because it has Debian's boto3.
+/// Python programs to try. Debian's Python comes first, because Debian's boto3 is installed for it.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
 const S3CMDS: [&str; 2] = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"];
 

@@ -43,13 +43,13 @@ pub fn shared_cores() -> RwLockReadGuard<'static, ()> {
     CORES.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reserves the cores for this test alone. Tests with heavy load and tests of times need this.
+/// Reserves the cores for this test alone. Tests that make heavy load and tests that measure times need all cores.
 pub fn all_cores() -> RwLockWriteGuard<'static, ()> {
     CORES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a run. While its result is UNUSABLE because other processes took the cores, repeats the run. Returns the first
-/// usable run, whatever its result. Returns `None` to skip the test if there is no usable run.
+/// Makes a run. Repeats the run if its result is UNUSABLE because other processes took the cores. Returns the first
+/// usable run, even if it failed. Returns `None` to skip the test if there is no usable run.
 pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) -> Option<(Ended, Report, T)> {
     for attempt in 1..=cores::TRIES {
         let made = run()?;
@@ -63,7 +63,7 @@ pub fn with_its_cores<T>(mut run: impl FnMut() -> Option<(Ended, Report, T)>) ->
     None
 }
 
-/// Repeats `look` until it returns a value.
+/// Calls `look` repeatedly until it returns a value.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
@@ -86,8 +86,8 @@ pub fn signal_group(leader: u32, name: &str) {
     let _ = std::process::Command::new("sh").args(["-c", &format!("kill -s {name} -- -{leader} 2>/dev/null")]).status();
 }
 
-/// Starts a server on a free port, and returns its URL. For every request, it calls `each` with a function that sends a
-/// response of two bytes.
+/// Starts a server on a free port, and returns its URL. For every request, the server calls `each`. The argument of
+/// `each` is a function that sends a response of two bytes.
 pub fn respond(each: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
     let url = format!("http://{}/", listener.local_addr().expect("the port is known"));

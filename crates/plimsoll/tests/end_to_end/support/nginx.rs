@@ -25,7 +25,8 @@ pub struct Setup {
     pub server: &'static str,
     /// `true` if the port uses TLS, with a certificate for 127.0.0.1 that [`Nginx::authority`] signed.
     pub tls: bool,
-    /// `true` if the port supports HTTP/2. With TLS it also supports HTTP/1.1; without TLS it does not.
+    /// `true` if the port supports HTTP/2. A port with TLS then also supports HTTP/1.1, but a port without TLS supports
+    /// only HTTP/2.
     pub http2: bool,
     /// `true` if times in the log must be exact to the millisecond. By default, nginx reads the clock only once per
     /// batch of events.
@@ -88,15 +89,15 @@ impl Nginx {
         }
 
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a loopback port");
-        // nginx does not change an inherited socket. If the socket were blocking, nginx would block in `accept`.
+        // nginx uses an inherited socket as it is. With a blocking socket, nginx would block in `accept`.
         listener.set_nonblocking(true).expect("can make the socket non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
         let text = configuration(directory.path(), address, setup);
         let path = directory.path().join("nginx.conf");
         fs::write(&path, text).expect("can write nginx's configuration");
         let errors = File::create(directory.path().join("stderr")).expect("can write nginx's messages");
-        // For upgrades, nginx lists the descriptors that the new process inherits in the environment variable `NGINX`.
-        // Here the test acts as the old process.
+        // During an upgrade, an old nginx process passes its sockets to a new one, and lists their descriptors in the
+        // environment variable `NGINX`. Here the test acts as the old process.
         let child = Command::new(program)
             .arg("-p")
             .arg(directory.path())
@@ -194,7 +195,7 @@ fn write_files(files: &Path, setup: Setup) {
     for (name, size) in sizes.iter().filter(|(_, size)| *size < GIB || setup.gibibyte) {
         let mut file = File::create(files.join(name)).expect("can create a file");
         file.set_len(*size).expect("can create a sparse file");
-        // Each MiB starts with noise. The rest of a large file is sparse, so it takes no memory.
+        // Each MiB starts with random bytes. The rest of a large file is sparse, so that the file takes little space.
         let mut state = *size;
         for start in (0..*size).step_by(MIB as usize) {
             let block: Vec<u8> = (0..KIB).map(|_| noise(&mut state)).collect();

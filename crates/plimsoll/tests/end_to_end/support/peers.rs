@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a peer if it was `found`. Otherwise returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
+/// Returns `found`. If it is `None`, the test is skipped, or fails with `REQUIRE_PEERS=1`.
 pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     if found.is_none() {
         let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -16,8 +16,8 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     found
 }
 
-/// Reports that this test is skipped, because this machine cannot run it now. Other processes may use its cores, or the
-/// machine may not allow something that the test needs.
+/// Reports that this test is skipped, because this machine cannot run it now. For example, other processes may use the
+/// cores, or the test may need something that the machine does not allow.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     // Write directly to the file descriptor, because the test harness hides the output of tests that pass.

@@ -2,7 +2,8 @@
 
 use super::Ended;
 
-/// Returns the faults of a refusal. It must be a single line, contain all of `words`, and have the exit code `code`.
+/// Returns the faults of a refusal. A refusal must be a single line, contain all of `words`, and have the exit code
+/// `code`.
 pub fn refusal_faults(what: &str, ended: &Ended, code: i32, words: &[&str]) -> Vec<String> {
     let Ended { code: found, stdout, stderr } = ended;
     let mut faults = Vec::new();

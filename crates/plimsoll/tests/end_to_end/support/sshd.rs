@@ -37,8 +37,8 @@ impl Sshd {
         }
         let user = Command::new("id").arg("-un").output().expect("can run id").stdout;
         let user = String::from_utf8(user).expect("a name is text").trim().to_owned();
-        // As root, sshd needs this directory. Debian creates it when the service starts, but the service may never have
-        // started here.
+        // As root, sshd needs this directory. Debian creates the directory when the sshd service starts, but the
+        // service may never have started on this machine.
         if user == "root" {
             fs::create_dir_all("/run/sshd").expect("can create a directory");
         }

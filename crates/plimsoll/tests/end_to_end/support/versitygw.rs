@@ -109,8 +109,8 @@ impl Versitygw {
     }
 }
 
-/// Returns whether this process listens on a loopback port. A successful connection would not prove this: another
-/// process may have the port, or the connecting socket itself may get it.
+/// Returns whether this process listens on a loopback port. A connection attempt is not a sufficient test. It also
+/// succeeds if another process listens on the port, or if the connecting socket itself gets the port.
 fn listens(process: u32, port: u16) -> bool {
     const LISTENING: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();

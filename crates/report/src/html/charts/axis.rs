@@ -21,7 +21,8 @@ pub fn is_log(unit: Unit) -> bool {
 }
 
 /// Returns the bound that an objective sets in the chart of a metric. Returns `None` if the objective has another
-/// metric, or is limited to one kind of operation, because charts show all kinds together.
+/// metric. Also returns `None` if the objective applies to one kind of operation, because charts show all kinds
+/// together.
 pub fn bound(objective: &Objective, metric: Metric) -> Option<Bound> {
     let drawn = objective.metric() == metric && objective.kind().is_none();
     drawn.then(|| Bound { label: objective.to_string(), value: objective.bound() })

@@ -7,7 +7,7 @@ use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use measure::series::{Column, ColumnKind, ColumnSummary, ColumnUnit, PointValue, Series};
 use store::SavedRun;
 
-/// The colors of the lines of a chart. A chart has at most this many lines.
+/// The roles of the lines of a chart, which determine their colors. A chart has at most one line per role.
 const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Role::Line4, Role::Line5];
 /// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
@@ -55,7 +55,7 @@ fn is_drawn(summary: &ColumnSummary) -> bool {
 fn chart(series: &Series, times: &Times, id: &str, (title, unit): (&str, Unit), lines: &[(usize, &Column)]) -> Chart {
     let lines: Vec<Line> =
         lines.iter().zip(ROLES).map(|((index, column), role)| line(series, times, *index, column, role)).collect();
-    let caption = "Values that were polled during the run. Each is drawn for the time since the poll before it.";
+    let caption = "Values that were polled during the run. Each value is drawn over the time since the previous poll.";
     Chart {
         id: id.to_owned(),
         title: format!("Collected: {title}"),
@@ -77,7 +77,7 @@ fn axis(kind: ColumnKind, unit: ColumnUnit) -> Unit {
 }
 
 fn line(series: &Series, times: &Times, index: usize, column: &Column, role: Role) -> Line {
-    // The axis of times is in nanoseconds, but rates of seconds stay in seconds.
+    // A gauge of time is shown in nanoseconds. The rate of a counter of time is in seconds per second.
     let factor = match (column.kind, collected::shown(column.unit)) {
         (ColumnKind::Gauge, Shown::Nanoseconds(factor)) => factor,
         (ColumnKind::Counter, Shown::Nanoseconds(factor)) => factor / 1e9,

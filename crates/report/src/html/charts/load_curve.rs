@@ -5,7 +5,7 @@ use crate::html::script_data::{Across, Bound, Bracket, Chart, Mark, Marks, Plot,
 use crate::load_line::{Level, LineUnit, LoadLine, SearchOutcome};
 use measure::objective::{Metric, Timed};
 
-/// The axis is logarithmic if the highest level is at least this many times the lowest level.
+/// Minimum ratio of the highest level to the lowest level for a logarithmic axis.
 const WIDE: f64 = 10.0;
 
 /// A search in a chart.
@@ -19,7 +19,7 @@ pub struct Curve<'a> {
     pub line: &'a LoadLine,
 }
 
-/// A metric that each level has.
+/// A metric of a level, with the texts of its chart.
 struct LevelMetric {
     id: &'static str,
     title: &'static str,
@@ -147,7 +147,7 @@ fn chart(metric: &LevelMetric, prefix: &str, curves: &[Curve]) -> Chart {
 /// Returns a sentence that explains the band, or an empty text if there is no band.
 fn band(curves: &[Curve]) -> &'static str {
     if curves.iter().any(|curve| bracket(curve).is_some_and(|bracket| bracket.failed.is_some())) {
-        " The band is the load line: it lies between the highest level that passed and the lowest above it that did not."
+        " The band is the load line: from the highest level that passed to the lowest level above it that did not."
     } else {
         ""
     }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Maximum number of charts for one part of the scenario and one metric. Other combinations are only in the tables.
 const CHARTS_MAX: usize = 48;
 
-/// A metric that each cell has.
+/// A metric of a cell, with the texts of its charts.
 struct CellMetric {
     label: &'static str,
     about: &'static str,
@@ -53,8 +53,7 @@ const METRICS: [CellMetric; 5] = [
 ];
 
 /// Sentence below the charts that explains how repeats are shown.
-const REPEATS: &str =
-    " A line joins the medians of the repeats; a whisker reaches from the lowest to the highest of them.";
+const REPEATS: &str = " A line joins the medians of the repeats; whiskers show the lowest and the highest repeat.";
 
 /// The rows of a study, indexed by cell and target.
 struct Table<'s> {
@@ -227,7 +226,7 @@ fn lines(table: &Table, frame: &Frame, of: impl Fn(&Row) -> Option<MedianRange>)
     table.targets.iter().enumerate().filter_map(line).collect()
 }
 
-/// Returns the bounds on a metric that all trials in a chart have in common.
+/// Returns the bounds that objectives set on a metric. All trials in the chart must have the objective.
 fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
     let trials: Vec<&Trial> = frame.cells.iter().flat_map(|cell| of_cell(table, cell)).collect();
     let first = trials.first().map(|trial| trial.metrics.objectives.as_slice()).unwrap_or_default();
@@ -243,7 +242,8 @@ fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
 fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("vs. {first}");
-    // If nothing succeeded on the first target, the ratio is infinite. Only the tables show such a ratio.
+    // If nothing succeeded on the first target, the ratio is infinite. Charts cannot show this, so only the tables
+    // contain such a ratio.
     let ratio = |row: &Row| row.ratio_to(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {
@@ -258,8 +258,8 @@ fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     };
     let charts: Vec<Chart> = frames.iter().map(chart).collect();
     let caption = format!(
-        "Goodput (operations per second if there are no bodies) as a multiple of that of {first} in the same cell and repeat. \
-         The mark is the median of the pairs, a whisker reaches from the lowest to the highest of them."
+        "Goodput (operations per second if there are no bodies) as a multiple of the goodput of {first} in the same \
+         cell and repeat. The mark is the median of the pairs. Whiskers show the lowest and the highest pair."
     );
     Some(Choice { label, caption, charts })
 }

@@ -8,7 +8,7 @@ use store::SavedRun;
 const STEPS_PER_NINE: u32 = 50;
 /// Number of nines at the end of the axis: 4 means p99.99.
 const NINES: u32 = 4;
-/// Common percentiles between two points. They are added to the points.
+/// Common percentiles that are not among the evenly spaced points, and are added to them.
 const OFF_THE_STEPS: [f64; 3] = [0.5, 0.75, 0.95];
 
 /// Returns the chart; `None` if nothing succeeded.
@@ -39,7 +39,7 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
     if all.failed.max(all.unfinished).max(dropped) > 0 {
         lines.push(line("response time, failures included", Role::Failed, &|q| percentile::of_all(all, dropped, q)));
         caption.push_str(
-            " “Failures included” counts failed, dropped and unfinished operations as well: its line ends where they begin.",
+            " “Failures included” also counts failed, dropped and unfinished operations. Its line ends where they begin.",
         );
     }
     caption.push_str(" A line ends where too few samples are left.");

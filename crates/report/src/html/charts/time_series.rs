@@ -1,12 +1,12 @@
 //! The charts of a run over time, with no more columns than a screen can show.
 //!
 //! A day has 86,400 intervals, but a screen has only about a thousand columns. Neighboring intervals are therefore
-//! merged into one column. It keeps the lowest and the highest value of its intervals, so one bad second in a day
-//! remains visible. The rate of a column is computed over its whole length. Percentiles of several intervals cannot be
-//! averaged, so a column shows their range.
+//! merged into one column. A column keeps the lowest and the highest value of its intervals, so that one bad second in
+//! a day remains visible. The rate of a column is computed over its whole length. Percentiles of several intervals
+//! cannot be averaged, so a column shows their range.
 //!
-//! Old intervals of a long run are longer than a second. In such a run, all columns have the same length in time, and
-//! are at least as long as the longest interval.
+//! Old intervals of a long run are longer than a second. In such a run, all columns cover the same length of time,
+//! which is at least that of the longest interval.
 
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::{count, seconds};
@@ -16,8 +16,8 @@ use store::{Point, SavedRun};
 
 /// Maximum number of columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Minimum length of an interval in seconds. A shorter one has no meaningful rate: one operation in the last
-/// millisecond of a drain is not 1,000/s. Shorter intervals are omitted, unless the run has no others.
+/// Minimum length of an interval in seconds. A shorter interval has no meaningful rate. For example, one operation in
+/// the last millisecond of a drain does not mean 1,000/s. Shorter intervals are omitted, unless the run has no others.
 const SECONDS_MIN: f64 = 0.1;
 
 /// Returns the columns and the charts that use them. There are no charts if the run has no interval.
@@ -110,7 +110,7 @@ impl ChartBuilder<'_> {
         }
     }
 
-    /// Returns a line of a count per second, over the intervals for which `counts` is true.
+    /// Returns a line that shows a count per second. Only intervals for which `counts` is true are included.
     fn rate(&self, label: &str, role: Role, counts: fn(&Point) -> bool, of: fn(&Point) -> u64) -> Line {
         let shown = |point: &&Point| counts(point) && self.is_shown(point);
         self.line(label, role, |column| rate_of(column.iter().filter(shown), of))
@@ -120,7 +120,7 @@ impl ChartBuilder<'_> {
         seconds_of(point) >= self.shortest
     }
 
-    /// Returns a line of the highest value in each column, with a band down to the lowest value.
+    /// Returns a line that shows the highest value in each column, with a band down to the lowest value.
     fn highest(&self, label: &str, role: Role, of: impl Fn(&Point) -> Option<f64>) -> Line {
         self.line(label, role, |column| {
             let range = bounds(column.iter().filter(|point| self.is_shown(point)).filter_map(&of))?;
@@ -210,7 +210,7 @@ fn response(build: &ChartBuilder) -> Option<Chart> {
     let at = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64);
     let p50 = build.highest("p50", Role::Main, |point| at(point.response_p50_nanos));
     let p99 = build.highest("p99", Role::Secondary, |point| at(point.response_p99_nanos));
-    let about = "Response time of successful operations in each interval. With few samples, p99 is their largest.";
+    let about = "Response time of successful operations in each interval. With few samples, p99 is the largest sample.";
     let any = p50.values.iter().any(Option::is_some);
     any.then(|| build.chart("response", "Response time, p50 and p99", about, Unit::Time, vec![p99, p50]))
 }
@@ -219,7 +219,7 @@ fn seconds_of(point: &Point) -> f64 {
     point.end.nanos_since(point.start) as f64 / 1e9
 }
 
-/// Returns the rate over several intervals, and the lowest and highest rate of a single interval.
+/// Returns the rate over several intervals together, with the lowest and the highest rate among the single intervals.
 fn rate_of<'a>(points: impl Iterator<Item = &'a Point>, of: fn(&Point) -> u64) -> Option<Range> {
     let mut rates = Vec::new();
     let (mut sum, mut length) = (0.0, 0.0);
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!((times.merged, times.starts.len()), (1, 10));
         let rate = line(&charts, "rate", "succeeded");
         assert_eq!((rate.values.as_slice(), rate.low.len(), rate.high.len()), (&[Some(100.0); 10][..], 0, 0));
-        assert!(!charts.iter().any(|chart| chart.id == "failures"), "a chart of failures without failures");
+        assert!(!charts.iter().any(|chart| chart.id == "failures"), "a run without failures has no such chart");
     }
 
     #[test]

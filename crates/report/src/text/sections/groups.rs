@@ -12,7 +12,7 @@ use store::SavedRun;
 
 /// Maximum number of rows of a breakdown.
 const ROWS_MAX: usize = 20;
-/// Maximum width, in characters, of the numbers next to a label.
+/// Maximum width of the numbers next to a label, in characters.
 const NUMBERS_WIDTH: usize = 62;
 
 pub fn write(page: &mut Page, run: &SavedRun) {
@@ -55,8 +55,8 @@ fn breakdown(page: &mut Page, title: &str, groups: &[&Group]) {
     }
 }
 
-/// Formats the label of a row. A value that begins with a parenthesis or a quote is quoted, because `(absent)` and
-/// `(other)` are not values.
+/// Formats the label of a row. A value that begins with a parenthesis or a quote is quoted, so that it differs from the
+/// labels `(absent)` and `(other)`.
 fn label(label: &Label, width: usize) -> String {
     let limit = width.saturating_sub(NUMBERS_WIDTH).max(16);
     let shown = match label {

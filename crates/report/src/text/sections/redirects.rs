@@ -12,7 +12,7 @@ use store::SavedRun;
 
 /// Maximum number of rows of the table, and of hosts with their connections.
 const ROWS_MAX: usize = 20;
-/// Maximum width, in characters, of the numbers next to a label.
+/// Maximum width of the numbers next to a label, in characters.
 const NUMBERS_WIDTH: usize = 58;
 
 pub fn write(page: &mut Page, run: &SavedRun) {

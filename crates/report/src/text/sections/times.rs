@@ -16,7 +16,7 @@ struct Column {
     samples: u64,
     /// `true` if any percentile is a range.
     ranges: bool,
-    /// For each quantile in the table: the number of samples needed, if there are too few.
+    /// For each quantile in the table, the number of samples needed, or `None` if there are enough samples.
     needed: Vec<Option<u64>>,
 }
 

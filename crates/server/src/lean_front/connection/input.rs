@@ -11,7 +11,7 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// Minimum size of the rest of a request body that the kernel discards without copying it to this process.
+/// Number of remaining body bytes from which on the kernel discards them, instead of copying them to this process.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that the kernel discards in one call.
 const DISCARD_MAX: u64 = 1 << 30;
@@ -130,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// Records when an incomplete head began, because its time is limited.
+    /// Records when an incomplete head began, because the time for reading a head is limited.
     fn note_head_time(&mut self, now: Duration) {
         let in_head = self.reader.phase() == Reading::Head && self.reader.head_bytes() > 0;
         self.head_began = if in_head { Some(self.head_began.unwrap_or(now)) } else { None };

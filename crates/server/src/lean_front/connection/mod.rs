@@ -1,5 +1,6 @@
-//! The state machine of one connection, which alternates between requests and responses. The thread calls it when the
-//! socket is ready, or at the time that it waits for. It returns the next event to wait for.
+//! The state machine of one connection, which alternates between requests and responses. The thread calls the state
+//! machine when an event occurs that the connection waits for, for example when the socket is ready. The state machine
+//! returns the next event to wait for.
 //!
 //! * [`input`]: reads bytes from the client until a request is complete;
 //! * [`output`]: responds to requests, from the decision about the response to its entry in the ledger.

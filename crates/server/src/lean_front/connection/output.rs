@@ -18,8 +18,8 @@ use crate::ledger::counters::{Completion, SentBytes, bounded_method, bounded_tar
 use crate::request::RequestFacts;
 use crate::response::{Response, bad_gateway, set_framing};
 
-/// Time for which input is still read after the server closed its side. Closing with unread input would cause a reset,
-/// which could destroy the response.
+/// Time for which the server still reads input after it has closed its side. If the connection were closed with unread
+/// input, the kernel would send a reset, which could destroy the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Connection {
@@ -55,7 +55,8 @@ impl Connection {
     /// Responds to input that could not be parsed.
     pub(super) fn reject(&mut self, bad: BadRequest, context: &mut ThreadContext) -> Option<Next> {
         if self.reader.head().is_some() {
-            // The request is already counted. The response that rejects its body therefore counts as a response to it.
+            // The request is already counted. The rejection of its body therefore counts as the response to this
+            // request.
             context.counters.request_body_bytes.add(self.reader.body_bytes());
         } else {
             context.counters.requests_malformed.add(1);

@@ -54,8 +54,8 @@ impl Content {
         Ok(content)
     }
 
-    /// Sets whether the files of this content are removed after their last reader has finished. Memory is always freed
-    /// then.
+    /// Sets whether the files of this content are removed after their last reader has finished. Pieces in memory are
+    /// always freed after their last reader has finished.
     pub(super) fn set_removed_after_use(&self, removed: bool) {
         for piece in &self.pieces {
             if let Piece::File(file) = piece {

@@ -14,7 +14,7 @@ use super::quota::{Quota, Reservation, WriteError};
 /// Maximum number of bytes in one piece in memory.
 const MEMORY_PIECE_MAX: usize = 1 << 20;
 
-/// Content that is being written. If it is dropped before it is finished, it leaves nothing behind.
+/// Content that is being written. If the writer is dropped before [`Self::finish`] is called, nothing remains.
 #[derive(Debug)]
 pub(in crate::s3) struct ContentWriter {
     reservation: Reservation,

@@ -21,8 +21,8 @@ pub(in crate::s3) struct ObjectInfo {
     pub(in crate::s3) headers: Headers,
     /// Metadata from `x-amz-meta-…` header fields.
     pub(in crate::s3) metadata: BTreeMap<String, String>,
-    /// Checksums that were verified on receipt, in base64. The keys are the names of algorithms in header fields
-    /// (`crc32`).
+    /// Checksums that were verified on receipt, in base64. The keys are the names of the algorithms as in header
+    /// fields, for example `crc32`.
     pub(in crate::s3) checksums: BTreeMap<String, String>,
 }
 
@@ -73,7 +73,7 @@ pub(in crate::s3) struct Completed {
 }
 
 impl Upload {
-    /// Returns the parts in a list of numbers and ETags.
+    /// Returns the parts that a list of numbers and ETags selects.
     ///
     /// # Errors
     /// Fails if the parts cannot form an object: a part is missing, too small or out of order, or the list is empty.

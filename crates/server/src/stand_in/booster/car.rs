@@ -15,7 +15,7 @@ use crate::stand_in::go::GO_BUFFER;
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     pub(super) dag: Arc<Dag>,
-    /// Nodes to send. The next node is at the end. The flag is true if the nodes below it are sent too.
+    /// Nodes to send. The next node is at the end. The flag of a node is true if the nodes below it are sent too.
     pub(super) to_send: Vec<(Node, bool)>,
     /// The leaves to send, as a half-open range of leaf numbers.
     pub(super) leaves: (u64, u64),

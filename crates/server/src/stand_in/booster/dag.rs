@@ -1,5 +1,5 @@
-//! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. It
-//! equals the DAG that `ipfs add --cid-version=1` creates with chunks of 256 KiB.
+//! The DAG that the gateway serves: a directory with one UnixFS file, named `file`, whose content is the pattern. The
+//! DAG equals the one that `ipfs add --cid-version=1` creates with chunks of 256 KiB.
 //!
 //! The file is not stored. The pattern repeats every 251 bytes, so even a large file has at most 251 different whole
 //! leaves.
@@ -179,7 +179,8 @@ impl Dag {
         }
     }
 
-    /// Returns the node with this CID. Leaves with the same content have the same CID; the first one is returned.
+    /// Returns the node with this CID. If several leaves have the same content and therefore this CID, returns the
+    /// first.
     pub(super) fn find(&self, cid: &Cid) -> Option<Node> {
         if *cid == self.directory {
             return Some(Node::Directory);

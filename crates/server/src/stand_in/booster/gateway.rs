@@ -2,8 +2,8 @@
 //! in a directory (see [`super::dag`]). Every other CID is absent.
 //!
 //! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, it breaks
-//! off the response. kubo has already sent status 200 when it finds that a block is missing. It omits the block from
-//! the CAR, and ends the response as if it were complete.
+//! off the response. kubo has already sent status 200 when it finds that a block is missing. kubo then omits the block
+//! from the CAR, and ends the response as if the CAR were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const RAW: &str = "application/vnd.ipld.raw";
 /// The bytes that frisbii sends when a stream fails after its first byte: the beginning of the last chunk, without its
 /// end.
 const UNTERMINATED: &[u8] = b"0\r\n";
-/// The root in kubo's CAR if a path does not resolve. It is an identity CID, which contains its block, and the block is
+/// The root in kubo's CAR if a path does not resolve. This CID is an identity CID, so it contains its block, which is
 /// empty.
 const NOTHING: &str = "bafkqaaa";
 
@@ -286,7 +286,7 @@ impl IpfsGateway<'_> {
     }
 }
 
-/// Returns the format requested by the query parameter, or else by `Accept`. A request without both is an error.
+/// Returns the format requested by the query parameter, or else by `Accept`. A request with neither is an error.
 fn format(gateway: Gateway, target: Target<'_>, facts: &RequestFacts<'_>) -> Result<Format, &'static str> {
     let default = Format::Car { duplicates: gateway == Gateway::Frisbii, ordered: true };
     let accepted = facts.fields.accept.as_deref().map(accepted);

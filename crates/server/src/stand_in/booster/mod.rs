@@ -2,7 +2,8 @@
 //!
 //! Nothing is stored, so a rule decides whether a CID exists. A piece exists if its CID has the codec of piece
 //! commitments (`fil-commitment-unsealed`, `baga6ea4seaq…`) or is the fixture of FRC-0066. Below `/ipfs/`, there is one
-//! file in one directory, with their real CIDs. The content of every piece and of the file is the server's pattern.
+//! file in one directory. Both have their real CIDs. The content of every piece and of the file is the server's
+//! pattern.
 //!
 //! The gateway can also imitate kubo, which has no pieces.
 
@@ -41,7 +42,7 @@ pub(crate) struct BoosterStandIn {
     dag: OnceLock<Arc<Dag>>,
 }
 
-/// Creates the response to a request that is refused because too many are in service.
+/// Creates the response to a request that is refused because too many requests are in service.
 pub(crate) fn overloaded(head: &RequestHead) -> Response {
     let path = Target::parse(&head.target).map_or("", |target| target.path);
     let name = path.rsplit('/').next().unwrap_or(path);

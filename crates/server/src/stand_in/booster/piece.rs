@@ -16,7 +16,7 @@ pub(super) const CACHED: &str = "Cache-Control: public, max-age=29030400, immuta
 const LAST_MODIFIED: &str = "Thu, 01 Jan 1970 00:00:00 GMT";
 
 /// Returns the response for a piece of `size` bytes. `wrapped` is true if the response goes through the compressing
-/// handler, which may still leave it uncompressed.
+/// handler. This handler does not compress every response.
 pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, facts: &RequestFacts<'_>) -> Response {
     let suffix = if wrapped { ".gz" } else { "" };
     let etag = format!("\"{cid}{suffix}\"");
@@ -41,8 +41,8 @@ pub(super) fn serve(cid: &Cid, size: u64, wrapped: bool, head: &RequestHead, fac
     response
 }
 
-/// Returns whether the client already has this version. If `If-None-Match` is present, it decides, with weak
-/// comparison. Otherwise any `If-Modified-Since` is enough, because no date is earlier than the date of a piece.
+/// Returns whether the client already has this version. If `If-None-Match` is present, only a weak comparison with its
+/// ETags matters. Otherwise any `If-Modified-Since` is enough, because no date is earlier than the date of a piece.
 fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     if let Some(list) = &facts.fields.if_none_match {
         let list = String::from_utf8_lossy(list);
@@ -52,7 +52,8 @@ fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     date.is_some_and(|date| date.len() == LAST_MODIFIED.len() && date.ends_with(b" GMT"))
 }
 
-/// Returns whether the `If-Range` condition is true. It must be the same strong ETag, or the exact modification time.
+/// Returns whether the `If-Range` condition is true. It is true if its value is the same strong ETag, or the exact
+/// modification time.
 fn range_holds(etag: &str, facts: &RequestFacts<'_>) -> bool {
     let condition = facts.fields.if_range.as_deref();
     condition.is_none_or(|value| value == etag.as_bytes() || value == LAST_MODIFIED.as_bytes())

@@ -1,10 +1,10 @@
 //! Filestash with its blackhole backend. The backend stores nothing, so a measurement shows the cost of Filestash
-//! itself. Optionally, clients can also log in to an SFTP server. The difference between both measurements is the cost
-//! of the SFTP server.
+//! itself. Optionally, clients can also log in to an SFTP server. The difference between the two measurements is the
+//! cost of the SFTP server.
 //!
 //! Filestash runs on Go's `net/http`, which has a buffer of 2 KiB. A longer response without a declared length is sent
-//! in chunks. To an HTTP/1.0 client, it ends with the connection. This determines whether `ab -k` can keep its
-//! connections.
+//! in chunks. For an HTTP/1.0 client, such a response ends with the connection. The size of the response therefore
+//! determines whether `ab -k` can keep its connections.
 
 mod cat;
 mod json;
@@ -197,7 +197,7 @@ fn blackhole_files(
         "files/cat" if reads => cat::blackhole_file(&path, facts),
         "files/save" | "files/cat" if posts || (call == "files/save" && head.method == Method::Patch) => {
             // Because of this header, the client closes the connection after each upload. The server keeps its end
-            // open, because Go closes it only for the lowercase `close`.
+            // open, because Go recognizes only the lowercase `close`.
             let mut response = ok();
             response.add_header("Connection: Close");
             response

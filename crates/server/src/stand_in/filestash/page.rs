@@ -12,7 +12,8 @@ const LOGIN_BYTES: usize = 9352;
 const LOGIN: &str =
     "<!doctype html><html><head><title>Filestash (stand-in)</title></head><body><form></form></body></html>";
 
-/// Returns the response to a request that is not an API call. If the path belongs to the application, this is its page.
+/// Returns the response to a request that is not an API call. If the path belongs to the application, the response is
+/// the page of the application.
 pub(super) fn respond(head: &RequestHead, target: Target<'_>) -> Response {
     // The page does not support HEAD.
     if head.method != Method::Get {

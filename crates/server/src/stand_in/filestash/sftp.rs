@@ -1,5 +1,5 @@
 //! Files of an SFTP server, for Filestash's sftp backend. Each login has one connection, and its requests use this
-//! connection one after the other. A request that waits for the SFTP server blocks its thread of this server.
+//! connection one after the other. While a request waits for the SFTP server, it blocks a thread of this server.
 //!
 //! The system's `ssh` program implements SSH. This module implements the part of SFTP version 3
 //! (draft-ietf-secsh-filexfer-02) that listing and reading need.
@@ -21,7 +21,7 @@ use crate::content::source::{Produced, Source};
 
 /// Maximum time to wait for the SFTP server.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum number of open connections. A login above this limit first closes all of them.
+/// Maximum number of open connections. A login above this limit first closes all open connections.
 const CONNECTIONS_MAX: usize = 64;
 /// Maximum size of a packet from the SFTP server. OpenSSH has the same limit.
 const PACKET_MAX: usize = 256 * 1024;
@@ -100,7 +100,7 @@ impl fmt::Debug for SftpPool {
 }
 
 impl SftpPool {
-    /// Returns the connection of a login. Opens a connection if there is none, or if it is broken.
+    /// Returns the connection of a login. Opens a connection if the login has none, or if its connection is broken.
     pub(super) fn client(&self, login: &Login) -> io::Result<Arc<Mutex<SftpClient>>> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let identity = login.identity();
@@ -182,7 +182,8 @@ impl SftpClient {
         let input: OwnedFd = theirs.into();
         ssh.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
         let child = ssh.spawn()?;
-        // `Command` has the other end of the socket. If it stayed open, reads would not detect the end of ssh.
+        // `Command` has the other end of the socket. If that end stayed open in this process, reads would not detect
+        // the end of ssh.
         drop(ssh);
         let mut client = Self { stream, ssh: child, last_id: 0, broken: false };
         client.stream.write_all(&[0, 0, 0, 5, INIT, 0, 0, 0, 3])?;

@@ -207,7 +207,7 @@ pub(super) struct ObjectPage {
     pub(super) objects: Option<Vec<ObjectInfo>>,
 }
 
-/// An object or a directory. The key of a directory is its prefix, and it has no type and no tag.
+/// An object or a directory. A directory has its prefix as its key, and has neither type nor tag.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ObjectInfo {

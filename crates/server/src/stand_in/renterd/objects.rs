@@ -138,7 +138,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns an object and the requested range. If there is no such object, returns the response for this.
+    /// Returns an object and the requested range. If the object does not exist, returns the error response.
     fn find(&self, call: &Call<'_>, bucket: &str, key: &str) -> Result<(Item, Option<Slice>), Box<ServiceResponse>> {
         let refuse = |(status, message): RangeProblem| Box::new(line(status, message));
         let range = call.parts.headers.get(header::RANGE).map(HeaderValue::as_bytes);
@@ -154,7 +154,8 @@ impl RenterdStandIn {
 }
 
 /// Parses a `Range` like renterd, which assumes that every object has 2^63 − 1 bytes. An end beyond the object is
-/// therefore detected only later, and is an error. So is every range without an end, or relative to the end.
+/// therefore detected only later, and is an error. A range without an end and a range relative to the end are errors
+/// too.
 fn parse_range(range: &[u8]) -> Result<Option<Slice>, RangeProblem> {
     const INVALID: RangeProblem = (400, "invalid range");
     const ENDLESS: u64 = i64::MAX as u64;

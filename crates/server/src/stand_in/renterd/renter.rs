@@ -29,7 +29,7 @@ const BLOCK: Duration = Duration::from_secs(600);
 /// The shards of a slab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Redundancy {
-    /// Number of shards that restore a slab, at least 1.
+    /// Number of shards that are enough to restore a slab, at least 1.
     pub(super) min_shards: u64,
     pub(super) total_shards: u64,
 }
@@ -40,8 +40,8 @@ impl Redundancy {
         self.min_shards * SHARD_BYTES
     }
 
-    /// Returns the number of shards for content. With packing, only full slabs count; without it, the last slab counts
-    /// too.
+    /// Returns the number of shards for content. With packing, only full slabs count. Without packing, an incomplete
+    /// last slab counts too.
     fn shards_of(self, bytes: u64, packing: bool) -> u64 {
         let slabs = if packing { bytes / self.slab_bytes() } else { bytes.div_ceil(self.slab_bytes()) };
         slabs * self.total_shards
@@ -57,7 +57,7 @@ pub(super) struct Renter {
     pub(super) autopilot: Option<serde_json::Value>,
     pub(super) redundancy: Redundancy,
     pub(super) packing: bool,
-    /// Shards on hosts. They include deleted objects, because nothing is pruned.
+    /// Shards on hosts. They include the shards of deleted objects, because nothing is pruned.
     shards_paid: u64,
     /// Shards of slabs that existing objects use.
     shards_used: u64,
@@ -134,7 +134,7 @@ impl Renter {
         self.shards_used = self.shards_used.saturating_add(shards);
     }
 
-    /// Records deleted content. Slabs that other objects share stay.
+    /// Records deleted content. Slabs that the content shares with other objects stay.
     pub(super) fn note_deletion(&mut self, bytes: u64) {
         self.shards_used = self.shards_used.saturating_sub(self.redundancy.shards_of(bytes, self.packing));
     }

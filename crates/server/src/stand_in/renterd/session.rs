@@ -17,7 +17,7 @@ use crate::stand_in::siad::basic_password;
 const COOKIE: &str = "renterd_auth";
 /// The query parameter that contains a token.
 const PARAMETER: &str = "apikey";
-/// Maximum number of tokens. Above it, the oldest tokens are removed.
+/// Maximum number of tokens. If there are more, the oldest tokens are removed.
 const TOKENS_MAX: usize = 1000;
 
 /// The credentials that are accepted.

@@ -211,7 +211,7 @@ impl RenterdStandIn {
     }
 }
 
-/// Returns the ID of an upload that clients see. It has the same length as renterd's IDs.
+/// Returns the upload ID that clients see. This ID has the same length as renterd's IDs.
 fn outer_name(name: &str) -> String {
     format!("{name:0>64}")
 }

@@ -39,7 +39,7 @@ pub(super) struct Daemon {
     pub(super) files: BTreeMap<String, File>,
     /// Names of incomplete files. The first file is uploaded first.
     queue: VecDeque<String>,
-    /// Sectors on hosts. They include deleted files, because sectors stay until contracts end.
+    /// Sectors on hosts. They include the sectors of deleted files, because sectors stay until contracts end.
     sectors: u64,
     /// Bytes that could have been sent but do not fill a sector yet.
     unsent_bytes: u64,

@@ -12,7 +12,7 @@ const USUAL: Redundancy = Redundancy { data: 10, parity: 20 };
 /// The number of pieces of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Redundancy {
-    /// Number of pieces that restore the chunk, at least 1.
+    /// Number of pieces that are enough to restore the chunk, at least 1.
     pub(super) data: u64,
     /// Number of additional pieces.
     pub(super) parity: u64,

@@ -1,8 +1,8 @@
 //! siad, the renter of Sia until 2025. A request names a file on siad's own machine, and siad uploads the file in the
 //! background.
 //!
-//! The stand-in sends nothing. From the elapsed time, it computes how many pieces of 4 MiB it would have uploaded to
-//! hosts, and their cost.
+//! The stand-in uploads nothing. From the elapsed time, it computes how many pieces of 4 MiB siad would have uploaded
+//! to hosts by now, and what they cost.
 
 mod contracts;
 mod daemon;
@@ -35,7 +35,7 @@ pub(crate) struct SiadStandIn {
     daemon: Mutex<Daemon>,
 }
 
-/// Creates the response to a request that is refused because too many are in service.
+/// Creates the response to a request that is refused because too many requests are in service.
 pub(crate) fn overloaded() -> Response {
     failure(503, "too many requests at once")
 }

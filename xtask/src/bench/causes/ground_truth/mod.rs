@@ -1,25 +1,24 @@
-//! The true response times, as a perfect client would measure them. They are computed from the schedule and from the
-//! target's log.
+//! The true response times, as a perfect client would measure them. This module computes them from the schedule and
+//! from the target's log.
 //!
-//! The log contains the time that the target spent on each request, and the schedule contains the times at which
-//! requests were due. The queue between the two is simulated. The result therefore does not depend on when the client
-//! under test really sent its requests.
+//! The schedule contains the times at which requests were due, and the log contains the time that the target spent on
+//! each request. A simulation of the target's queue combines the two. The result therefore does not depend on when the
+//! client under test really sent its requests.
 //!
 //! In addition to the planned work, a target needs time for other things, for example to wake up or to encrypt. This
-//! time delays the request, but does not occupy a place at the server.
+//! time delays the request itself, but not the requests that queue behind it.
 //!
-//! A printed percentile is right if its interval contains the true value, or the value of the next operation below or
-//! above. At the edge of a planned pause, the values of neighboring operations differ widely, and the phase of the load
-//! decides on which side of the edge a percentile falls.
+//! A printed percentile is right if its interval contains the true value, or the value of the next faster or next
+//! slower operation. The neighboring values are accepted because values jump at the edge of a planned pause. On which
+//! side of the edge a percentile falls depends on small shifts of the load.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum difference between a right percentile and the true value, as a share of the true value. A larger difference
-/// is allowed if it is below [`TOLERANCE_SECONDS`].
+/// Tolerance for a printed percentile, as a share of the true value. The larger of the two tolerances applies.
 const TOLERANCE_SHARE: f64 = 0.10;
-/// Maximum difference between a right percentile and the true value, in seconds. Loopback and two schedulers can add
-/// this delay to each operation.
+/// Tolerance for a printed percentile, in seconds. Loopback and the schedulers of two cores can add this delay to each
+/// operation.
 const TOLERANCE_SECONDS: f64 = 200e-6;
 
 /// A line of the target's log, in nanoseconds of the target's clock.
@@ -29,23 +28,23 @@ pub struct LogEntry {
     pub arrival: u64,
     /// Time from `arrival` until the server had received the body.
     pub received: u64,
-    /// Instant at which the server requested a place for the request. The number of places limits the requests that it
-    /// serves at a time.
+    /// Instant at which the request started to wait for a place. The number of places limits how many requests the
+    /// server works on at the same time.
     pub asked: u64,
-    /// Instant at which the server got a place for the request.
+    /// Instant at which the request got a place.
     pub start: u64,
-    /// Instant at which the work was done and the place was free again.
+    /// Instant at which the work was done and the place became free.
     pub end: u64,
-    /// Instant at which the kernel had accepted the response.
+    /// Instant at which the kernel had accepted the whole response.
     pub left: u64,
-    /// Part of the time from `start` to `end` in which the server made a planned pause.
+    /// Time between `start` and `end` that the server spent in a planned pause.
     pub held: u64,
 }
 
 /// Time that a request takes at the server, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Time until the server requests a place for the request.
+    /// Time from arrival until the request waits for a place.
     pub before: f64,
     /// Time for which the request occupies its place.
     pub work: f64,
@@ -53,10 +52,10 @@ pub struct Cost {
     pub after: f64,
 }
 
-/// The time in which operations are due, in seconds from the first operation.
+/// The period in which operations are due, in seconds from the first operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// End of the warm-up. Its operations only affect the queue.
+    /// End of the warm-up. Operations of the warm-up are not counted, but they affect the queue.
     pub warmup: f64,
     /// End of the measured time.
     pub end: f64,
@@ -65,9 +64,9 @@ pub struct Window {
 /// The load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Evenly spaced arrivals per second.
+    /// Number of requests per second, evenly spaced.
     Open(f64),
-    /// Number of slots. Each slot sends its next request when its previous one has ended.
+    /// Number of slots. Each slot sends a request as soon as its previous request has ended.
     Closed(u32),
 }
 
@@ -98,7 +97,7 @@ impl LogEntry {
         Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
     }
 
-    /// Returns the cost of the request if a client takes `receiving` nanoseconds to send a body.
+    /// Returns the cost of the request, for a client that takes `receiving` nanoseconds to send a body.
     fn cost(&self, receiving: u64) -> Cost {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
@@ -107,11 +106,11 @@ impl LogEntry {
     }
 }
 
-/// Returns the lateness of the first request of a schedule, in seconds. Planned pauses are counted from that request,
-/// so they are late by the same time.
+/// Returns by how many seconds the first request of a schedule was late. The times of planned pauses count from that
+/// request, so the pauses are late by the same time.
 ///
-/// If requests are missing or late, later ones look late too. The request with the smallest lateness therefore shows
-/// when the schedule began.
+/// If requests are missing or late, the requests after them look late too. The start of the schedule is therefore
+/// computed from the request with the smallest lateness.
 pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     let mut arrivals: Vec<u64> = log.iter().map(|served| served.arrival).collect();
     arrivals.sort_unstable();
@@ -121,10 +120,11 @@ pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// Returns the costs of the requests that arrived within `seconds` of the first one, in the order in which they were
-/// served.
+/// Returns the costs of requests in the order in which they were served. Requests that arrived more than `seconds`
+/// after the first one are left out.
 ///
-/// The time to receive a body depends on the client. For every request, the tenth percentile of these times is used.
+/// The time to receive a body depends on the client. Instead of the logged time, the cost of every request therefore
+/// contains the tenth percentile of all these times.
 pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
     let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
     let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
@@ -146,7 +146,7 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     let mut next = costs.iter().copied().cycle();
     let mut coming = first_requests(load, window, &mut next);
     let (mut times, mut begun) = (Vec::new(), coming.len());
-    // The simulation ends with the log. The costs of further requests of the slots would have to be invented.
+    // The simulation ends when the log is used up, because the costs of further requests are unknown.
     while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
         let end = server.serve(asks, cost.work) + cost.after;
         if due >= window.warmup {
@@ -172,7 +172,7 @@ fn first_requests(load: Load, window: Window, costs: impl Iterator<Item = Cost>)
     requests.collect()
 }
 
-/// A request on its way to the server. Requests are ordered by the time at which they request a place.
+/// A request on its way to the server. Requests are ordered by the time at which they start to wait for a place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Request {
     asks: Instant,
@@ -203,7 +203,7 @@ impl Ord for Request {
 /// A simulated server that serves requests in the order of their arrival.
 struct Server {
     queue: Queue,
-    /// Times at which the occupied places become free.
+    /// Times at which the places become free.
     free: BinaryHeap<Reverse<Instant>>,
 }
 
@@ -231,7 +231,7 @@ impl Server {
     }
 }
 
-/// A time in seconds that has a total order.
+/// A time in seconds. Unlike `f64`, this type has a total order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Instant(f64);
 
@@ -249,16 +249,16 @@ impl Ord for Instant {
     }
 }
 
-/// Returns the values of the operations just below and just above quantile `q`. `sorted` contains all values in
-/// ascending order.
+/// Returns two bounds of quantile `q`: the values of the operations just below and just above the quantile. `sorted`
+/// contains the values of all operations in ascending order.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<(f64, f64)> {
     let last = sorted.len().checked_sub(1)?;
     let index = ((q * sorted.len() as f64).ceil() as usize).saturating_sub(1).min(last);
     Some((sorted[index.saturating_sub(1)], sorted[(index + 1).min(last)]))
 }
 
-/// Returns whether the interval of a printed percentile misses the true value. The true value lies between the two
-/// values of `truth`. All values are in seconds.
+/// Returns whether a printed percentile is wrong. `low` and `high` are the ends of its interval, and `truth` contains
+/// the bounds of the true value. All values are in seconds.
 pub fn is_wrong(low: f64, high: f64, truth: (f64, f64)) -> bool {
     let tolerance = |truth: f64| TOLERANCE_SECONDS.max(TOLERANCE_SHARE * truth);
     truth.1 < low - tolerance(truth.1) || truth.0 > high + tolerance(truth.0)

@@ -28,8 +28,8 @@ fn a_server_without_limit_has_no_queue() {
 
 #[test]
 fn the_queue_of_an_overloaded_server_grows() {
-    // 200 requests per second arrive at a single place that works for 10 ms on each request. Half of the requests
-    // therefore add to the backlog.
+    // 200 requests per second arrive, but with one place and 10 ms of work per request, the server serves only 100. So
+    // the backlog grows by 100 requests per second.
     let one = Queue { servers: Some(1), stall: None };
     let times = times(Load::Open(200.0), 2.0, one, &[work(0.01)]);
     assert_eq!(times.len(), 400);
@@ -40,14 +40,14 @@ fn the_queue_of_an_overloaded_server_grows() {
 
 #[test]
 fn time_outside_the_place_delays_only_its_own_request() {
-    // A place is busy for 4 ms of every 5 ms. Nothing queues, although each request takes 9 ms.
+    // The place is busy for 4 ms of every 5 ms. No request queues, although each request takes 9 ms.
     let (one, cost) = (Queue { servers: Some(1), stall: None }, Cost { before: 0.002, work: 0.004, after: 0.003 });
     let open = times(Load::Open(200.0), 1.0, one, &[cost]);
     assert!(open.len() == 200 && open.iter().all(|time| (time - 0.009).abs() < 1e-9), "{open:?}");
-    // A slot waits for all of the 9 ms.
+    // A slot sends its next request after the full 9 ms.
     let closed = times(Load::Closed(1), 0.9, one, &[cost; 1_000]);
     assert!(closed.len().abs_diff(100) <= 1 && closed.iter().all(|time| (time - 0.009).abs() < 1e-9));
-    // A request that arrives late does not delay requests that have arrived before it.
+    // A request that is due early but reaches the server late does not delay the requests that are served before it.
     let late = Cost { before: 0.1, ..work(0.001) };
     let mixed = times(Load::Open(100.0), 0.1, one, &[late, work(0.001)]);
     assert!(mixed[..5].iter().all(|time| (time - 0.001).abs() < 1e-9), "{mixed:?}");
@@ -68,10 +68,10 @@ fn slots_queue_for_few_places() {
     let two = Queue { servers: Some(2), stall: None };
     let costs = vec![work(0.01); 100_000];
     let times = times(Load::Closed(8), 1.0, two, &costs);
-    // These are 200 requests in one second, and the 8 requests in flight at its end.
+    // The server serves 200 requests in one second, and up to 8 requests are in flight at the end.
     assert!((199..=209).contains(&times.len()), "{}", times.len());
     assert!((middle(&times, 0.5) - 0.04).abs() < 1e-9);
-    // The log limits the number of requests.
+    // There are no more requests than entries in the log.
     assert_eq!(responses(Load::Closed(8), until(1.0), two, &[work(0.01); 20]).unwrap().len(), 20);
 }
 
@@ -79,7 +79,7 @@ fn slots_queue_for_few_places() {
 fn a_pause_delays_the_requests_within_it() {
     let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 2.0), every: f64::INFINITY }) };
     let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
-    // A tenth of the requests waits. The waits are uniform up to 1 s.
+    // A tenth of the requests waits. The waiting times are uniformly distributed between 0 and 1 s.
     assert!((middle(&times, 0.99) - 0.9).abs() < 2e-3);
     assert!(middle(&times, 0.89) < 1e-9);
 }
@@ -88,7 +88,7 @@ fn a_pause_delays_the_requests_within_it() {
 fn pauses_come_again() {
     let queue = Queue { servers: None, stall: Some(Pauses { first: (1.0, 1.2), every: 1.0 }) };
     let times = times(Load::Open(1_000.0), 10.0, queue, &[work(0.0)]);
-    // In 9 of 10 s, a fifth of the requests waits. The waits are uniform up to 0.2 s.
+    // In 9 of the 10 s, a fifth of the requests waits. The waiting times are uniformly distributed between 0 and 0.2 s.
     assert!((middle(&times, 0.99) - 0.2 * (1.0 - 1.0 / 18.0)).abs() < 2e-3);
     assert!(middle(&times, 0.81) < 1e-9);
 }
@@ -103,8 +103,8 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
         line("1000 2 5 9 19 19 0"),
     ];
     let costs = costs(&log, 999e-9);
-    // The costs are in the order in which work began. The last entry is missing, because it is too late. The tenth
-    // percentile of the receiving times is 2 ns.
+    // The costs are in the order in which work began. The entry that arrives at 1000 ns is left out, because it is too
+    // late. The tenth percentile of the receiving times is 2 ns.
     let wanted = [(5.0, 10.0, 0.0), (14.0, 60.0, 10.0), (6.0, 10.0, 0.0)];
     assert_eq!(costs.len(), wanted.len());
     for (got, (before, work, after)) in costs.iter().zip(wanted) {
@@ -118,11 +118,11 @@ fn costs_exclude_planned_pauses_and_slow_senders() {
 #[test]
 fn the_request_with_the_least_lateness_tells_when_the_schedule_began() {
     let served = |arrival| LogEntry { arrival, received: 0, asked: 0, start: 0, end: 0, left: 0, held: 0 };
-    // The requests are due at 0, 10, 20 and 30 ms of a schedule that began at 100 ms. Their delays are 25, 17, 7 and 1
-    // ms.
+    // The schedule begins at 100 ms, so the requests are due at 100, 110, 120 and 130 ms. They are late by 25, 17, 7
+    // and 1 ms.
     let log = [125, 127, 127, 131].map(|ms| served(ms * 1_000_000));
     assert!((first_lateness(&log, 100.0) - 0.024).abs() < 1e-9, "{}", first_lateness(&log, 100.0));
-    // The first request is left out.
+    // Without its first request, the log seems to begin with a request that is late by 17 ms.
     assert!((first_lateness(&log[1..], 100.0) - 0.016).abs() < 1e-9);
     assert_eq!(first_lateness(&[], 100.0), 0.0);
 }
@@ -143,7 +143,7 @@ fn one_operation_may_be_on_either_side_of_an_edge() {
     assert_eq!(quantile(&sorted, 0.9), Some((0.005, 0.7)));
     let edge = quantile(&sorted, 0.9).unwrap();
     assert!(!is_wrong(0.005, 0.005, edge) && !is_wrong(0.7, 0.7, edge) && is_wrong(0.001, 0.002, edge));
-    // Two operations away from the edge, the edge makes no difference.
+    // The edge makes no difference to a percentile that is two operations away from it.
     assert_eq!(quantile(&sorted, 0.88), Some((0.005, 0.005)));
     assert_eq!((quantile(&[], 0.5), quantile(&[1.0], 0.5)), (None, Some((1.0, 1.0))));
 }
