@@ -20,6 +20,7 @@ mod collected;
 mod damaged_objects;
 pub mod directory_name;
 mod error;
+mod files;
 pub mod fill_directory;
 mod frames;
 pub mod journal;

@@ -4,9 +4,10 @@
 //! shorter ones while the run is in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files::{TemporaryFile, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,31 +40,19 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Waits until a directory's entries are on the disk. Not all file systems support this, so errors are ignored.
-pub(crate) fn sync_directory(dir: &Path) {
-    if let Ok(dir) = File::open(dir) {
-        let _ = dir.sync_all();
-    }
-}
-
-/// A file that replaces another one as a whole. At any moment, and after a crash, the path has either the old content or
-/// all of the new one.
+/// A file of lines that replaces another one as a whole.
 pub(crate) struct Replacement {
     path: PathBuf,
-    new: PathBuf,
+    file: TemporaryFile,
     frames: FrameWriter,
     lines: Vec<u8>,
 }
 
 impl Replacement {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut new = path.as_os_str().to_owned();
-        new.push(".new");
-        let new = PathBuf::from(new);
-        // A file with this name remains after a crash.
-        let file = File::create(&new)?;
-        let frames = FrameWriter::with_level(Box::new(file), LEVEL)?;
-        Ok(Self { path: path.to_owned(), new, frames, lines: Vec::new() })
+        let (file, medium) = TemporaryFile::create(path)?;
+        let frames = FrameWriter::with_level(Box::new(medium), LEVEL)?;
+        Ok(Self { path: path.to_owned(), file, frames, lines: Vec::new() })
     }
 
     /// Adds a line. Several lines share a frame.
@@ -91,17 +80,9 @@ impl Replacement {
     pub(crate) fn finish(mut self) -> Result<(), StoreErrorKind> {
         self.end_frame()?;
         self.frames.sync()?;
-        fs::rename(&self.new, &self.path)?;
-        if let Some(dir) = self.path.parent() {
-            sync_directory(dir);
-        }
+        self.file.rename()?;
+        // If this fails, a crash may leave the old content, which is valid too.
+        let _ = sync_name(&self.path);
         Ok(())
-    }
-}
-
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        // After a success, there is no such file.
-        let _ = fs::remove_file(&self.new);
     }
 }

@@ -4,7 +4,8 @@ use super::identity::{self, Identity, SavedIdentity};
 use super::snapshot::{self, Snapshot};
 use super::{FillError, IDENTITY_FILE, JOURNAL_DIRECTORY, LOCK_FILE, MANIFEST_FILE, SESSIONS_DIRECTORY, lock};
 use crate::error::StoreError;
-use crate::journal::{FillState, sync_directory};
+use crate::files::{sync_name, temporary_path};
+use crate::journal::FillState;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,8 +86,7 @@ impl Reservation {
         let bytes = identity.encode().map_err(|error| StoreError::new(&file, error))?;
         snapshot::replace(&file, &bytes)?;
         if is_new_directory {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            sync_directory(parent.unwrap_or(Path::new("."))).map_err(|error| StoreError::new(&path, error))?;
+            sync_name(&path).map_err(|error| StoreError::new(&path, error))?;
         }
         let SavedIdentity { identity, hash } = identity::read(&path)?;
         Ok((FillDirectory { path, identity, hash, lock }, Origin::Created))
@@ -213,12 +213,11 @@ pub fn snapshots(fill: &Path) -> Result<Vec<Snapshot>, StoreError> {
 
 /// Returns whether a directory without an identity contains files that the creation of a fill does not leave.
 fn has_other_content(path: &Path) -> io::Result<bool> {
-    let temporary = format!("{IDENTITY_FILE}.new");
-    let manifest = format!("{MANIFEST_FILE}.new");
-    let own = [LOCK_FILE, MANIFEST_FILE, temporary.as_str(), manifest.as_str()];
+    let incomplete = [IDENTITY_FILE, MANIFEST_FILE].map(|name| temporary_path(Path::new(name)));
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        if !own.iter().any(|own| name == *own) {
+        let is_own = name == LOCK_FILE || name == MANIFEST_FILE || incomplete.iter().any(|own| *own == *name);
+        if !is_own {
             return Ok(true);
         }
     }

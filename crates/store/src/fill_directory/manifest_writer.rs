@@ -10,12 +10,11 @@
 //! Numbers are LEB128. The object with number n is entry n.
 
 use super::FillError;
-use super::snapshot::temporary_path;
 use crate::error::StoreError;
+use crate::files::{TemporaryFile, sync_name, temporary_path};
 use crate::frames::FrameWriter;
-use crate::journal::{put_bytes, put_number, put_signed, sync_directory};
+use crate::journal::{put_bytes, put_number, put_signed};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -97,7 +96,7 @@ impl Summing {
 /// The writer of a manifest. The file has its name only once it is complete.
 pub struct ManifestWriter {
     path: PathBuf,
-    temporary: PathBuf,
+    temporary: TemporaryFile,
     frames: FrameWriter,
     /// Encoded entries of the current frame, without their count.
     entries: Vec<u8>,
@@ -112,9 +111,9 @@ impl ManifestWriter {
     /// # Errors
     /// Errors of the system.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
-        let temporary = temporary_path(path);
-        let file = File::create(&temporary).map_err(|error| StoreError::new(&temporary, error))?;
-        let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&temporary, error))?;
+        let failed = |error: io::Error| StoreError::new(&temporary_path(path), error);
+        let (temporary, file) = TemporaryFile::create(path).map_err(failed)?;
+        let frames = FrameWriter::new(Box::new(file)).map_err(failed)?;
         let (path, entries, last) = (path.to_owned(), Vec::new(), Vec::new());
         let mut writer = Self { path, temporary, frames, entries, count: 0, last, summing: Summing::default() };
         let mut header = Vec::new();
@@ -165,8 +164,7 @@ impl ManifestWriter {
         self.append(&trailer)?;
         let Self { path, temporary, mut frames, .. } = self;
         let named = |error: io::Error| StoreError::new(&path, error);
-        frames.sync().and_then(|()| fs::rename(&temporary, &path)).map_err(named)?;
-        sync_directory(path.parent().unwrap_or(Path::new(""))).map_err(named)?;
+        frames.sync().and_then(|()| temporary.rename()).and_then(|()| sync_name(&path)).map_err(named)?;
         Ok(summary)
     }
 
@@ -181,7 +179,7 @@ impl ManifestWriter {
     }
 
     fn append(&mut self, frame: &[u8]) -> Result<(), StoreError> {
-        self.frames.append(frame).map_err(|error| StoreError::new(&self.temporary, error))
+        self.frames.append(frame).map_err(|error| StoreError::new(self.temporary.path(), error))
     }
 }
 

@@ -24,7 +24,6 @@ mod tests;
 mod uploads;
 mod writer;
 
-pub(crate) use disk::sync_directory;
 pub use number_set::NumberSet;
 pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 pub use read::{Entry, Extent};

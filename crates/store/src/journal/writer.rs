@@ -7,6 +7,7 @@ use super::replay::{self, Replay};
 use super::segment::{GROUP_BYTES, Group, HEADER_BYTES, Header, Previous, SEGMENT_BYTES_MAX};
 use super::source::segment_path;
 use crate::error::StoreError;
+use crate::files::sync_directory;
 use crate::fill_directory::{FillDirectory, FillError};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -75,7 +76,7 @@ impl JournalWriter {
     pub fn open(fill: &FillDirectory, spares: &[&Path]) -> Result<(Self, Replay), StoreError> {
         let directory = fill.journal_directory();
         fs::create_dir_all(&directory).map_err(|error| StoreError::new(&directory, error))?;
-        super::disk::sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
+        sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
         let directories: Vec<&Path> = [directory.as_path()].into_iter().chain(spares.iter().copied()).collect();
         let (replay, tip) = replay::replay_directories(&directories, Some(&fill.identity_hash()))?;
         let mut writer = Self::start(Box::new(HostDisk), &directory, fill.identity_hash(), tip)?;

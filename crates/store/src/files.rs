@@ -1,0 +1,61 @@
+//! Creation, replacement and syncing of files, so that they survive a crash.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that is written under a temporary name, and renamed when it is complete. At any moment, and after a crash, the
+/// final path has either its old content or all of the new one. Dropping this value removes an incomplete file.
+#[derive(Debug)]
+pub(crate) struct TemporaryFile {
+    path: PathBuf,
+    temporary: PathBuf,
+}
+
+impl TemporaryFile {
+    /// Creates the temporary file that will get the name `path`. Overwrites one that remains after a crash.
+    pub(crate) fn create(path: &Path) -> io::Result<(Self, File)> {
+        let temporary = temporary_path(path);
+        let file = File::create(&temporary)?;
+        Ok((Self { path: path.to_owned(), temporary }, file))
+    }
+
+    /// Returns the temporary path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the file its final name. The caller must have synced the content. [`sync_name`] makes the name durable.
+    pub(crate) fn rename(self) -> io::Result<()> {
+        fs::rename(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        // After a success, there is no such file. If this fails, the next attempt overwrites the file.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// Returns the name that a file has until it is complete.
+pub(crate) fn temporary_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+/// Waits until the names in a directory are on the disk.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    match File::open(path)?.sync_all() {
+        // Some network file systems cannot do this and make names durable at once.
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        synced => synced,
+    }
+}
+
+/// Waits until the name of a file or directory is on the disk.
+pub(crate) fn sync_name(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_directory(parent.unwrap_or(Path::new(".")))
+}
