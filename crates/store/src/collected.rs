@@ -4,6 +4,7 @@
 //! one record per poll, so a collector that was stopped can go on in the same file.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files;
 use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
 use crate::run_writer::create_new;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
@@ -120,12 +121,7 @@ impl CollectedWriter {
     /// Starts to append after the first `whole` bytes.
     fn start(path: PathBuf, file: File, whole: u64, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let lock = file.try_clone().map_err(|error| StoreError::new(&path, error))?;
-        lock.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => {
-                StoreError::new(&path, io::Error::other("another program is writing it: wait until that program ends"))
-            }
-            fs::TryLockError::Error(error) => StoreError::new(&path, error),
-        })?;
+        files::lock(&lock, &path)?;
         file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
         let mut frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
         frames.set_len(whole);

@@ -1,8 +1,20 @@
-//! Creation, replacement and syncing of files, so that they survive a crash.
+//! Creation, locking, replacement and syncing of files, so that they survive a crash and have one writer.
 
-use std::fs::{self, File};
+use crate::error::StoreError;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Locks a file that only one program may write, for as long as it is open.
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    file.try_lock().map_err(|error| {
+        let error = match error {
+            TryLockError::WouldBlock => io::Error::other("another program is writing it: wait until that program ends"),
+            TryLockError::Error(error) => error,
+        };
+        StoreError::new(path, error)
+    })
+}
 
 /// A file that is written under a temporary name, and renamed when it is complete. At any moment, and after a crash, the
 /// final path has either its old content or all of the new one. Dropping this value removes an incomplete file.

@@ -4,6 +4,7 @@
 //! After each run, a line is appended, so a study that was killed can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -92,7 +93,7 @@ impl StudyRecord {
     }
 }
 
-/// The writer of the log.
+/// The writer of the log. It locks the file, because two programs would run the same trials.
 #[derive(Debug)]
 pub struct StudyLog {
     path: PathBuf,
@@ -108,8 +109,8 @@ impl StudyLog {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);
         let file = crate::run_writer::create_new(&path)?;
+        files::lock(&file, &path)?;
         let mut log = Self { path, file };
-        log.lock()?;
         log.append(begin)?;
         Ok(log)
     }
@@ -122,21 +123,9 @@ impl StudyLog {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
-        let log = Self { path, file };
-        log.lock()?;
-        log.file.set_len(whole).map_err(|error| StoreError::new(&log.path, error))?;
-        Ok((log, records))
-    }
-
-    /// Locks the file for as long as this value exists. Without the lock, two programs could run the same trials.
-    fn lock(&self) -> Result<(), StoreError> {
-        self.file.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => StoreError::new(
-                &self.path,
-                io::Error::other("another program is writing it: wait until that program ends"),
-            ),
-            fs::TryLockError::Error(error) => StoreError::new(&self.path, error),
-        })
+        files::lock(&file, &path)?;
+        file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
+        Ok((Self { path, file }, records))
     }
 
     /// Appends a line and waits until it is on the disk.
