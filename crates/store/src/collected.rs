@@ -4,9 +4,8 @@
 //! one record per poll, so a collector that was stopped can go on in the same file.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::files;
+use crate::files::{self, create_new};
 use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
-use crate::run_writer::create_new;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};

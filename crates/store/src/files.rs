@@ -1,9 +1,25 @@
 //! Creation, locking, replacement and syncing of files, so that they survive a crash and have one writer.
 
-use crate::error::StoreError;
-use std::fs::{self, File, TryLockError};
+use crate::error::{StoreError, StoreErrorKind};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Creates a file for appending. Fails if it exists.
+pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new().append(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::new(path, StoreErrorKind::Exists),
+        _ => StoreError::new(path, error),
+    })
+}
+
+/// Creates a file that occupies space on the disk. The file stays empty if the file system cannot preallocate.
+pub(crate) fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
+    match File::create(path).and_then(|file| sys::file::preallocate(&file, bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        reserved => reserved,
+    }
+}
 
 /// Locks a file that only one program may write, for as long as it is open.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {

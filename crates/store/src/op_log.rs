@@ -1,8 +1,8 @@
 //! The optional log of all operations. It is streamed to disk and never held in memory.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files::create_new;
 use crate::frames::{Damage, DamageKind, FrameReader, FrameWriter, Next};
-use crate::run_writer::create_new;
 use measure::{AttemptClass, Cause, Instant, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;

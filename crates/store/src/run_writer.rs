@@ -1,15 +1,14 @@
 //! The writer of a run in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::files::sync_name;
+use crate::files::{self, create_new, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
 use crate::record::{Begin, End, RecordRef, Segment};
 use crate::roll_up::{RollUp, RollUpRules};
 use crate::segments::{self, RECORDS_FILE};
 use crate::snapshot::SNAPSHOT_FILE;
 use measure::{ClientLoad, Instant, Interval};
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name of the file that reserves disk space for the end record.
@@ -175,21 +174,8 @@ impl RunWriter {
     }
 
     fn reserve(&self) -> Result<(), StoreError> {
-        let taken = File::create(&self.reserve).and_then(|file| sys::file::preallocate(&file, RESERVE_BYTES));
-        match taken {
-            // The file system does not support preallocation, so the run continues without a reserve.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-            taken => taken.map_err(|error| StoreError::new(&self.reserve, error)),
-        }
+        files::reserve(&self.reserve, RESERVE_BYTES).map_err(|error| StoreError::new(&self.reserve, error))
     }
-}
-
-/// Creates a file for appending. Fails if it exists.
-pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new().append(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => StoreError::new(path, StoreErrorKind::Exists),
-        _ => StoreError::new(path, error),
-    })
 }
 
 /// Returns all shares of the client's load.
@@ -219,7 +205,8 @@ pub(crate) mod tests {
     use crate::saved_run::SavedRun;
     use measure::Model;
     use measure::{Instant, Stage};
-    use std::io::Write;
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A disk with limited capacity. Removing the reserve frees its space.

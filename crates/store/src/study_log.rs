@@ -108,7 +108,7 @@ impl StudyLog {
     pub fn create(directory: &Path, begin: &StudyRecord) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);
-        let file = crate::run_writer::create_new(&path)?;
+        let file = files::create_new(&path)?;
         files::lock(&file, &path)?;
         let mut log = Self { path, file };
         log.append(begin)?;

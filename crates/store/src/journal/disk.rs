@@ -40,11 +40,7 @@ impl Disk for HostDisk {
     }
 
     fn reserve(&mut self, path: &Path, bytes: u64) -> io::Result<()> {
-        match File::create(path).and_then(|file| sys::file::preallocate(&file, bytes)) {
-            // The file system does not support preallocation, so there is no reserve.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-            taken => taken,
-        }
+        files::reserve(path, bytes)
     }
 }
 
