@@ -6,6 +6,7 @@
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new};
 use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
+use crate::line_writer::LineWriter;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -69,10 +70,9 @@ pub enum CollectedRecord {
 /// The writer of the file.
 pub struct CollectedWriter {
     path: PathBuf,
-    frames: FrameWriter,
+    lines: LineWriter,
     /// Keeps the lock.
     _lock: File,
-    pending: Vec<u8>,
     flushed: Instant,
 }
 
@@ -124,7 +124,7 @@ impl CollectedWriter {
         file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
         let mut frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
         frames.set_len(whole);
-        let mut writer = Self { path, frames, _lock: lock, pending: Vec::new(), flushed: Instant::now() };
+        let mut writer = Self { path, lines: LineWriter::new(frames), _lock: lock, flushed: Instant::now() };
         writer.line(&CollectedRecord::Begin(Box::new(begin.clone())))?;
         writer.flush()?;
         Ok(writer)
@@ -136,7 +136,7 @@ impl CollectedWriter {
     /// [`StoreError::is_full`] if there is no space left; in this case the unwritten polls are lost.
     pub fn append(&mut self, poll: Poll) -> Result<(), StoreError> {
         self.line(&CollectedRecord::Poll(Box::new(poll)))?;
-        if self.pending.len() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
+        if self.lines.pending_bytes() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
             self.flush()?;
         }
         Ok(())
@@ -148,12 +148,7 @@ impl CollectedWriter {
     /// [`StoreError::is_full`] if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.flushed = Instant::now();
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let written = self.frames.append(&self.pending);
-        self.pending.clear();
-        written.map_err(|error| StoreError::new(&self.path, error))
+        self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
     }
 
     /// Writes the remaining polls and waits until all data is on the disk.
@@ -161,19 +156,12 @@ impl CollectedWriter {
     /// # Errors
     /// Errors of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
-        self.flush()?;
-        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
+        self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
 
     fn line(&mut self, record: &CollectedRecord) -> Result<(), StoreError> {
-        let line = serde_json::to_vec(record).map_err(|error| StoreError::new(&self.path, error))?;
-        let (bytes, limit) = (line.len() + 1, FRAME_BYTES_MAX - BLOCK_BYTES);
-        if bytes > limit {
-            return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
-        }
-        self.pending.extend_from_slice(&line);
-        self.pending.push(b'\n');
-        Ok(())
+        let pushed = self.lines.push_record(record, FRAME_BYTES_MAX - BLOCK_BYTES);
+        pushed.map_err(|kind| StoreError::new(&self.path, kind))
     }
 }
 

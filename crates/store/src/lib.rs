@@ -24,6 +24,7 @@ mod files;
 pub mod fill_directory;
 mod frames;
 pub mod journal;
+mod line_writer;
 mod op_log;
 mod record;
 mod record_reader;

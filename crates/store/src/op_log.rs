@@ -3,6 +3,7 @@
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::create_new;
 use crate::frames::{Damage, DamageKind, FrameReader, FrameWriter, Next};
+use crate::line_writer::LineWriter;
 use measure::{AttemptClass, Cause, Instant, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -105,8 +106,7 @@ impl OpRecord {
 /// The writer of the log.
 pub struct OpLogWriter {
     path: PathBuf,
-    frames: FrameWriter,
-    pending: Vec<u8>,
+    lines: LineWriter,
 }
 
 impl OpLogWriter {
@@ -118,7 +118,7 @@ impl OpLogWriter {
         let path = dir.join(OPS_FILE);
         let file = create_new(&path)?;
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        Ok(Self { path, frames, pending: Vec::new() })
+        Ok(Self { path, lines: LineWriter::new(frames) })
     }
 
     /// Appends complete lines, including their line endings. They are written to the file when a frame is full.
@@ -132,10 +132,10 @@ impl OpLogWriter {
             if bytes > limit {
                 return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
             }
-            if self.pending.len() + bytes > BLOCK_BYTES {
+            if self.lines.pending_bytes() + bytes > BLOCK_BYTES {
                 self.flush()?;
             }
-            self.pending.extend_from_slice(line);
+            self.lines.push(line);
         }
         Ok(())
     }
@@ -145,12 +145,7 @@ impl OpLogWriter {
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let written = self.frames.append(&self.pending);
-        self.pending.clear();
-        written.map_err(|error| StoreError::new(&self.path, error))
+        self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
     }
 
     /// Writes the remaining lines and waits until all data is on the disk.
@@ -158,8 +153,7 @@ impl OpLogWriter {
     /// # Errors
     /// Errors of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
-        self.flush()?;
-        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
+        self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
 }
 

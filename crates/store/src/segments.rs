@@ -6,6 +6,7 @@
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{TemporaryFile, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
+use crate::line_writer::LineWriter;
 use serde::Serialize;
 use std::fs::File;
 use std::io;
@@ -44,42 +45,30 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
 pub(crate) struct Replacement {
     path: PathBuf,
     file: TemporaryFile,
-    frames: FrameWriter,
-    lines: Vec<u8>,
+    lines: LineWriter,
 }
 
 impl Replacement {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let (file, medium) = TemporaryFile::create(path)?;
         let frames = FrameWriter::with_level(Box::new(medium), LEVEL)?;
-        Ok(Self { path: path.to_owned(), file, frames, lines: Vec::new() })
+        Ok(Self { path: path.to_owned(), file, lines: LineWriter::new(frames) })
     }
 
     /// Adds a line. Several lines share a frame.
     pub(crate) fn line(&mut self, record: &impl Serialize) -> Result<(), StoreErrorKind> {
-        let before = self.lines.len();
-        serde_json::to_writer(&mut self.lines, record)?;
-        self.lines.push(b'\n');
-        let bytes = self.lines.len() - before;
-        if bytes > FRAME_BYTES_MAX - FRAME_BYTES {
-            return Err(StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX - FRAME_BYTES });
-        }
-        if self.lines.len() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
+        self.lines.push_record(record, FRAME_BYTES_MAX - FRAME_BYTES)?;
+        if self.lines.pending_bytes() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
     }
 
     /// Ends the frame, so that it can be read without the lines that follow.
     pub(crate) fn end_frame(&mut self) -> Result<(), StoreErrorKind> {
-        if !self.lines.is_empty() {
-            self.frames.append(&self.lines)?;
-            self.lines.clear();
-        }
-        Ok(())
+        Ok(self.lines.flush()?)
     }
 
     /// Waits until the new content is on the disk, and puts it in the place of the old one.
     pub(crate) fn finish(mut self) -> Result<(), StoreErrorKind> {
-        self.end_frame()?;
-        self.frames.sync()?;
+        self.lines.end()?;
         self.file.rename()?;
         // If this fails, a crash may leave the old content, which is valid too.
         let _ = sync_name(&self.path);
