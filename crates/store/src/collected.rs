@@ -7,6 +7,7 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new};
 use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
 use crate::line_writer::LineWriter;
+use crate::record::Versioned;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -221,41 +222,24 @@ pub fn read_collected(
 /// and the inner one ends the reading.
 fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRecord, DamageKind>, StoreErrorKind> {
     let Ok(record) = serde_json::from_slice::<CollectedRecord>(line) else {
-        return check_format(line).map(|()| Err(DamageKind::Record));
+        // It may be the begin record of another format.
+        if let Some(begin) = Versioned::of_begin(line) {
+            StoreErrorKind::check_format(begin.format, COLLECTED_FORMAT)?;
+        }
+        return Ok(Err(DamageKind::Record));
     };
     Ok(match &record {
-        CollectedRecord::Begin(begin) if begin.format != COLLECTED_FORMAT => {
-            return Err(StoreErrorKind::Format { found: begin.format.into(), readable: COLLECTED_FORMAT });
-        }
-        CollectedRecord::Begin(begin) if begin.is_sound() => {
+        CollectedRecord::Begin(begin) => {
+            StoreErrorKind::check_format(begin.format, COLLECTED_FORMAT)?;
             *columns = Some(begin.columns.len());
-            Ok(record)
+            if begin.is_sound() { Ok(record) } else { Err(DamageKind::Record) }
         }
-        CollectedRecord::Begin(_) => Err(DamageKind::Record),
         CollectedRecord::Poll(poll) => match columns {
             None => Err(DamageKind::OutOfPlace),
             Some(count) if poll.values.len() == *count && poll.sources.len() <= SOURCES_MAX => Ok(record),
             Some(_) => Err(DamageKind::Record),
         },
     })
-}
-
-/// Returns an error if a line that cannot be parsed is the begin record of another format.
-fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
-    #[derive(Deserialize)]
-    struct First {
-        begin: Versioned,
-    }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
-    match serde_json::from_slice::<First>(line) {
-        Ok(First { begin: Versioned { format } }) if format != u64::from(COLLECTED_FORMAT) => {
-            Err(StoreErrorKind::Format { found: format, readable: COLLECTED_FORMAT })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The collected values of a run, folded.

@@ -2,12 +2,11 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next};
-use crate::record::{Begin, FORMAT, Record};
+use crate::record::{Begin, FORMAT, Record, Versioned};
 use crate::run_writer::shares;
 use crate::segments;
 use measure::ClientLoad;
 use measure::summary::ClientLimits;
-use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -159,7 +158,8 @@ impl Progress {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let begins = self.expected == Expected::First && self.number == 1;
             if begins {
-                check_format(line)?;
+                let begin = Versioned::of_begin(line).ok_or(StoreErrorKind::NotARun)?;
+                StoreErrorKind::check_format(begin.format, FORMAT)?;
             }
             // A line without a line ending was truncated when someone repacked the file.
             let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
@@ -218,22 +218,6 @@ pub(crate) fn is_sound_load(client: &ClientLoad) -> bool {
 /// Returns whether sums of a joined interval or a snapshot can be summed further.
 pub(crate) fn are_sound_sums(limits: &ClientLimits, overtaking_expected: f64) -> bool {
     limits.values().into_iter().chain([overtaking_expected]).all(|value| value.abs() <= SUM_MAX)
-}
-
-fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
-    #[derive(Deserialize)]
-    struct First {
-        begin: Versioned,
-    }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
-    let first: First = serde_json::from_slice(line).map_err(|_| StoreErrorKind::NotARun)?;
-    match first.begin.format {
-        found if found == u64::from(FORMAT) => Ok(()),
-        found => Err(StoreErrorKind::Format { found, readable: FORMAT }),
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files;
+use crate::record::Versioned;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -186,7 +187,7 @@ fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
     }
 }
 
-/// Checks the version in the first line. The other fields are not parsed, since another version may lack or rename them.
+/// Checks the version in the first line.
 fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
@@ -194,17 +195,9 @@ fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
         Scenario(Versioned),
         Line(Versioned),
     }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
     match serde_json::from_slice(line) {
-        Ok(First::Scenario(Versioned { format: found }) | First::Line(Versioned { format: found }))
-            if found != u64::from(FORMAT) =>
-        {
-            Err(StoreErrorKind::Format { found, readable: FORMAT })
-        }
-        _ => Ok(()),
+        Ok(First::Scenario(first) | First::Line(first)) => StoreErrorKind::check_format(first.format, FORMAT),
+        Err(_) => Ok(()),
     }
 }
 

@@ -95,12 +95,10 @@ impl<R: Read> ManifestReader<R> {
             }
         };
         let flaw = match (frame, self.state) {
-            (Ok(Frame::Header { format: FORMAT }), State::BeforeHeader) => {
+            (Ok(Frame::Header { format }), State::BeforeHeader) => {
+                StoreErrorKind::check_format(format, FORMAT)?;
                 self.state = State::InEntries;
                 return Ok(true);
-            }
-            (Ok(Frame::Header { format }), State::BeforeHeader) => {
-                return Err(StoreErrorKind::Format { found: format.into(), readable: FORMAT });
             }
             (Ok(Frame::Entries(files)), State::InEntries) => {
                 self.keep(files);
