@@ -5,7 +5,7 @@
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new};
-use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
+use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next, Tail};
 use crate::line_writer::LineWriter;
 use crate::record::Versioned;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
@@ -166,21 +166,12 @@ impl CollectedWriter {
     }
 }
 
-/// The state of the end of the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CollectedTail {
-    /// Size of an incomplete last frame, which was ignored.
-    pub torn_bytes: u64,
-    /// Damage at which reading stopped.
-    pub damage: Option<Damage>,
-}
-
 /// Passes every record of the file in `dir` to `take`, in order. Only one frame is in memory at a time.
 ///
 /// # Errors
 /// Errors of the system, such as a missing file, and [`StoreErrorKind::Format`] for other formats. Damage is not an
-/// error: it ends the reading, and the returned [`CollectedTail`] describes it.
-pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<CollectedTail, StoreError> {
+/// error: it ends the reading, and the returned [`Tail`] describes it.
+pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreError> {
     let path = dir.join(COLLECTED_FILE);
     let file = crate::record_reader::open(dir, &path)?;
     read_collected(file, take).map_err(|kind| StoreError::new(&path, kind))
@@ -190,17 +181,14 @@ pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Resu
 ///
 /// # Errors
 /// Those of [`for_each_collected`].
-pub fn read_collected(
-    input: impl io::Read,
-    mut take: impl FnMut(CollectedRecord),
-) -> Result<CollectedTail, StoreErrorKind> {
+pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
     let mut columns: Option<usize> = None;
     loop {
         let lines = match frames.next()? {
             Next::Lines(lines) => lines,
-            Next::End { torn_bytes } => return Ok(CollectedTail { torn_bytes, damage: None }),
-            Next::Damaged(damage) => return Ok(CollectedTail { torn_bytes: 0, damage: Some(damage) }),
+            Next::End { torn_bytes } => return Ok(Tail { torn_bytes, damage: None }),
+            Next::Damaged(damage) => return Ok(Tail { torn_bytes: 0, damage: Some(damage) }),
         };
         let mut wrong = None;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -213,7 +201,7 @@ pub fn read_collected(
             }
         }
         if let Some(kind) = wrong {
-            return Ok(CollectedTail { torn_bytes: 0, damage: Some(frames.damage(kind)?) });
+            return Ok(Tail { torn_bytes: 0, damage: Some(frames.damage(kind)?) });
         }
     }
 }

@@ -148,6 +148,15 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
+/// The state of the end of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// Size of an incomplete last frame, which was ignored.
+    pub torn_bytes: u64,
+    /// Damage at which reading stopped.
+    pub damage: Option<Damage>,
+}
+
 /// The next frame, or the reason why there is none.
 pub(crate) enum Next<'a> {
     Lines(&'a [u8]),

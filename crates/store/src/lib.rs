@@ -37,18 +37,18 @@ mod study_log;
 mod utc;
 
 pub use collected::{
-    COLLECTED_FILE, Collected, CollectedBegin, CollectedRecord, CollectedTail, CollectedWriter, SOURCES_MAX,
-    for_each_collected, read_collected,
+    COLLECTED_FILE, Collected, CollectedBegin, CollectedRecord, CollectedWriter, SOURCES_MAX, for_each_collected,
+    read_collected,
 };
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
-pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
+pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX, Tail};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{
     Begin, DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject, End, EndReason, FORMAT, Host,
     LevelStage, Levels, Record, Segment, Server, Tls, Uploads,
 };
-pub use record_reader::{INTERVALS_MAX, Tail, for_each_record, read_records};
+pub use record_reader::{INTERVALS_MAX, for_each_record, read_records};
 pub use roll_up::{RollUpRules, Step};
 pub use run_writer::{RESERVE_FILE, RunWriter};
 pub use saved_run::{Point, SavedRun};

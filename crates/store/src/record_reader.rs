@@ -1,7 +1,7 @@
 //! Reads the records of a run that is complete, still in progress, or was ended by a crash.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::frames::{Damage, DamageKind, FrameReader, Next};
+use crate::frames::{Damage, DamageKind, FrameReader, Next, Tail};
 use crate::record::{Begin, FORMAT, Record, Versioned};
 use crate::run_writer::shares;
 use crate::segments;
@@ -18,15 +18,6 @@ pub const INTERVALS_MAX: u64 = 2_000_000;
 const SHARE_MAX: f64 = 1e12;
 /// Maximum value of a sum in a joined interval, for the same reason.
 const SUM_MAX: f64 = 1e24;
-
-/// The state of the end of a records file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
-    /// Size of an incomplete last frame, which was ignored.
-    pub torn_bytes: u64,
-    /// Damage at which reading stopped.
-    pub damage: Option<Damage>,
-}
 
 /// Passes every record of the run in `dir` to `take`, in order, starting with the begin record. Only one record is in
 /// memory at a time.

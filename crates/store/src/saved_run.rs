@@ -3,8 +3,9 @@
 use crate::collected::Collected;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::Damage;
+use crate::frames::Tail;
 use crate::record::{Begin, End, EndReason, Record};
-use crate::record_reader::{Progress, Tail, for_each_record, read_begin, read_records};
+use crate::record_reader::{Progress, for_each_record, read_begin, read_records};
 use crate::snapshot::Snapshot;
 use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
 use serde::{Deserialize, Serialize};
