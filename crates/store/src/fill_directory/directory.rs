@@ -226,17 +226,10 @@ fn has_other_content(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::tests::fill_error;
     use super::super::identity::tests::identity;
     use super::*;
-    use crate::error::StoreErrorKind;
     use crate::journal::Record;
-
-    fn fill_error(error: StoreError) -> FillError {
-        match error.kind {
-            StoreErrorKind::Fill(error) => error,
-            kind => panic!("{kind}"),
-        }
-    }
 
     #[test]
     fn a_fill_is_created_once_and_resumed_with_the_same_settings() {

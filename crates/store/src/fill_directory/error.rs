@@ -103,3 +103,16 @@ pub enum FillError {
 fn in_parentheses(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::FillError;
+    use crate::error::{StoreError, StoreErrorKind};
+
+    pub fn fill_error(error: StoreError) -> FillError {
+        match error.kind {
+            StoreErrorKind::Fill(error) => error,
+            kind => panic!("{kind}"),
+        }
+    }
+}

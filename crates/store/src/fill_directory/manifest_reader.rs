@@ -193,6 +193,7 @@ fn entries(fields: &mut Fields<'_>, last: &[u8]) -> Result<Frame, Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::tests::fill_error;
     use super::super::manifest_writer::ManifestWriter;
     use super::*;
     use proptest::prelude::*;
@@ -212,13 +213,6 @@ mod tests {
 
     fn many(count: usize) -> Vec<FileEntry> {
         (0..count).map(|number| file(format!("photos/{:03}/{number:08}.jpg", number / 1000))).collect()
-    }
-
-    fn fill_error(error: StoreError) -> FillError {
-        match error.kind {
-            StoreErrorKind::Fill(error) => error,
-            kind => panic!("{kind}"),
-        }
     }
 
     #[test]
