@@ -2,6 +2,7 @@
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
 //! * [`siad`] and [`renterd`]: the parts of both APIs that a fill, a collector and a ledger read, and samples of them;
+//! * [`table`]: tables in CSV, to which samples are appended;
 //! * [`invariants`]: rules of accounting that samples must satisfy, and by how much they do not;
 //! * [`Unmet`]: what keeps a renter from accepting uploads, in words for its user.
 //!
@@ -16,11 +17,10 @@ mod number;
 mod precondition;
 pub mod renterd;
 pub mod siad;
-mod table;
+pub mod table;
 mod timestamp;
 
 pub use amount::{AmountError, Hastings, Siacoins, SignedHastings};
 pub use error::ParseError;
 pub use precondition::{Unmet, unmet_of_renterd, unmet_of_siad};
-pub use table::{Append, LineEnd, TableError};
 pub use timestamp::UtcSecond;

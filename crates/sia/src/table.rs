@@ -1,16 +1,21 @@
-//! Tables of samples in CSV, to which rows are appended.
+//! Tables in CSV, to which rows are appended.
 
-/// The longest header line that is compared.
+/// Maximum number of characters of another header in an error message.
 const HEADER_SHOWN_MAX: usize = 80;
 
-/// How to append to a table that may exist.
+/// The way to append to a table that may exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// What to write before the first row: the header, or the end of a row that was cut off.
+    /// Text to write before the first row: the header, or the end of a row that was cut off.
     pub before: String,
-    /// How lines end.
+    /// The end of each line.
     pub line_end: LineEnd,
 }
+
+/// The error of a file that begins with another header. Contains the beginning of that header, without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the file begins with another header ({0:?}): name another file, or move this one away")]
+pub struct OtherHeader(String);
 
 /// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,12 +38,9 @@ impl LineEnd {
     }
 }
 
-/// The error of a table of another kind.
+/// The error of a row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// The first line is another header.
-    #[error("the file begins with another header ({0:?}): name another file, or move this one away")]
-    OtherHeader(String),
     /// A row has another number of cells.
     #[error("expected {expected} cells, found {found}")]
     CellCount {
@@ -59,9 +61,12 @@ pub enum TableError {
     },
 }
 
-/// Decides how to append to a table with these columns. `first` is the beginning of the file, at least up to the end of
-/// its first line if that is no longer than a header, and `last` its last byte.
-pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+/// Decides how to append to a table with these columns. `first` is the beginning of the file. It must have at least two
+/// bytes more than the header, unless the file is shorter. `last` is the last byte of the file.
+///
+/// # Errors
+/// The file is another table.
+pub fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
     let header = columns.join(",");
     if first.is_empty() {
         return Ok(Append { before: format!("{header}\n"), line_end: LineEnd::LineFeed });
@@ -75,8 +80,8 @@ pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result
         None => (line, LineEnd::LineFeed),
     };
     if line != header.as_bytes() {
-        let shown = String::from_utf8_lossy(&line[..line.len().min(HEADER_SHOWN_MAX)]);
-        return Err(TableError::OtherHeader(crate::error::one_line(&shown)));
+        let text = String::from_utf8_lossy(line);
+        return Err(OtherHeader(text.chars().filter(|char| !char.is_control()).take(HEADER_SHOWN_MAX).collect()));
     }
     let torn = !rest || last != Some(b'\n');
     Ok(Append { before: if torn { line_end.as_str().to_owned() } else { String::new() }, line_end })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{ContractTotals, ObjectStats, Spending, Wallet};
 use crate::amount::{Hastings, SignedHastings};
-use crate::table::{self, Append, TableError};
+use crate::table::{self, Append, OtherHeader, TableError};
 use crate::timestamp::UtcSecond;
 
 /// The columns of a table of samples. Amounts are in hastings, sizes in bytes, the latency in milliseconds.
@@ -100,7 +100,7 @@ impl Sample {
     ///
     /// # Errors
     /// The file is another table.
-    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
         table::append(&COLUMNS, first, last)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{ContractTotals, FileTotals, Wallet};
 use crate::amount::Hastings;
 use crate::number::python_repr;
-use crate::table::{self, Append, TableError};
+use crate::table::{self, Append, OtherHeader, TableError};
 use crate::timestamp::UtcSecond;
 
 /// The columns of a table of samples. Amounts are in hastings, the latency is in milliseconds.
@@ -62,9 +62,10 @@ impl From<Wallet> for WalletTotals {
     }
 }
 
-/// Converts a time to milliseconds with the roundings of the study's collector, which counted microseconds, converted
-/// to seconds and multiplied.
-fn collector_ms(time: Duration) -> f64 {
+/// Converts a time to milliseconds with the roundings of the study's collector. It counted microseconds, converted them to
+/// seconds and multiplied.
+#[must_use]
+pub fn collector_ms(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6 * 1000.0
 }
 
@@ -87,7 +88,7 @@ impl Sample {
     ///
     /// # Errors
     /// The file is another table.
-    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
         table::append(&COLUMNS, first, last)
     }
 
