@@ -2,8 +2,7 @@
 
 use crate::collected::Collected;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::frames::Damage;
-use crate::frames::Tail;
+use crate::frames::{Damage, Tail};
 use crate::record::{Begin, End, EndReason, Record};
 use crate::record_reader::{Progress, for_each_record, read_begin, read_records};
 use crate::snapshot::Snapshot;
