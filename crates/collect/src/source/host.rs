@@ -1,7 +1,8 @@
 //! CPU, memory, disks and network cards of a host.
 
-use super::host_text::{self, MARK, Ticks, section};
+use super::host_text::{self, MARK, section};
 use super::{Place, Reading};
+use engine::host_counters::{Ticks, card_bytes};
 use measure::series::{Column, ColumnKind, ColumnUnit, FailureClass, Number, PollFailure};
 use std::fmt::Write;
 use std::fs;
@@ -39,7 +40,7 @@ impl HostSource {
         let text = source.text(bound)?;
         let unreadable = || PollFailure::new(FailureClass::NotUnderstood, "/proc/stat has another form than on Linux");
         source.before = Ticks::parse(section(&text, "stat")).ok_or_else(unreadable)?;
-        let cards = host_text::card_bytes(section(&text, "net/dev")).into_keys();
+        let cards = card_bytes(section(&text, "net/dev")).into_keys();
         source.cards = cards.filter(|card| Column::is_name(card)).take(CARDS_MAX).collect();
         source.columns = columns(prefix, &source.cards);
         Ok(source)
@@ -101,7 +102,7 @@ impl HostSource {
             vec![share(|shares| shares.busy), share(|shares| shares.waiting), share(|shares| shares.stolen)];
         let counts = [used, available, disks.map(|(read, _)| read), disks.map(|(_, written)| written), free];
         values.extend(counts.map(|count| count.map(Number::from)));
-        let cards = host_text::card_bytes(section(text, "net/dev"));
+        let cards = card_bytes(section(text, "net/dev"));
         for card in &self.cards {
             let bytes = cards.get(card);
             values.push(bytes.map(|(received, _)| Number::from(*received)));
