@@ -1,7 +1,7 @@
-//! The file of collected values: what a collector found, poll by poll.
+//! The file of collected values, with one record per poll.
 //!
-//! The file is in the directory of a run, or in one of its own. Each start of a collector appends a begin record, then
-//! one record per poll, so a collector that was stopped can go on in the same file.
+//! The file is in a run directory or in a directory of its own. Each start of a collector appends a begin record, and
+//! each poll appends a record. So a collector can be stopped and started again with the same file.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new};
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 pub const COLLECTED_FILE: &str = "collected.zst";
 /// Version of the format.
 const COLLECTED_FORMAT: u32 = 1;
-/// The most sources of a collection.
+/// Maximum number of sources.
 pub const SOURCES_MAX: usize = 64;
-/// Size of the lines that make a frame full.
+/// Size of the lines at which a frame is written.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Polls are written to the file after this time at the latest. A crash loses no more than that.
+/// Maximum time between two writes. A crash of this process loses the polls since the last write.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
 
 /// The start of a collector.
@@ -33,18 +33,18 @@ pub struct CollectedBegin {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// Wall time of the zero of the clock, in milliseconds since 1970.
+    /// Wall time at which the clock of the polls is zero, in milliseconds since 1970.
     pub started_unix_ms: u64,
     /// Time between two polls in milliseconds.
     pub every_ms: u64,
-    /// What is polled, in the order of [`Poll::sources`], without secrets.
+    /// Descriptions of the sources in the order of [`Poll::sources`], without secrets.
     pub sources: Vec<String>,
     /// The columns.
     pub columns: Vec<Column>,
 }
 
 impl CollectedBegin {
-    /// Creates the record of a collector that starts now.
+    /// Creates the begin record of a collector.
     #[must_use]
     pub fn new(started_unix_ms: u64, every: Duration, sources: Vec<String>, columns: Vec<Column>) -> Self {
         let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
@@ -72,7 +72,7 @@ pub enum CollectedRecord {
 pub struct CollectedWriter {
     path: PathBuf,
     lines: LineWriter,
-    /// Keeps the lock.
+    /// A copy of the file that keeps the lock.
     _lock: File,
     flushed: Instant,
 }
@@ -88,7 +88,7 @@ impl CollectedWriter {
         Self::start(path, file, 0, begin)
     }
 
-    /// Opens the file of a directory to append to it, and removes an incomplete end. Creates it if there is none.
+    /// Opens the file in `dir` for appending, and removes an incomplete end. Creates the file if there is none.
     ///
     /// # Errors
     /// [`StoreErrorKind::OtherColumns`] if the file has other columns, [`StoreErrorKind::Damaged`] if it is damaged, and
@@ -118,7 +118,7 @@ impl CollectedWriter {
         Self::start(path, file, whole, begin)
     }
 
-    /// Starts to append after the first `whole` bytes.
+    /// Truncates the file to its first `whole` bytes, and appends the begin record.
     fn start(path: PathBuf, file: File, whole: u64, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let lock = file.try_clone().map_err(|error| StoreError::new(&path, error))?;
         files::lock(&lock, &path)?;
@@ -131,10 +131,10 @@ impl CollectedWriter {
         Ok(writer)
     }
 
-    /// Appends a poll. It is passed to the kernel after five seconds at the latest, if there are further polls.
+    /// Appends a poll. Polls are written to the file together, about every five seconds.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left; in this case the unwritten polls are lost.
+    /// [`StoreError::is_full`] if there is no space left. The unwritten polls are lost in this case.
     pub fn append(&mut self, poll: Poll) -> Result<(), StoreError> {
         self.line(&CollectedRecord::Poll(Box::new(poll)))?;
         if self.lines.pending_bytes() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
@@ -143,7 +143,7 @@ impl CollectedWriter {
         Ok(())
     }
 
-    /// Passes all appended polls to the kernel.
+    /// Passes all appended polls to the kernel, so that a crash of this process cannot lose them.
     ///
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
@@ -177,7 +177,7 @@ pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Resu
     read_collected(file, take).map_err(|kind| StoreError::new(&path, kind))
 }
 
-/// Passes the records to `take` like [`for_each_collected`], given the bytes of the file.
+/// Passes every record to `take`, like [`for_each_collected`], but reads the bytes of the file from `input`.
 ///
 /// # Errors
 /// Those of [`for_each_collected`].
@@ -206,8 +206,8 @@ pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord
     }
 }
 
-/// Parses a line. `columns` is the number of columns since the last begin record. The outer error concerns the whole file,
-/// and the inner one ends the reading.
+/// Parses a line. `columns` is the number of columns in the last begin record. An outer error rejects the whole file.
+/// An inner error is damage, which ends the reading.
 fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRecord, DamageKind>, StoreErrorKind> {
     let Ok(record) = serde_json::from_slice::<CollectedRecord>(line) else {
         // It may be the begin record of another format.
@@ -230,14 +230,14 @@ fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRec
     })
 }
 
-/// The collected values of a run, folded.
+/// The collected values of a run as time series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collected {
-    /// What was polled.
+    /// Descriptions of the sources.
     pub sources: Vec<String>,
     /// The values. Their times are seconds since the start of the first collector.
     pub series: Series,
-    /// Damage at which reading stopped, and which a crash does not explain.
+    /// Damage that a crash does not explain. Reading stopped there.
     pub damage: Option<Damage>,
 }
 
@@ -256,7 +256,7 @@ impl Collected {
             CollectedRecord::Begin(begin) => {
                 let first = *first_ms.get_or_insert(begin.started_unix_ms);
                 offset = begin.started_unix_ms.saturating_sub(first) as f64 / 1e3;
-                // A later start has the same columns, or its file was put together by hand.
+                // A later start has the same columns, unless someone put the file together by hand.
                 let CollectedBegin { sources, columns, every_ms, .. } = *begin;
                 if collected.as_ref().is_none_or(|collected| collected.series.columns != columns) {
                     let series = Series::new(columns, every_ms as f64 / 1e3);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The writer of the list during a run.
 pub struct DamagedWriter {
     path: PathBuf,
-    /// Created with the first damaged object.
+    /// The file. `None` until the first damaged object.
     file: Option<BufWriter<File>>,
     seen: HashSet<DamagedObject>,
     counts: Damaged,

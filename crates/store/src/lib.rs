@@ -1,4 +1,4 @@
-//! Run directories: written during a run, and readable at any time, even after a crash.
+//! Run directories. They are written during a run, and can be read at any time, even after a crash.
 //!
 //! A run is one append-only file of JSON lines in independent zstd frames. It can be read with `zstd -dc | jq`, and a
 //! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers: `measure` merges

@@ -113,7 +113,7 @@ impl OpLogWriter {
     /// Creates the log of the run in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if there is a log already; errors of the system.
+    /// [`StoreErrorKind::Exists`] if there is a log already, and errors of the system.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = create_new(&path)?;
@@ -125,7 +125,7 @@ impl OpLogWriter {
     ///
     /// # Errors
     /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if
-    /// there is no space left; in this case the unwritten lines are lost.
+    /// there is no space left. The unwritten lines are lost in this case.
     pub fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let (bytes, limit) = (line.len(), LINE_BYTES_MAX);
@@ -182,7 +182,7 @@ impl OpLogReader {
         Ok(Self { path, frames, lines: Vec::new(), at: 0, over: false, damage: None })
     }
 
-    /// Returns the damage at which reading stopped, if a crash does not explain it. Only known after the last item.
+    /// Returns the damage at which reading stopped, unless a crash explains it. It is known only after the last item.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage

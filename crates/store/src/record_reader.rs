@@ -1,4 +1,4 @@
-//! Reads the records of a run that is complete, still in progress, or was ended by a crash.
+//! Reader of the records of a run. The run may be complete, in progress, or cut off by a crash.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next, Tail};
@@ -11,8 +11,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of intervals that are read: 23 days with one interval per second, and years if old intervals were
-/// joined. Their points take 350 MB of memory.
+/// Maximum number of intervals that are read. This covers 23 days of one-second intervals, and years if old intervals
+/// were joined. Their points take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
 /// Maximum value that is accepted for a share, such as the use of a core. Larger ones could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
@@ -54,7 +54,8 @@ pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
     segments::open(path)?.ok_or_else(|| StoreError::new(dir, missing))
 }
 
-/// Passes the records to `take` like [`for_each_record`], given the bytes of the first file of records.
+/// Passes every record to `take`, like [`for_each_record`], but reads the bytes of the first file of records from
+/// `input`.
 ///
 /// # Errors
 /// Those of [`for_each_record`].
@@ -82,7 +83,7 @@ pub(crate) struct Progress {
     intervals_left: u64,
 }
 
-/// The outer error concerns the whole run. The inner one is damage that ends the reading.
+/// The result of reading lines. An outer error rejects the whole run. An inner error is damage, which ends the reading.
 type LinesResult = Result<Result<(), DamageKind>, StoreErrorKind>;
 
 impl Progress {
@@ -95,7 +96,7 @@ impl Progress {
         Self { number, ..Self::new(INTERVALS_MAX.saturating_sub(intervals)) }
     }
 
-    /// Reads this file and all that follow it.
+    /// Reads the current file and all that follow it.
     pub(crate) fn read_files(&mut self, dir: &Path, take: &mut impl FnMut(Record)) -> Result<Tail, StoreError> {
         loop {
             let path = segments::path(dir, self.number);
@@ -128,7 +129,7 @@ impl Progress {
         }
     }
 
-    /// Reads one file.
+    /// Reads the current file.
     pub(crate) fn read(&mut self, input: impl Read, take: &mut impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
         let mut frames = FrameReader::new(input);
         let damaged = |damage: Damage, file| Ok(Tail { torn_bytes: 0, damage: Some(Damage { file, ..damage }) });

@@ -1,4 +1,4 @@
-//! The files of records of a run, and how the content of one is replaced.
+//! Files of the records of a run, and the replacement of their content.
 //!
 //! The first file contains the begin record. A long run continues in further files, so that old ones can be replaced by
 //! shorter ones while the run is in progress.
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Name of the first file of records.
 pub const RECORDS_FILE: &str = "records.jsonl.zst";
-/// Size of the lines after which a frame of a replaced file ends.
+/// Size of the lines at which a frame of a replacement ends.
 const FRAME_BYTES: usize = 256 << 10;
-/// Compression level of replaced files. Nobody waits for them.
+/// Compression level of replacements. Writing them may be slow, because nothing waits for it.
 const LEVEL: i32 = 3;
 
 /// Returns the path of a file of records. The first one has number 1.
@@ -41,7 +41,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// A file of lines that replaces another one as a whole.
+/// A file of records that replaces another one as a whole.
 pub(crate) struct Replacement {
     path: PathBuf,
     file: TemporaryFile,

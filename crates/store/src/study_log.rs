@@ -1,7 +1,7 @@
 //! The log of a study: its runs, and the cell, target and repeat of each.
 //!
-//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to them.
-//! After each run, a line is appended, so a study that was killed can be resumed.
+//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to
+//! them. After each run, a line is appended. So a killed study can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files;
@@ -57,10 +57,10 @@ pub enum StudyRecord {
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// The outcome. `None` if no monitor observed the level; then the objectives of its run decide.
+        /// The outcome. `None` if no monitor observed the level. In this case, the objectives of the run decide.
         outcome: Option<Outcome>,
-        /// `true` if the result is certain at the requested confidence; `false` if it was decided from the data available
-        /// when the level's time was over.
+        /// `true` if the result is certain at the requested confidence. `false` if the level's time was over before
+        /// that, so the result is based on the data so far.
         certain: bool,
     },
     /// A finished trial of a study.
@@ -94,7 +94,7 @@ impl StudyRecord {
     }
 }
 
-/// The writer of the log. It locks the file, because two programs would run the same trials.
+/// The writer of the log. It locks the file, so that no two programs run the same trials.
 #[derive(Debug)]
 pub struct StudyLog {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The identity of a fill: all that decides which bytes it uploads where.
+//! The identity of a fill: the settings that decide which bytes it uploads, and where.
 
 use super::{FillError, IDENTITY_FILE};
 use crate::error::{StoreError, StoreErrorKind};
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of characters of a value in an error message.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// What is uploaded, and how. Two sessions of a fill agree in all but version and time.
+/// The settings of a fill. All sessions of a fill agree in them, except for version and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {

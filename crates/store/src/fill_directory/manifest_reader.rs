@@ -33,7 +33,7 @@ enum State {
     Failed,
 }
 
-/// What a frame contains.
+/// The content of a frame.
 pub(super) enum Frame {
     Header { format: u32 },
     Entries(Vec<FileEntry>),
@@ -75,7 +75,7 @@ impl<R: Read> ManifestReader<R> {
         }
     }
 
-    /// Checks the next frame. Returns its position and number of files. `None` at the end.
+    /// Checks the next frame. Returns its position and its number of files, or `None` at the end.
     pub(super) fn skip_frame(&mut self) -> Result<Option<(u64, u64)>, StoreError> {
         let at_byte = self.frames.at_byte();
         let more = self.advance().map_err(|kind| StoreError::new(&self.path, kind))?;
@@ -84,7 +84,7 @@ impl<R: Read> ManifestReader<R> {
         Ok(more.then_some((at_byte, count)))
     }
 
-    /// Reads the next frame. `false` at the end.
+    /// Reads the next frame. Returns `false` at the end.
     fn advance(&mut self) -> Result<bool, StoreErrorKind> {
         let frame = match self.frames.next()? {
             Next::Lines(bytes) => parse(bytes, &self.last),

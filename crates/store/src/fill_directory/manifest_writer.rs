@@ -1,4 +1,4 @@
-//! The writer of a manifest: the files of a tree, as they were when the fill was created.
+//! The writer of a manifest, which lists the files of a tree when a fill is created.
 //!
 //! ```text
 //! file    = frame of the header, frames of entries, frame of the trailer; each is a zstd frame with a checksum
@@ -43,7 +43,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns why a manifest cannot contain this path, as a predicate.
+    /// Returns the reason why a manifest cannot contain this path, as a predicate. Returns `None` for a valid path.
     pub(super) fn flaw(path: &[u8]) -> Option<&'static str> {
         let is_bad = |name: &[u8]| name.is_empty() || name == b"." || name == b"..";
         match path {
@@ -93,7 +93,7 @@ impl Summing {
     }
 }
 
-/// The writer of a manifest. The file has its name only once it is complete.
+/// The writer of a manifest. The file gets its name once it is complete.
 pub struct ManifestWriter {
     path: PathBuf,
     temporary: TemporaryFile,
@@ -106,7 +106,7 @@ pub struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    /// Begins the manifest with this path, usually [`super::Reservation::manifest_path`].
+    /// Creates the writer of a manifest with this path, usually [`super::Reservation::manifest_path`].
     ///
     /// # Errors
     /// Errors of the system.

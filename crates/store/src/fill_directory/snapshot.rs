@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole, and snapshots of ledgers among them.
+//! Replacement of whole files, and snapshots of the target's ledger.
 
 use super::FillError;
 use crate::error::{StoreError, StoreErrorKind};
@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub path: PathBuf,
 }
 
-/// Replaces a file so that after a crash it has either its earlier or its new content, or is missing as before.
+/// Replaces a file as a whole. After a crash, it has either its old or its new content. A new file may be missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let replace = || -> io::Result<()> {
         let (temporary, mut file) = TemporaryFile::create(path)?;

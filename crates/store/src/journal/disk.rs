@@ -1,4 +1,4 @@
-//! The file operations of the writer, behind a trait so that tests can make them fail.
+//! The file operations of the writer. They are behind a trait, so that tests can make them fail.
 
 use crate::files;
 use std::fs::{self, File, OpenOptions};
