@@ -1,5 +1,6 @@
-//! Tables in CSV to which polls are appended: the time at the end of the poll, the columns, and the time that requests
-//! took. With the set `siad`, each row has exactly the bytes that the study's collector would have written.
+//! Tables in CSV, to which polls are appended. A row has the time at the end of the poll, one value per column, and the
+//! time that requests took. With the set `siad`, each row has exactly the bytes that the study's collector would have
+//! written.
 
 use measure::series::{Column, Poll};
 use sia::table::{self, LineEnd, OtherHeader};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// Name of the first column.
 const TIMESTAMP: &str = "timestamp";
-/// Name of the last column, if there are requests: the time that all requests of a poll took together, in milliseconds.
+/// Name of the last column, if there are requests. It has the total time of the requests of a poll in milliseconds.
 const LATENCY: &str = "api_latency";
 
 /// The last column of a table.
@@ -19,7 +20,7 @@ const LATENCY: &str = "api_latency";
 pub enum Latency {
     /// The time that requests took.
     Shown,
-    /// None, because there are no requests.
+    /// No such column, because there are no requests.
     Absent,
 }
 
@@ -50,7 +51,7 @@ impl CsvWriter {
     /// Opens a table, or creates it with its header. An incomplete last row is ended first.
     ///
     /// # Errors
-    /// When the file is another table, or in use, or cannot be written.
+    /// Returns an error if the file is another table, is in use, or cannot be written.
     pub fn open(path: &Path, columns: &[Column], latency: Latency) -> Result<Self, CsvError> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         file.try_lock().map_err(|error| match error {

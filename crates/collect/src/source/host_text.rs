@@ -1,12 +1,12 @@
-//! The kernel's reports about a host: sections of text, and the numbers in them. The text is the same for this host and
-//! for a remote one.
+//! The kernel's reports about a host, as sections of text with numbers. The text is the same for this host and for a
+//! remote one.
 
 /// Start of the line that names a section.
 pub(super) const MARK: &str = "@@ ";
 /// Size of a sector in `/proc/diskstats`, whatever that of the disk is.
 const SECTOR_BYTES: u64 = 512;
 
-/// Returns the text of a section; empty if there is none.
+/// Returns the text of a section, or an empty text if there is none.
 pub(super) fn section<'t>(text: &'t str, name: &str) -> &'t str {
     let mut rest = text;
     while let Some(at) = rest.find(MARK) {
@@ -30,7 +30,7 @@ pub(super) fn memory_bytes(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns the bytes read and written by all disks, from `/proc/diskstats`. Partitions and devices on top of other
-/// devices are left out, because their bytes are counted at the disk.
+/// devices are omitted, because their bytes count for the disk.
 pub(super) fn disk_bytes(text: &str) -> Option<(u64, u64)> {
     let disk = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
