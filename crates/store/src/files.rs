@@ -36,8 +36,8 @@ pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
 /// final path has either its old content or all of the new one. Dropping this value removes an incomplete file.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
-    path: PathBuf,
     temporary: PathBuf,
+    complete: PathBuf,
 }
 
 impl TemporaryFile {
@@ -45,17 +45,17 @@ impl TemporaryFile {
     pub(crate) fn create(path: &Path) -> io::Result<(Self, File)> {
         let temporary = temporary_path(path);
         let file = File::create(&temporary)?;
-        Ok((Self { path: path.to_owned(), temporary }, file))
+        Ok((Self { temporary, complete: path.to_owned() }, file))
     }
 
     /// Returns the temporary path.
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
     /// Gives the file its final name. The caller must have synced the content. [`sync_name`] makes the name durable.
     pub(crate) fn rename(self) -> io::Result<()> {
-        fs::rename(&self.temporary, &self.path)
+        fs::rename(&self.temporary, &self.complete)
     }
 }
 

@@ -96,7 +96,7 @@ impl Summing {
 /// The writer of a manifest. The file gets its name once it is complete.
 pub struct ManifestWriter {
     path: PathBuf,
-    temporary: TemporaryFile,
+    file: TemporaryFile,
     frames: FrameWriter,
     /// Encoded entries of the current frame, without their count.
     entries: Vec<u8>,
@@ -112,10 +112,10 @@ impl ManifestWriter {
     /// Errors of the system.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let failed = |error: io::Error| StoreError::new(&temporary_path(path), error);
-        let (temporary, file) = TemporaryFile::create(path).map_err(failed)?;
-        let frames = FrameWriter::new(Box::new(file)).map_err(failed)?;
+        let (file, medium) = TemporaryFile::create(path).map_err(failed)?;
+        let frames = FrameWriter::new(Box::new(medium)).map_err(failed)?;
         let (path, entries, last) = (path.to_owned(), Vec::new(), Vec::new());
-        let mut writer = Self { path, temporary, frames, entries, count: 0, last, summing: Summing::default() };
+        let mut writer = Self { path, file, frames, entries, count: 0, last, summing: Summing::default() };
         let mut header = Vec::new();
         put_number(&mut header, HEADER);
         put_bytes(&mut header, MAGIC);
@@ -162,9 +162,9 @@ impl ManifestWriter {
         put_number(&mut trailer, summary.bytes);
         trailer.extend_from_slice(&summary.digest);
         self.append(&trailer)?;
-        let Self { path, temporary, mut frames, .. } = self;
+        let Self { path, file, mut frames, .. } = self;
         let named = |error: io::Error| StoreError::new(&path, error);
-        frames.sync().and_then(|()| temporary.rename()).and_then(|()| sync_name(&path)).map_err(named)?;
+        frames.sync().and_then(|()| file.rename()).and_then(|()| sync_name(&path)).map_err(named)?;
         Ok(summary)
     }
 
@@ -179,7 +179,7 @@ impl ManifestWriter {
     }
 
     fn append(&mut self, frame: &[u8]) -> Result<(), StoreError> {
-        self.frames.append(frame).map_err(|error| StoreError::new(self.temporary.path(), error))
+        self.frames.append(frame).map_err(|error| StoreError::new(self.file.temporary(), error))
     }
 }
 
