@@ -1,12 +1,12 @@
-//! Collectors: polls of a target's own metrics, of hosts, of processes and of the network path.
+//! Collectors, which poll a target's own metrics, hosts, processes and the network path.
 //!
-//! * [`source`]: what is polled, as values;
+//! * [`source`]: the sources that are polled;
 //! * [`set`]: ready sets of sources for known systems;
-//! * [`poll`]: a poller with a limit on the time of each poll, and its [`schedule`];
+//! * [`poll`]: the poller, which limits the time of each poll, and its [`schedule`];
 //! * [`csv`]: tables to which polls are appended.
 //!
-//! Requests are made by the usual run loop, with the connections, TLS and authentication of a plan that the caller makes.
-//! A source that fails leaves its values blank and is polled again next time.
+//! The usual run loop makes the requests. The caller provides a plan with the connections, TLS settings and
+//! authentication. A source that fails leaves its values blank and is polled again next time.
 
 pub mod csv;
 pub mod poll;

@@ -1,4 +1,4 @@
-//! A poller: polls all sources at once, with a limit on the time of each poll.
+//! The poller, which polls all sources at once and limits the time of each poll.
 
 use crate::schedule::Schedule;
 use crate::source::{Reading, Source};
@@ -8,13 +8,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// The longest time of a poll, however long the interval is.
+/// Maximum time of a poll, however long the interval is.
 pub const POLL_MAX: Duration = Duration::from_secs(30);
-/// The shortest limit on the time of a poll.
+/// Minimum of the limit on the time of a poll, however short the interval is.
 const POLL_MIN: Duration = Duration::from_millis(200);
-/// Time between two checks whether the poller has to stop.
+/// Time between two checks whether the poller is stopped, while no poll is due.
 const CHECK: Duration = Duration::from_millis(50);
-/// The most sources of a poller. Each is polled in a thread of its own.
+/// Maximum number of sources of a poller. Each is polled in a thread of its own.
 const SOURCES_MAX: usize = 32;
 
 /// The reason why sources cannot be polled together.
@@ -34,16 +34,16 @@ pub enum PollerError {
     Name(String),
 }
 
-/// What a poller does when it is stopped.
+/// The last action of a poller that is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// It polls once more, so that counters have their final values. It does not if the last poll is recent.
+    /// A last poll, so that counters have their final values. It is omitted if the previous poll is recent.
     PollOnceMore,
-    /// It stops at once.
+    /// No further poll.
     Stop,
 }
 
-/// Polls sources.
+/// A poller of several sources.
 #[derive(Debug)]
 pub struct Poller {
     sources: Vec<Source>,
@@ -55,11 +55,12 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Returns a poller whose times are on `clock`. Columns whose name is taken get a number after it. A poll takes at most
-    /// the time `every` between two polls, or half a minute.
+    /// Creates a poller whose times are on `clock`. A column whose name is taken gets a number after its name. A poll
+    /// takes at most `every`, which is the time between two polls, and at most half a minute.
     ///
     /// # Errors
-    /// When there is nothing to poll, or too much.
+    /// Returns an error if there is nothing to poll, if there are too many sources or columns, or if a column cannot
+    /// get a name.
     pub fn new(sources: Vec<Source>, clock: MonotonicClock, every: Duration) -> Result<Self, PollerError> {
         if sources.is_empty() {
             return Err(PollerError::Nothing);
@@ -76,7 +77,7 @@ impl Poller {
         Ok(Self { sources, widths, columns, clock, bound: bound(every) })
     }
 
-    /// Returns the poller with its times on another clock.
+    /// Changes the clock of the times.
     #[must_use]
     pub fn with_clock(self, clock: MonotonicClock) -> Self {
         Self { clock, ..self }
@@ -100,7 +101,7 @@ impl Poller {
         self.sources.iter().any(Source::is_http)
     }
 
-    /// Polls all sources at once. `missed` is the number of polls that were missed since the one before.
+    /// Polls all sources at once. `missed` is the number of polls that were missed since the previous poll.
     pub fn poll(&mut self, missed: u64) -> Poll {
         let (start, start_unix_ms) = (self.clock.now(), unix_ms());
         let readings = self.read();

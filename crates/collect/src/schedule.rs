@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// A schedule of polls: the n-th poll is due after n intervals. Polls never overlap. One that is due while an earlier poll
-/// is still in progress is missed, and counted.
+/// A schedule of polls. Poll number n, counted from 0, is due after n intervals. Polls never overlap. A poll that is
+/// due while an earlier one is in progress is missed, and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     every: Duration,
@@ -12,7 +12,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns a schedule whose first poll is due at once. An interval of zero counts as a millisecond.
+    /// Creates a schedule whose first poll is due at once. An interval of zero counts as a millisecond.
     #[must_use]
     pub fn new(every: Duration) -> Self {
         Self { every: every.max(Duration::from_millis(1)), next: 0 }
@@ -24,7 +24,7 @@ impl Schedule {
         self.every
     }
 
-    /// Returns when the next poll is due, as the time since the start.
+    /// Returns the time from the start until the next poll is due.
     #[must_use]
     pub fn due(&self) -> Duration {
         let nanos = self.every.as_nanos().saturating_mul(self.next.into());
@@ -54,7 +54,7 @@ mod tests {
         let mut schedule = Schedule::new(s(10));
         assert_eq!(schedule.due(), s(0));
         assert_eq!((schedule.ended(s(3)), schedule.due()), (0, s(10)));
-        // This poll takes until second 45: those of the seconds 20, 30 and 40 are missed.
+        // This poll ends in second 45, so the polls of the seconds 20, 30 and 40 are missed.
         assert_eq!((schedule.ended(s(45)), schedule.due()), (3, s(50)));
         assert_eq!((schedule.ended(s(60)), schedule.due()), (0, s(60)), "a poll is due at the end of the one before");
         // The host was suspended for a day.

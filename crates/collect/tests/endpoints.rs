@@ -1,4 +1,4 @@
-//! Polls of endpoints that respond well, slowly, wrongly, endlessly, or not at all.
+//! Tests of endpoints whose responses are right, slow, wrong, endless or missing.
 
 use collect::source::{
     Endpoint, Format, GetProbe, HttpSource, JsonPath, Numbers, Picked, Reading, Selector, SiadSource, Source,

@@ -16,6 +16,7 @@ pub mod cgroup;
 pub mod control;
 pub mod dialect;
 pub mod epoll;
+pub mod host_counters;
 pub mod http2_session;
 pub mod network;
 pub mod object_sizes;

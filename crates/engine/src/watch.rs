@@ -4,6 +4,7 @@
 //! core. Values that cannot be read count as zero, so that no limit is reported on a guess.
 
 use crate::cgroup::CpuQuota;
+use crate::host_counters::{Ticks, card_bytes};
 use crate::proc_file::ProcFile;
 use measure::{ClientLoad, Interval, Label};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -13,12 +14,10 @@ use std::time::{Duration, Instant};
 /// The values of the counters at one moment.
 #[derive(Clone, Debug, Default)]
 struct Readings {
-    /// Stolen ticks of all cores, from `/proc/stat`. The fields below are the idle ticks and all ticks.
-    stolen: u64,
-    idle: u64,
-    ticks: u64,
+    /// Ticks of all cores.
+    ticks: Ticks,
     /// Bytes received and sent by each network card.
-    cards: HashMap<String, (u64, u64)>,
+    cards: BTreeMap<String, (u64, u64)>,
     /// CPU time of the gathering thread.
     cpu_nanos: u64,
     /// Time for which the CPU quota stopped the control group.
@@ -69,10 +68,10 @@ impl HostWatch {
         let (now, readings) = (Instant::now(), self.sources.readings());
         let elapsed = now.duration_since(self.at).as_secs_f64().max(1e-3);
         let load = &mut interval.client;
-        let ticks = readings.ticks.saturating_sub(self.last.ticks);
+        let ticks = readings.ticks.all.saturating_sub(self.last.ticks.all);
         let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / ticks.max(1) as f64;
-        load.steal = share(readings.stolen, self.last.stolen);
-        load.host_busy = if ticks > 0 { 1.0 - share(readings.idle, self.last.idle) } else { 0.0 };
+        load.steal = share(readings.ticks.stolen, self.last.ticks.stolen);
+        load.host_busy = if ticks > 0 { 1.0 - share(idle(readings.ticks), idle(self.last.ticks)) } else { 0.0 };
         let card_share = |(card, speed): (&String, &f64)| {
             let (received, sent) = readings.cards.get(card)?;
             let (received_before, sent_before) = self.last.cards.get(card)?;
@@ -107,9 +106,9 @@ fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
 
 impl Sources {
     fn readings(&mut self) -> Readings {
-        let (stolen, idle, ticks) = processor_ticks(self.ticks.read()).unwrap_or_default();
+        let ticks = Ticks::parse(self.ticks.read()).unwrap_or_default();
         let throttled_nanos = self.quota.throttled_nanos();
-        Readings { stolen, idle, ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos(), throttled_nanos }
+        Readings { ticks, cards: card_bytes(self.cards.read()), cpu_nanos: cpu_nanos(), throttled_nanos }
     }
 }
 
@@ -139,24 +138,9 @@ impl RunDelay {
     }
 }
 
-/// Returns the stolen, idle and all ticks of all cores, from the first line of `/proc/stat`. Time spent waiting for a disk
-/// counts as idle.
-fn processor_ticks(text: &str) -> Option<(u64, u64, u64)> {
-    let fields: Vec<u64> =
-        text.lines().next()?.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
-    Some((*fields.get(7)?, fields[3] + fields[4], fields.iter().take(8).sum()))
-}
-
-/// Returns the bytes received and sent by each card, from `/proc/net/dev`.
-fn card_bytes(text: &str) -> HashMap<String, (u64, u64)> {
-    let card = |line: &str| {
-        let (name, counters) = line.split_once(':')?;
-        let mut counters = counters.split_whitespace();
-        let received = counters.next()?.parse().ok()?;
-        let sent = counters.nth(7)?.parse().ok()?;
-        Some((name.trim().to_owned(), (received, sent)))
-    };
-    text.lines().filter_map(card).collect()
+/// Returns the ticks without work. Time spent waiting for a disk counts as idle.
+fn idle(ticks: Ticks) -> u64 {
+    ticks.idle.saturating_add(ticks.waiting)
 }
 
 /// Returns the speed of a card in bytes per second; `None` for loopback and virtual cards.
@@ -241,7 +225,7 @@ mod tests {
         assert!(interval.client.cpu_nanos > 1_000_000, "{:?}", interval.client);
         assert!(interval.client.descriptors > 0.0);
         assert!(watch.last.cards.contains_key("lo"));
-        assert!(watch.last.ticks > 0);
+        assert!(watch.last.ticks.all > 0);
         assert!(port_range().is_some_and(|ports| ports > 1000.0));
     }
 

@@ -2,6 +2,7 @@
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
 //! * [`siad`] and [`renterd`]: the parts of both APIs that Plimsoll reads, and samples of them;
+//! * [`table`]: CSV tables, to which samples are appended;
 //! * [`invariants`]: accounting rules that samples must satisfy, and the size of each violation;
 //! * [`Unmet`]: reasons why a renter does not accept uploads yet, described for users.
 //!
@@ -16,11 +17,10 @@ mod number;
 mod precondition;
 pub mod renterd;
 pub mod siad;
-mod table;
+pub mod table;
 mod timestamp;
 
 pub use amount::{AmountError, Hastings, Siacoins, SignedHastings};
 pub use error::ParseError;
 pub use precondition::{Unmet, unmet_of_renterd, unmet_of_siad};
-pub use table::{Append, LineEnd, TableError};
 pub use timestamp::UtcSecond;

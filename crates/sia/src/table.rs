@@ -1,17 +1,21 @@
-//! CSV tables of samples. New rows are appended.
+//! CSV tables, to which rows are appended.
 
-/// Maximum length of a header line that an error message quotes.
+/// Maximum number of characters of another header in an error message.
 const HEADER_SHOWN_MAX: usize = 80;
 
 /// Instructions for appending to a table that may already exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Append {
-    /// Text to write before the first new row: the header if the file is empty, or a line end if the last line lacks
-    /// one.
+    /// Text to write before the first new row: the header, or the end of a row that was cut off.
     pub before: String,
     /// The line end of the table.
     pub line_end: LineEnd,
 }
+
+/// The error of a file that begins with another header. Contains the beginning of that header, without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the file begins with another header ({0:?}): name another file, or move this one away")]
+pub struct OtherHeader(String);
 
 /// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,12 +38,9 @@ impl LineEnd {
     }
 }
 
-/// An error from a table that does not have the expected format.
+/// The error of a row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// The first line is a different header.
-    #[error("the file begins with another header ({0:?}): name another file, or move this one away")]
-    OtherHeader(String),
     /// A row has the wrong number of cells.
     #[error("expected {expected} cells, found {found}")]
     CellCount {
@@ -60,9 +61,12 @@ pub enum TableError {
     },
 }
 
-/// Returns how to append to a table with these columns. `first` is the beginning of the file, and `last` is its last
-/// byte. `first` must be longer than the header of the table, or be the whole file.
-pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+/// Returns how to append to a table with these columns. `first` is the beginning of the file. It must have at least two
+/// bytes more than the header, unless the file is shorter. `last` is the last byte of the file.
+///
+/// # Errors
+/// The file is another table.
+pub fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
     let header = columns.join(",");
     if first.is_empty() {
         return Ok(Append { before: format!("{header}\n"), line_end: LineEnd::LineFeed });
@@ -76,8 +80,8 @@ pub(crate) fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result
         None => (line, LineEnd::LineFeed),
     };
     if line != header.as_bytes() {
-        let shown = String::from_utf8_lossy(&line[..line.len().min(HEADER_SHOWN_MAX)]);
-        return Err(TableError::OtherHeader(crate::error::one_line(&shown)));
+        let text = String::from_utf8_lossy(line);
+        return Err(OtherHeader(text.chars().filter(|char| !char.is_control()).take(HEADER_SHOWN_MAX).collect()));
     }
     let torn = !rest || last != Some(b'\n');
     Ok(Append { before: if torn { line_end.as_str().to_owned() } else { String::new() }, line_end })

@@ -1,11 +1,13 @@
-//! The file of collected values: what a collector found, poll by poll.
+//! The file of collected values, with one record per poll.
 //!
-//! The file is in the directory of a run, or in one of its own. Each start of a collector appends a begin record, then
-//! one record per poll, so a collector that was stopped can go on in the same file.
+//! The file is in a run directory or in a directory of its own. Each start of a collector appends a begin record, and
+//! each poll appends a record. So a collector can be stopped and started again with the same file.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next};
-use crate::run_writer::create_new;
+use crate::files::{self, create_new};
+use crate::frames::{Damage, DamageKind, FRAME_BYTES_MAX, FrameReader, FrameWriter, Next, Tail};
+use crate::line_writer::LineWriter;
+use crate::record::Versioned;
 use measure::series::{COLUMNS_MAX, Column, Poll, Series};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -17,11 +19,11 @@ use std::time::{Duration, Instant};
 pub const COLLECTED_FILE: &str = "collected.zst";
 /// Version of the format.
 const COLLECTED_FORMAT: u32 = 1;
-/// The most sources of a collection.
+/// Maximum number of sources.
 pub const SOURCES_MAX: usize = 64;
-/// Size of the lines that make a frame full.
+/// Size of the lines at which a frame is written.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Polls are written to the file after this time at the latest. A crash loses no more than that.
+/// Maximum time between two writes. A crash of this process loses the polls since the last write.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
 
 /// The start of a collector.
@@ -31,18 +33,18 @@ pub struct CollectedBegin {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// Wall time of the zero of the clock, in milliseconds since 1970.
+    /// Wall time at which the clock of the polls is zero, in milliseconds since 1970.
     pub started_unix_ms: u64,
     /// Time between two polls in milliseconds.
     pub every_ms: u64,
-    /// What is polled, in the order of [`Poll::sources`], without secrets.
+    /// Descriptions of the sources in the order of [`Poll::sources`], without secrets.
     pub sources: Vec<String>,
     /// The columns.
     pub columns: Vec<Column>,
 }
 
 impl CollectedBegin {
-    /// Creates the record of a collector that starts now.
+    /// Creates the begin record of a collector.
     #[must_use]
     pub fn new(started_unix_ms: u64, every: Duration, sources: Vec<String>, columns: Vec<Column>) -> Self {
         let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
@@ -69,10 +71,9 @@ pub enum CollectedRecord {
 /// The writer of the file.
 pub struct CollectedWriter {
     path: PathBuf,
-    frames: FrameWriter,
-    /// Keeps the lock.
+    lines: LineWriter,
+    /// A copy of the file that keeps the lock.
     _lock: File,
-    pending: Vec<u8>,
     flushed: Instant,
 }
 
@@ -87,7 +88,7 @@ impl CollectedWriter {
         Self::start(path, file, 0, begin)
     }
 
-    /// Opens the file of a directory to append to it, and removes an incomplete end. Creates it if there is none.
+    /// Opens the file in `dir` for appending, and removes an incomplete end. Creates the file if there is none.
     ///
     /// # Errors
     /// [`StoreErrorKind::OtherColumns`] if the file has other columns, [`StoreErrorKind::Damaged`] if it is damaged, and
@@ -117,48 +118,38 @@ impl CollectedWriter {
         Self::start(path, file, whole, begin)
     }
 
-    /// Starts to append after the first `whole` bytes.
+    /// Truncates the file to its first `whole` bytes, and appends the begin record.
     fn start(path: PathBuf, file: File, whole: u64, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let lock = file.try_clone().map_err(|error| StoreError::new(&path, error))?;
-        lock.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => {
-                StoreError::new(&path, io::Error::other("another program is writing it: wait until that program ends"))
-            }
-            fs::TryLockError::Error(error) => StoreError::new(&path, error),
-        })?;
+        files::lock(&lock, &path)?;
         file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
         let mut frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
         frames.set_len(whole);
-        let mut writer = Self { path, frames, _lock: lock, pending: Vec::new(), flushed: Instant::now() };
+        let mut writer = Self { path, lines: LineWriter::new(frames), _lock: lock, flushed: Instant::now() };
         writer.line(&CollectedRecord::Begin(Box::new(begin.clone())))?;
         writer.flush()?;
         Ok(writer)
     }
 
-    /// Appends a poll. It is passed to the kernel after five seconds at the latest, if there are further polls.
+    /// Appends a poll. Polls are written to the file together, about every five seconds.
     ///
     /// # Errors
-    /// [`StoreError::is_full`] if there is no space left; in this case the unwritten polls are lost.
+    /// [`StoreError::is_full`] if there is no space left. The unwritten polls are lost in this case.
     pub fn append(&mut self, poll: Poll) -> Result<(), StoreError> {
         self.line(&CollectedRecord::Poll(Box::new(poll)))?;
-        if self.pending.len() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
+        if self.lines.pending_bytes() >= BLOCK_BYTES || self.flushed.elapsed() >= FLUSH_EVERY {
             self.flush()?;
         }
         Ok(())
     }
 
-    /// Passes all appended polls to the kernel.
+    /// Passes all appended polls to the kernel, so that a crash of this process cannot lose them.
     ///
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         self.flushed = Instant::now();
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let written = self.frames.append(&self.pending);
-        self.pending.clear();
-        written.map_err(|error| StoreError::new(&self.path, error))
+        self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
     }
 
     /// Writes the remaining polls and waits until all data is on the disk.
@@ -166,57 +157,38 @@ impl CollectedWriter {
     /// # Errors
     /// Errors of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
-        self.flush()?;
-        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
+        self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
 
     fn line(&mut self, record: &CollectedRecord) -> Result<(), StoreError> {
-        let line = serde_json::to_vec(record).map_err(|error| StoreError::new(&self.path, error))?;
-        let (bytes, limit) = (line.len() + 1, FRAME_BYTES_MAX - BLOCK_BYTES);
-        if bytes > limit {
-            return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
-        }
-        self.pending.extend_from_slice(&line);
-        self.pending.push(b'\n');
-        Ok(())
+        let pushed = self.lines.push_record(record, FRAME_BYTES_MAX - BLOCK_BYTES);
+        pushed.map_err(|kind| StoreError::new(&self.path, kind))
     }
-}
-
-/// The state of the end of the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CollectedTail {
-    /// Size of an incomplete last frame, which was ignored.
-    pub torn_bytes: u64,
-    /// Damage at which reading stopped.
-    pub damage: Option<Damage>,
 }
 
 /// Passes every record of the file in `dir` to `take`, in order. Only one frame is in memory at a time.
 ///
 /// # Errors
 /// Errors of the system, such as a missing file, and [`StoreErrorKind::Format`] for other formats. Damage is not an
-/// error: it ends the reading, and the returned [`CollectedTail`] describes it.
-pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<CollectedTail, StoreError> {
+/// error: it ends the reading, and the returned [`Tail`] describes it.
+pub fn for_each_collected(dir: &Path, take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreError> {
     let path = dir.join(COLLECTED_FILE);
     let file = crate::record_reader::open(dir, &path)?;
     read_collected(file, take).map_err(|kind| StoreError::new(&path, kind))
 }
 
-/// Passes the records to `take` like [`for_each_collected`], given the bytes of the file.
+/// Passes every record to `take`, like [`for_each_collected`], but reads the bytes of the file from `input`.
 ///
 /// # Errors
 /// Those of [`for_each_collected`].
-pub fn read_collected(
-    input: impl io::Read,
-    mut take: impl FnMut(CollectedRecord),
-) -> Result<CollectedTail, StoreErrorKind> {
+pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord)) -> Result<Tail, StoreErrorKind> {
     let mut frames = FrameReader::new(input);
     let mut columns: Option<usize> = None;
     loop {
         let lines = match frames.next()? {
             Next::Lines(lines) => lines,
-            Next::End { torn_bytes } => return Ok(CollectedTail { torn_bytes, damage: None }),
-            Next::Damaged(damage) => return Ok(CollectedTail { torn_bytes: 0, damage: Some(damage) }),
+            Next::End { torn_bytes } => return Ok(Tail { torn_bytes, damage: None }),
+            Next::Damaged(damage) => return Ok(Tail { torn_bytes: 0, damage: Some(damage) }),
         };
         let mut wrong = None;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -229,26 +201,27 @@ pub fn read_collected(
             }
         }
         if let Some(kind) = wrong {
-            return Ok(CollectedTail { torn_bytes: 0, damage: Some(frames.damage(kind)?) });
+            return Ok(Tail { torn_bytes: 0, damage: Some(frames.damage(kind)?) });
         }
     }
 }
 
-/// Parses a line. `columns` is the number of columns since the last begin record. The outer error concerns the whole file,
-/// and the inner one ends the reading.
+/// Parses a line. `columns` is the number of columns in the last begin record. An outer error rejects the whole file.
+/// An inner error is damage, which ends the reading.
 fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRecord, DamageKind>, StoreErrorKind> {
     let Ok(record) = serde_json::from_slice::<CollectedRecord>(line) else {
-        return check_format(line).map(|()| Err(DamageKind::Record));
+        // It may be the begin record of another format.
+        if let Some(begin) = Versioned::of_begin(line) {
+            StoreErrorKind::check_format(begin.format, COLLECTED_FORMAT)?;
+        }
+        return Ok(Err(DamageKind::Record));
     };
     Ok(match &record {
-        CollectedRecord::Begin(begin) if begin.format != COLLECTED_FORMAT => {
-            return Err(StoreErrorKind::Format { found: begin.format.into(), readable: COLLECTED_FORMAT });
-        }
-        CollectedRecord::Begin(begin) if begin.is_sound() => {
+        CollectedRecord::Begin(begin) => {
+            StoreErrorKind::check_format(begin.format, COLLECTED_FORMAT)?;
             *columns = Some(begin.columns.len());
-            Ok(record)
+            if begin.is_sound() { Ok(record) } else { Err(DamageKind::Record) }
         }
-        CollectedRecord::Begin(_) => Err(DamageKind::Record),
         CollectedRecord::Poll(poll) => match columns {
             None => Err(DamageKind::OutOfPlace),
             Some(count) if poll.values.len() == *count && poll.sources.len() <= SOURCES_MAX => Ok(record),
@@ -257,32 +230,14 @@ fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRec
     })
 }
 
-/// Returns an error if a line that cannot be parsed is the begin record of another format.
-fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
-    #[derive(Deserialize)]
-    struct First {
-        begin: Versioned,
-    }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
-    match serde_json::from_slice::<First>(line) {
-        Ok(First { begin: Versioned { format } }) if format != u64::from(COLLECTED_FORMAT) => {
-            Err(StoreErrorKind::Format { found: format, readable: COLLECTED_FORMAT })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The collected values of a run, folded.
+/// The collected values of a run as time series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collected {
-    /// What was polled.
+    /// Descriptions of the sources.
     pub sources: Vec<String>,
     /// The values. Their times are seconds since the start of the first collector.
     pub series: Series,
-    /// Damage at which reading stopped, and which a crash does not explain.
+    /// Damage that a crash does not explain. Reading stopped there.
     pub damage: Option<Damage>,
 }
 
@@ -301,7 +256,7 @@ impl Collected {
             CollectedRecord::Begin(begin) => {
                 let first = *first_ms.get_or_insert(begin.started_unix_ms);
                 offset = begin.started_unix_ms.saturating_sub(first) as f64 / 1e3;
-                // A later start has the same columns, or its file was put together by hand.
+                // A later start has the same columns, unless someone put the file together by hand.
                 let CollectedBegin { sources, columns, every_ms, .. } = *begin;
                 if collected.as_ref().is_none_or(|collected| collected.series.columns != columns) {
                     let series = Series::new(columns, every_ms as f64 / 1e3);

@@ -2,8 +2,8 @@
 //! first ones.
 
 use crate::error::StoreError;
+use crate::files::create_new;
 use crate::record::{DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject};
-use crate::run_writer::create_new;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The writer of the list during a run.
 pub struct DamagedWriter {
     path: PathBuf,
-    /// Created with the first damaged object.
+    /// The file. `None` until the first damaged object.
     file: Option<BufWriter<File>>,
     seen: HashSet<DamagedObject>,
     counts: Damaged,

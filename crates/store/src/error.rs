@@ -69,6 +69,17 @@ pub enum StoreErrorKind {
     Io(#[from] io::Error),
 }
 
+impl StoreErrorKind {
+    /// Checks that this program supports a format.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Format`].
+    pub(crate) fn check_format(found: impl Into<u64>, readable: u32) -> Result<(), Self> {
+        let found = found.into();
+        if found == u64::from(readable) { Ok(()) } else { Err(Self::Format { found, readable }) }
+    }
+}
+
 impl StoreError {
     pub(crate) fn new(path: &Path, kind: impl Into<StoreErrorKind>) -> Self {
         Self { path: path.to_owned(), kind: kind.into() }

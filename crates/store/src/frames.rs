@@ -45,7 +45,7 @@ pub(crate) struct FrameWriter {
     len: u64,
     /// `true` if bytes of a failed frame may follow the complete frames.
     dirty: bool,
-    /// Called between the steps of appending a frame.
+    /// Function that is called between the steps of appending a frame.
     give_way: fn(),
 }
 
@@ -135,17 +135,26 @@ impl DamageKind {
     }
 }
 
-/// Damage at which reading stopped, and which a crash does not explain.
+/// Damage that a crash does not explain. Reading stopped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Number of the file, of several that follow each other. The first one has number 1.
+    /// Number of the file in a sequence of files, from 1.
     pub file: u32,
     /// Offset of the damaged frame in the file.
     pub at_byte: u64,
-    /// Number of bytes from there to the end of the file. None of them were used.
+    /// Number of bytes from there to the end of the file. None of them was used.
     pub unread_bytes: u64,
     /// The kind of damage.
     pub kind: DamageKind,
+}
+
+/// The state of the end of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// Size of an incomplete last frame, which was ignored.
+    pub torn_bytes: u64,
+    /// Damage at which reading stopped.
+    pub damage: Option<Damage>,
 }
 
 /// The next frame, or the reason why there is none.
@@ -171,7 +180,7 @@ impl<R: Read> FrameReader<R> {
         Self { input, lines: Vec::new(), frame_start: 0 }
     }
 
-    /// Reads the next frame. Its errors are those of reading the input.
+    /// Reads the next frame. Errors are those of the input.
     pub(crate) fn next(&mut self) -> io::Result<Next<'_>> {
         self.frame_start = self.input.at;
         if self.input.fill_buf()?.is_empty() {
@@ -208,7 +217,7 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Counts the beginnings of frames in the input. If a broken frame is followed by other frames, it is damage and not an
+/// Counter of the frames that begin in the input. If other frames follow a broken one, it is damage and not an
 /// incomplete end.
 #[derive(Default)]
 struct Magic {

@@ -1,4 +1,4 @@
-//! Run directories: written during a run, and readable at any time, even after a crash.
+//! Run directories. They are written during a run, and can be read at any time, even after a crash.
 //!
 //! A run is one append-only file of JSON lines in independent zstd frames. It can be read with `zstd -dc | jq`, and a
 //! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers: `measure` merges
@@ -20,9 +20,11 @@ mod collected;
 mod damaged_objects;
 pub mod directory_name;
 mod error;
+mod files;
 pub mod fill_directory;
 mod frames;
 pub mod journal;
+mod line_writer;
 mod op_log;
 mod record;
 mod record_reader;
@@ -35,19 +37,19 @@ mod study_log;
 mod utc;
 
 pub use collected::{
-    COLLECTED_FILE, Collected, CollectedBegin, CollectedRecord, CollectedTail, CollectedWriter, SOURCES_MAX,
-    for_each_collected, read_collected,
+    COLLECTED_FILE, Collected, CollectedBegin, CollectedRecord, CollectedWriter, SOURCES_MAX, for_each_collected,
+    read_collected,
 };
 pub use damaged_objects::DamagedWriter;
 pub use error::{StoreError, StoreErrorKind};
 pub use fill_directory::SavedFill;
-pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX};
+pub use frames::{Damage, DamageKind, FRAME_BYTES_MAX, Tail};
 pub use op_log::{HOPS_KEPT_MAX, HopRecord, OPS_FILE, OpLogReader, OpLogWriter, OpRecord, Slice};
 pub use record::{
     Begin, DAMAGED_FILE, DAMAGED_LISTED_MAX, DAMAGED_SHOWN_MAX, Damaged, DamagedObject, End, EndReason, FORMAT, Host,
     LevelStage, Levels, Record, Segment, Server, Tls, Uploads,
 };
-pub use record_reader::{INTERVALS_MAX, Tail, for_each_record, read_records};
+pub use record_reader::{INTERVALS_MAX, for_each_record, read_records};
 pub use roll_up::{RollUpRules, Step};
 pub use run_writer::{RESERVE_FILE, RunWriter};
 pub use saved_run::{Point, SavedRun};

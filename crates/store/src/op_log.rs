@@ -1,8 +1,9 @@
 //! The optional log of all operations. It is streamed to disk and never held in memory.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files::create_new;
 use crate::frames::{Damage, DamageKind, FrameReader, FrameWriter, Next};
-use crate::run_writer::create_new;
+use crate::line_writer::LineWriter;
 use measure::{AttemptClass, Cause, Instant, OpKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -105,37 +106,36 @@ impl OpRecord {
 /// The writer of the log.
 pub struct OpLogWriter {
     path: PathBuf,
-    frames: FrameWriter,
-    pending: Vec<u8>,
+    lines: LineWriter,
 }
 
 impl OpLogWriter {
     /// Creates the log of the run in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if there is a log already; errors of the system.
+    /// [`StoreErrorKind::Exists`] if there is a log already, and errors of the system.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(OPS_FILE);
         let file = create_new(&path)?;
         let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&path, error))?;
-        Ok(Self { path, frames, pending: Vec::new() })
+        Ok(Self { path, lines: LineWriter::new(frames) })
     }
 
     /// Appends complete lines, including their line endings. They are written to the file when a frame is full.
     ///
     /// # Errors
     /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if
-    /// there is no space left; in this case the unwritten lines are lost.
+    /// there is no space left. The unwritten lines are lost in this case.
     pub fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let (bytes, limit) = (line.len(), LINE_BYTES_MAX);
             if bytes > limit {
                 return Err(StoreError::new(&self.path, StoreErrorKind::TooLarge { bytes, limit }));
             }
-            if self.pending.len() + bytes > BLOCK_BYTES {
+            if self.lines.pending_bytes() + bytes > BLOCK_BYTES {
                 self.flush()?;
             }
-            self.pending.extend_from_slice(line);
+            self.lines.push(line);
         }
         Ok(())
     }
@@ -145,12 +145,7 @@ impl OpLogWriter {
     /// # Errors
     /// [`StoreError::is_full`] if there is no space left.
     pub fn flush(&mut self) -> Result<(), StoreError> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let written = self.frames.append(&self.pending);
-        self.pending.clear();
-        written.map_err(|error| StoreError::new(&self.path, error))
+        self.lines.flush().map_err(|error| StoreError::new(&self.path, error))
     }
 
     /// Writes the remaining lines and waits until all data is on the disk.
@@ -158,8 +153,7 @@ impl OpLogWriter {
     /// # Errors
     /// Errors of the system.
     pub fn end(mut self) -> Result<(), StoreError> {
-        self.flush()?;
-        self.frames.sync().map_err(|error| StoreError::new(&self.path, error))
+        self.lines.end().map_err(|error| StoreError::new(&self.path, error))
     }
 }
 
@@ -188,7 +182,7 @@ impl OpLogReader {
         Ok(Self { path, frames, lines: Vec::new(), at: 0, over: false, damage: None })
     }
 
-    /// Returns the damage at which reading stopped, if a crash does not explain it. Only known after the last item.
+    /// Returns the damage at which reading stopped, unless a crash explains it. It is known only after the last item.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage

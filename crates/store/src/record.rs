@@ -287,6 +287,23 @@ pub enum Record {
     End(Box<End>),
 }
 
+/// The format of a file. Other versions of it may lack or rename all other fields.
+#[derive(Deserialize)]
+pub(crate) struct Versioned {
+    pub format: u64,
+}
+
+impl Versioned {
+    /// Reads a begin record. Returns `None` for other lines.
+    pub(crate) fn of_begin(line: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct First {
+            begin: Versioned,
+        }
+        serde_json::from_slice::<First>(line).ok().map(|first| first.begin)
+    }
+}
+
 /// The place of a file among those of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {

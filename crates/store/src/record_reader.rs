@@ -1,33 +1,23 @@
-//! Reads the records of a run that is complete, still in progress, or was ended by a crash.
+//! Reader of the records of a run. The run may be complete, in progress, or cut off by a crash.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::frames::{Damage, DamageKind, FrameReader, Next};
-use crate::record::{Begin, FORMAT, Record};
+use crate::frames::{Damage, DamageKind, FrameReader, Next, Tail};
+use crate::record::{Begin, FORMAT, Record, Versioned};
 use crate::run_writer::shares;
 use crate::segments;
 use measure::ClientLoad;
 use measure::summary::ClientLimits;
-use serde::Deserialize;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of intervals that are read: 23 days with one interval per second, and years if old intervals were
-/// joined. Their points take 350 MB of memory.
+/// Maximum number of intervals that are read. This covers 23 days of one-second intervals, and years if old intervals
+/// were joined. Their points take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
 /// Maximum value that is accepted for a share, such as the use of a core. Larger ones could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
 /// Maximum value of a sum in a joined interval, for the same reason.
 const SUM_MAX: f64 = 1e24;
-
-/// The state of the end of a records file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
-    /// Size of an incomplete last frame, which was ignored.
-    pub torn_bytes: u64,
-    /// Damage at which reading stopped.
-    pub damage: Option<Damage>,
-}
 
 /// Passes every record of the run in `dir` to `take`, in order, starting with the begin record. Only one record is in
 /// memory at a time.
@@ -64,7 +54,8 @@ pub(crate) fn open(dir: &Path, path: &Path) -> Result<File, StoreError> {
     segments::open(path)?.ok_or_else(|| StoreError::new(dir, missing))
 }
 
-/// Passes the records to `take` like [`for_each_record`], given the bytes of the first file of records.
+/// Passes every record to `take`, like [`for_each_record`], but reads the bytes of the first file of records from
+/// `input`.
 ///
 /// # Errors
 /// Those of [`for_each_record`].
@@ -92,7 +83,7 @@ pub(crate) struct Progress {
     intervals_left: u64,
 }
 
-/// The outer error concerns the whole run. The inner one is damage that ends the reading.
+/// The result of reading lines. An outer error rejects the whole run. An inner error is damage, which ends the reading.
 type LinesResult = Result<Result<(), DamageKind>, StoreErrorKind>;
 
 impl Progress {
@@ -105,7 +96,7 @@ impl Progress {
         Self { number, ..Self::new(INTERVALS_MAX.saturating_sub(intervals)) }
     }
 
-    /// Reads this file and all that follow it.
+    /// Reads the current file and all that follow it.
     pub(crate) fn read_files(&mut self, dir: &Path, take: &mut impl FnMut(Record)) -> Result<Tail, StoreError> {
         loop {
             let path = segments::path(dir, self.number);
@@ -138,7 +129,7 @@ impl Progress {
         }
     }
 
-    /// Reads one file.
+    /// Reads the current file.
     pub(crate) fn read(&mut self, input: impl Read, take: &mut impl FnMut(Record)) -> Result<Tail, StoreErrorKind> {
         let mut frames = FrameReader::new(input);
         let damaged = |damage: Damage, file| Ok(Tail { torn_bytes: 0, damage: Some(Damage { file, ..damage }) });
@@ -159,7 +150,8 @@ impl Progress {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let begins = self.expected == Expected::First && self.number == 1;
             if begins {
-                check_format(line)?;
+                let begin = Versioned::of_begin(line).ok_or(StoreErrorKind::NotARun)?;
+                StoreErrorKind::check_format(begin.format, FORMAT)?;
             }
             // A line without a line ending was truncated when someone repacked the file.
             let Some(line) = line.strip_suffix(b"\n") else { return Ok(Err(DamageKind::Record)) };
@@ -218,22 +210,6 @@ pub(crate) fn is_sound_load(client: &ClientLoad) -> bool {
 /// Returns whether sums of a joined interval or a snapshot can be summed further.
 pub(crate) fn are_sound_sums(limits: &ClientLimits, overtaking_expected: f64) -> bool {
     limits.values().into_iter().chain([overtaking_expected]).all(|value| value.abs() <= SUM_MAX)
-}
-
-fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
-    #[derive(Deserialize)]
-    struct First {
-        begin: Versioned,
-    }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
-    let first: First = serde_json::from_slice(line).map_err(|_| StoreErrorKind::NotARun)?;
-    match first.begin.format {
-        found if found == u64::from(FORMAT) => Ok(()),
-        found => Err(StoreErrorKind::Format { found, readable: FORMAT }),
-    }
 }
 
 #[cfg(test)]

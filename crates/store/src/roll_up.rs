@@ -1,8 +1,8 @@
-//! Rolls up a run while it is in progress: joins old intervals to longer ones, and updates the snapshot.
+//! The roll-up of a run in progress. It joins old intervals to longer ones, and updates the snapshot.
 //!
 //! A thread of the lowest priority does this, so that neither the load nor the intervals wait for it. Everything it
 //! writes replaces a file as a whole, and has the same sum as the old content. If it fails or is killed at any moment,
-//! the run only stays longer than necessary.
+//! the files only stay larger than necessary.
 
 use crate::error::StoreErrorKind;
 use crate::record::{Begin, Record, RecordRef, Segment};
@@ -20,10 +20,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Joining of intervals from a certain age on.
+/// A rule for joining intervals that have reached a certain age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Time between the end of a file and the newest interval.
+    /// Minimum time between the end of a file and the newest interval.
     pub age: Duration,
     /// Length of the joined intervals.
     pub length: Duration,
@@ -32,7 +32,7 @@ pub struct Step {
 /// Rules for rolling up a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollUpRules {
-    /// Length of the run in one file.
+    /// Duration of the part of a run that one file contains.
     pub file: Duration,
     /// The steps, in ascending order of age and length.
     pub steps: [Step; 2],
@@ -49,12 +49,12 @@ impl RollUpRules {
     };
 }
 
-/// What the writer and the thread share.
+/// State that the writer and the thread share.
 #[derive(Default)]
 struct Shared {
     /// Number of files that are complete.
     complete: AtomicU32,
-    /// Number of these that the thread has handled.
+    /// Number of complete files that the thread has handled.
     handled: AtomicU32,
     stop: AtomicBool,
 }
@@ -75,7 +75,7 @@ impl RollUp {
         Ok(Self { shared, wake: Some(wake), thread: Some(thread) })
     }
 
-    /// Notes that a file is complete. Never waits.
+    /// Notifies the thread that a file is complete. Never waits.
     pub(crate) fn completed(&self, number: u32) {
         self.shared.complete.store(number, Ordering::Release);
         if let Some(wake) = &self.wake {
@@ -114,7 +114,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, woken: &Receiver<()>) {
-        // If this is refused, the thread merely has the priority of the others.
+        // If this is refused, the thread runs with normal priority.
         let _ = sys::scheduling::only_when_idle();
         while woken.recv().is_ok() && !self.shared.stop.load(Ordering::Acquire) {
             let complete = self.shared.complete.load(Ordering::Acquire);
@@ -197,13 +197,13 @@ impl Worker {
     }
 }
 
-/// A file that can no longer be read when the thread is to stop.
+/// A file whose reads fail once the thread has to stop.
 struct UntilStopped {
     file: File,
     shared: Arc<Shared>,
 }
 
-/// The system's number for an operation that was canceled.
+/// Error number of a canceled operation (`ECANCELED`).
 const CANCELED: i32 = 125;
 
 impl Read for UntilStopped {

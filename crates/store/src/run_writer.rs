@@ -1,14 +1,14 @@
 //! The writer of a run in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files::{self, create_new, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
 use crate::record::{Begin, End, RecordRef, Segment};
 use crate::roll_up::{RollUp, RollUpRules};
 use crate::segments::{self, RECORDS_FILE};
 use crate::snapshot::SNAPSHOT_FILE;
 use measure::{ClientLoad, Instant, Interval};
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name of the file that reserves disk space for the end record.
@@ -42,7 +42,8 @@ impl RunWriter {
         let created = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
-        // These remain if only a part of an earlier run was removed. Readers would take them for parts of this run.
+        // These files remain if only a part of an earlier run was removed. Readers would treat them as parts of this
+        // run.
         for old in [segments::path(dir, 2), dir.join(SNAPSHOT_FILE)] {
             if old.exists() {
                 return Err(StoreError::new(&old, StoreErrorKind::Exists));
@@ -78,7 +79,7 @@ impl RunWriter {
     }
 
     /// Sets a function to call between the steps of appending an interval. Serializing, compressing and writing take a
-    /// fraction of a millisecond each, and a thread that shares the core may need it in between.
+    /// fraction of a millisecond each. A thread on the same core may need to run in between.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
@@ -93,7 +94,8 @@ impl RunWriter {
         self
     }
 
-    /// Waits until all old intervals were rolled up, for tests and for runs that are written faster than they happened.
+    /// Waits until all old intervals are rolled up. This is for tests, and for runs that are written faster than in
+    /// real time.
     pub fn settle(&self) {
         self.roll_up.iter().for_each(RollUp::settle);
     }
@@ -117,7 +119,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Continues in a new file of records. The thread that rolls up takes over the current one.
+    /// Continues in a new file of records. The roll-up thread takes over the current one.
     fn next_file(&mut self) -> Result<(), StoreError> {
         let number = self.number.saturating_add(1);
         let dir = self.path.parent().unwrap_or(Path::new("")).to_owned();
@@ -132,7 +134,7 @@ impl RunWriter {
         }
         self.frames.set_give_way(self.give_way);
         if self.roll_up.is_none() {
-            // Without the thread, the run merely stays longer.
+            // Without the thread, the files only stay larger.
             self.roll_up = RollUp::start(dir, self.begin.clone(), self.rules).ok();
         }
         self.roll_up.iter().for_each(|roll_up| roll_up.completed(self.number));
@@ -156,8 +158,8 @@ impl RunWriter {
         }
         written?;
         self.frames.sync().map_err(|error| StoreError::new(&self.path, error))?;
-        // Sync the directory entry too.
-        self.path.parent().into_iter().for_each(segments::sync_directory);
+        // The content is on the disk, so the run succeeds even if the file system cannot sync names.
+        let _ = sync_name(&self.path);
         Ok(())
     }
 
@@ -174,21 +176,8 @@ impl RunWriter {
     }
 
     fn reserve(&self) -> Result<(), StoreError> {
-        let taken = File::create(&self.reserve).and_then(|file| sys::file::preallocate(&file, RESERVE_BYTES));
-        match taken {
-            // The file system does not support preallocation, so the run continues without a reserve.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-            taken => taken.map_err(|error| StoreError::new(&self.reserve, error)),
-        }
+        files::reserve(&self.reserve, RESERVE_BYTES).map_err(|error| StoreError::new(&self.reserve, error))
     }
-}
-
-/// Creates a file for appending. Fails if it exists.
-pub(crate) fn create_new(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new().append(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => StoreError::new(path, StoreErrorKind::Exists),
-        _ => StoreError::new(path, error),
-    })
 }
 
 /// Returns all shares of the client's load.
@@ -218,7 +207,8 @@ pub(crate) mod tests {
     use crate::saved_run::SavedRun;
     use measure::Model;
     use measure::{Instant, Stage};
-    use std::io::Write;
+    use std::fs::{File, OpenOptions};
+    use std::io::{self, Write};
     use std::sync::atomic::{AtomicU32, Ordering};
 
     /// A disk with limited capacity. Removing the reserve frees its space.

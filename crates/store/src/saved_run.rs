@@ -2,17 +2,17 @@
 
 use crate::collected::Collected;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::frames::Damage;
+use crate::frames::{Damage, Tail};
 use crate::record::{Begin, End, EndReason, Record};
-use crate::record_reader::{Progress, Tail, for_each_record, read_begin, read_records};
+use crate::record_reader::{Progress, for_each_record, read_begin, read_records};
 use crate::snapshot::Snapshot;
 use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
 
-/// The main numbers of one interval, for time series. A point takes less than two hundred bytes, while the unpacked histograms of
-/// an interval take hundreds of kilobytes.
+/// The main numbers of one interval, for time series. A point takes less than two hundred bytes. The unpacked
+/// histograms of an interval take hundreds of kilobytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The stage of the run.
@@ -67,8 +67,8 @@ impl Point {
     }
 }
 
-/// A run, as far as it was saved. Memory use grows by one [`Point`] per interval. Old intervals of a long run were joined
-/// to longer ones.
+/// The saved part of a run. Memory use grows by one [`Point`] per interval. In a long run, old intervals are joined to
+/// longer ones.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// The setup of the run.
@@ -85,7 +85,7 @@ pub struct SavedRun {
     pub end: Option<End>,
     /// Size of an incomplete last frame, which was ignored.
     pub torn_bytes: u64,
-    /// Damage at which reading stopped, and which a crash does not explain.
+    /// Damage that a crash does not explain. Reading stopped there.
     pub damage: Option<Damage>,
 }
 
@@ -204,7 +204,8 @@ impl SavedRun {
         self.points.push(Point::of(interval, &response));
     }
 
-    /// Computes the totals over all kinds of operations, which are not updated while intervals are merged.
+    /// Completes the run after its last record. Merging intervals does not update the totals over all kinds of
+    /// operations, so they are computed here.
     fn finished(mut self, tail: Tail) -> Self {
         (self.torn_bytes, self.damage) = (tail.torn_bytes, tail.damage);
         self.summary.all = self.summary.stats.all_kinds();

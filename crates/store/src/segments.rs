@@ -1,20 +1,22 @@
-//! The files of records of a run, and how the content of one is replaced.
+//! Files of the records of a run, and the replacement of their content.
 //!
 //! The first file contains the begin record. A long run continues in further files, so that old ones can be replaced by
 //! shorter ones while the run is in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files::{TemporaryFile, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
+use crate::line_writer::LineWriter;
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Name of the first file of records.
 pub const RECORDS_FILE: &str = "records.jsonl.zst";
-/// Size of the lines after which a frame of a replaced file ends.
+/// Size of the lines at which a frame of a replacement ends.
 const FRAME_BYTES: usize = 256 << 10;
-/// Compression level of replaced files. Nobody waits for them.
+/// Compression level of replacements. Writing them may be slow, because nothing waits for it.
 const LEVEL: i32 = 3;
 
 /// Returns the path of a file of records. The first one has number 1.
@@ -39,69 +41,37 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Waits until a directory's entries are on the disk. Not all file systems support this, so errors are ignored.
-pub(crate) fn sync_directory(dir: &Path) {
-    if let Ok(dir) = File::open(dir) {
-        let _ = dir.sync_all();
-    }
-}
-
-/// A file that replaces another one as a whole. At any moment, and after a crash, the path has either the old content or
-/// all of the new one.
+/// A file of records that replaces another one as a whole.
 pub(crate) struct Replacement {
     path: PathBuf,
-    new: PathBuf,
-    frames: FrameWriter,
-    lines: Vec<u8>,
+    file: TemporaryFile,
+    lines: LineWriter,
 }
 
 impl Replacement {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let mut new = path.as_os_str().to_owned();
-        new.push(".new");
-        let new = PathBuf::from(new);
-        // A file with this name remains after a crash.
-        let file = File::create(&new)?;
-        let frames = FrameWriter::with_level(Box::new(file), LEVEL)?;
-        Ok(Self { path: path.to_owned(), new, frames, lines: Vec::new() })
+        let (file, medium) = TemporaryFile::create(path)?;
+        let frames = FrameWriter::with_level(Box::new(medium), LEVEL)?;
+        Ok(Self { path: path.to_owned(), file, lines: LineWriter::new(frames) })
     }
 
     /// Adds a line. Several lines share a frame.
     pub(crate) fn line(&mut self, record: &impl Serialize) -> Result<(), StoreErrorKind> {
-        let before = self.lines.len();
-        serde_json::to_writer(&mut self.lines, record)?;
-        self.lines.push(b'\n');
-        let bytes = self.lines.len() - before;
-        if bytes > FRAME_BYTES_MAX - FRAME_BYTES {
-            return Err(StoreErrorKind::TooLarge { bytes, limit: FRAME_BYTES_MAX - FRAME_BYTES });
-        }
-        if self.lines.len() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
+        self.lines.push_record(record, FRAME_BYTES_MAX - FRAME_BYTES)?;
+        if self.lines.pending_bytes() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
     }
 
     /// Ends the frame, so that it can be read without the lines that follow.
     pub(crate) fn end_frame(&mut self) -> Result<(), StoreErrorKind> {
-        if !self.lines.is_empty() {
-            self.frames.append(&self.lines)?;
-            self.lines.clear();
-        }
-        Ok(())
+        Ok(self.lines.flush()?)
     }
 
     /// Waits until the new content is on the disk, and puts it in the place of the old one.
     pub(crate) fn finish(mut self) -> Result<(), StoreErrorKind> {
-        self.end_frame()?;
-        self.frames.sync()?;
-        fs::rename(&self.new, &self.path)?;
-        if let Some(dir) = self.path.parent() {
-            sync_directory(dir);
-        }
+        self.lines.end()?;
+        self.file.rename()?;
+        // If this fails, a crash may leave the old content, which is valid too.
+        let _ = sync_name(&self.path);
         Ok(())
-    }
-}
-
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        // After a success, there is no such file.
-        let _ = fs::remove_file(&self.new);
     }
 }

@@ -1,7 +1,7 @@
 //! The snapshot of a long run: the sum of all files of records that are complete.
 //!
-//! It saves readers from folding old intervals again. It contains nothing that the records do not: if it is missing or
-//! damaged, readers use the records alone.
+//! With a snapshot, readers need not fold old intervals again. It contains no information of its own. If it is missing
+//! or damaged, readers use the records alone.
 
 use crate::error::StoreErrorKind;
 use crate::frames::{FrameReader, Next};
@@ -26,7 +26,7 @@ const SEGMENTS_MAX: usize = 1_000_000;
 /// The sum of the first files of records of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// The run up to there.
+    /// The run up to the end of these files.
     pub run: SavedRun,
     /// Number of points of each file.
     counts: Vec<u32>,
@@ -61,7 +61,7 @@ enum LineRef<'a> {
 #[derive(Serialize)]
 struct HeadRef<'a> {
     format: u32,
-    /// Start of the run, to which the snapshot belongs.
+    /// Start of the run that the snapshot belongs to.
     started_unix_ms: u64,
     points: &'a [u32],
     summary: &'a Summary,
@@ -69,7 +69,7 @@ struct HeadRef<'a> {
 }
 
 impl Snapshot {
-    /// Returns the snapshot of no file.
+    /// Creates a snapshot of no files.
     pub(crate) fn new(begin: Begin) -> Self {
         Self { run: SavedRun::new(begin), counts: Vec::new() }
     }
@@ -126,12 +126,12 @@ impl Snapshot {
             && are_sound_sums(&summary.limits, summary.overtaking_expected)
     }
 
-    /// Returns the number of files whose sum this is.
+    /// Returns the number of files in the sum.
     pub(crate) fn segments(&self) -> u32 {
         u32::try_from(self.counts.len()).unwrap_or(u32::MAX)
     }
 
-    /// Adds the next file of records. After an error, the snapshot is useless.
+    /// Adds the next file of records. After an error, the snapshot must not be used.
     pub(crate) fn fold(&mut self, input: impl Read) -> Result<(), StoreErrorKind> {
         let before = self.run.points.len();
         let mut progress = Progress::at_segment(self.segments() + 1, before as u64);

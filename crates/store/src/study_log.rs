@@ -1,9 +1,11 @@
 //! The log of a study: its runs, and the cell, target and repeat of each.
 //!
-//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to them.
-//! After each run, a line is appended, so a study that was killed can be resumed.
+//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to
+//! them. After each run, a line is appended. So a killed study can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::files;
+use crate::record::Versioned;
 use measure::result::load_line::{Found, LoadUnit, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -55,10 +57,10 @@ pub enum StudyRecord {
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// The outcome. `None` if no monitor observed the level; then the objectives of its run decide.
+        /// The outcome. `None` if no monitor observed the level. In this case, the objectives of the run decide.
         outcome: Option<Outcome>,
-        /// `true` if the result is certain at the requested confidence; `false` if it was decided from the data available
-        /// when the level's time was over.
+        /// `true` if the result is certain at the requested confidence. `false` if the level's time was over before
+        /// that, so the result is based on the data so far.
         certain: bool,
     },
     /// A finished trial of a study.
@@ -92,7 +94,7 @@ impl StudyRecord {
     }
 }
 
-/// The writer of the log.
+/// The writer of the log. It locks the file, so that no two programs run the same trials.
 #[derive(Debug)]
 pub struct StudyLog {
     path: PathBuf,
@@ -107,9 +109,9 @@ impl StudyLog {
     pub fn create(directory: &Path, begin: &StudyRecord) -> Result<Self, StoreError> {
         fs::create_dir_all(directory).map_err(|error| StoreError::new(directory, error))?;
         let path = directory.join(STUDY_FILE);
-        let file = crate::run_writer::create_new(&path)?;
+        let file = files::create_new(&path)?;
+        files::lock(&file, &path)?;
         let mut log = Self { path, file };
-        log.lock()?;
         log.append(begin)?;
         Ok(log)
     }
@@ -122,21 +124,9 @@ impl StudyLog {
         let path = directory.join(STUDY_FILE);
         let (records, whole) = read(&path)?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| StoreError::new(&path, error))?;
-        let log = Self { path, file };
-        log.lock()?;
-        log.file.set_len(whole).map_err(|error| StoreError::new(&log.path, error))?;
-        Ok((log, records))
-    }
-
-    /// Locks the file for as long as this value exists. Without the lock, two programs could run the same trials.
-    fn lock(&self) -> Result<(), StoreError> {
-        self.file.try_lock().map_err(|error| match error {
-            fs::TryLockError::WouldBlock => StoreError::new(
-                &self.path,
-                io::Error::other("another program is writing it: wait until that program ends"),
-            ),
-            fs::TryLockError::Error(error) => StoreError::new(&self.path, error),
-        })
+        files::lock(&file, &path)?;
+        file.set_len(whole).map_err(|error| StoreError::new(&path, error))?;
+        Ok((Self { path, file }, records))
     }
 
     /// Appends a line and waits until it is on the disk.
@@ -197,7 +187,7 @@ fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
     }
 }
 
-/// Checks the version in the first line. The other fields are not parsed, since another version may lack or rename them.
+/// Checks the version in the first line.
 fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
@@ -205,17 +195,9 @@ fn check_format(line: &[u8]) -> Result<(), StoreErrorKind> {
         Scenario(Versioned),
         Line(Versioned),
     }
-    #[derive(Deserialize)]
-    struct Versioned {
-        format: u64,
-    }
     match serde_json::from_slice(line) {
-        Ok(First::Scenario(Versioned { format: found }) | First::Line(Versioned { format: found }))
-            if found != u64::from(FORMAT) =>
-        {
-            Err(StoreErrorKind::Format { found, readable: FORMAT })
-        }
-        _ => Ok(()),
+        Ok(First::Scenario(first) | First::Line(first)) => StoreErrorKind::check_format(first.format, FORMAT),
+        Err(_) => Ok(()),
     }
 }
 

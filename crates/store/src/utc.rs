@@ -1,6 +1,7 @@
 //! Wall time in UTC for directory names and reports.
 
 use std::fmt;
+use wire::date::Date;
 
 /// A wall time in UTC, with a resolution of one second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +21,13 @@ pub struct Utc {
 }
 
 impl Utc {
-    /// Converts milliseconds since 1970 with Hinnant's `civil_from_days`
-    /// (<https://howardhinnant.github.io/date_algorithms.html>).
+    /// Converts milliseconds since 1970.
     #[must_use]
     pub fn from_unix_ms(unix_ms: u64) -> Self {
         let seconds = unix_ms / 1000;
-        // Years are counted from March 1st (days since 0000-03-01), so leap days are the last days of their year.
-        let days = seconds / 86_400 + 719_468;
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let shifted_month = (5 * day_of_year + 2) / 153;
-        let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-        Self {
-            year: year_of_era + era * 400 + u64::from(month <= 2),
-            month,
-            day: day_of_year - (153 * shifted_month + 2) / 5 + 1,
-            hour: seconds / 3600 % 24,
-            minute: seconds / 60 % 60,
-            second: seconds % 60,
-        }
+        let Date { year, month, day } = Date::from_days(seconds / 86_400);
+        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+        Self { year, month: month.into(), day: day.into(), hour, minute, second }
     }
 }
 

@@ -36,7 +36,7 @@ fn a_row_of_siad_has_the_bytes_of_the_studys_collector() {
         let values: Vec<&str> = cells.split(',').collect();
         assert_eq!(row(&poll(1_518_365_102_999, micros, &values), Latency::Shown), line);
         let made = Sample::new(
-            sia::UtcSecond(1_518_365_102),
+            UtcSecond(1_518_365_102),
             sample.contracts,
             sample.files,
             sample.wallet,
@@ -45,7 +45,7 @@ fn a_row_of_siad_has_the_bytes_of_the_studys_collector() {
         assert_eq!(made.row(), line);
     }
     let names = &COLUMNS[1..COLUMNS.len() - 1];
-    assert_eq!(header(&columns(names), Latency::Shown), COLUMNS.join(","));
+    assert_eq!(header(&columns(names), Latency::Shown), COLUMNS);
 }
 
 #[test]

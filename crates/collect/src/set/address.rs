@@ -1,15 +1,15 @@
-//! URLs of a set's endpoints, made from the URL that the user named.
+//! URLs of the endpoints of a set, derived from the user's URL.
 
 /// The address of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The URL, with credentials if the user named any.
+    /// The URL, with the credentials of the user's URL.
     pub url: String,
     /// Header fields that the endpoint needs.
     pub headers: Vec<String>,
 }
 
-/// The URL that the user named, in parts.
+/// The user's URL, in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Base {
     /// Scheme, credentials, host and port.
@@ -31,20 +31,21 @@ impl Base {
         Self { origin: origin.to_owned(), path: path.trim_end_matches('/').to_owned(), query: query.to_owned() }
     }
 
-    /// Returns the URL of a path below the user's.
+    /// Returns the URL of a path below the path of the user's URL.
     pub fn below(&self, path: &str) -> String {
         format!("{}{}{path}", self.origin, self.path)
     }
 
-    /// Returns the URL of a request. The user's path replaces that of the only request of a set.
+    /// Returns the URL of a request with this path. If it is the only request of its set, the path of the user's URL
+    /// replaces `path`.
     pub fn url(&self, path: &str, only: bool, with_query: bool) -> String {
         let url =
             if only && !self.path.is_empty() { format!("{}{}", self.origin, self.path) } else { self.below(path) };
         if with_query && !self.query.is_empty() { format!("{url}?{}", self.query) } else { url }
     }
 
-    /// Replaces each `{name}` in a body by the parameter of the user's URL with that name. Returns an example of a URL if
-    /// a parameter is missing.
+    /// Replaces each `{name}` in a body with the query parameter of that name in the user's URL. If a parameter is
+    /// missing, the error is an example of a URL that has it.
     pub fn filled(&self, body: &str) -> Result<String, String> {
         let mut filled = body.to_owned();
         for name in ["miner"] {

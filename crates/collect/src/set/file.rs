@@ -4,11 +4,11 @@ use crate::source::{Format, JsonPath, Numbers, Picked, Selector};
 use measure::series::{Column, ColumnKind, ColumnUnit};
 use serde::Deserialize;
 
-/// A set.
+/// A ready set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetFile {
-    /// What the set reports.
+    /// A short description of the set.
     pub about: String,
     /// The requests of a poll, in order.
     pub request: Vec<Request>,
@@ -20,10 +20,10 @@ pub(super) struct SetFile {
 pub(super) struct Request {
     pub path: String,
     format: FormatName,
-    /// The first words of a text with numbers.
+    /// The first words of a response in the format `numbers`.
     #[serde(default)]
     begins: String,
-    /// Number of numbers in a text.
+    /// Number of numbers in a response in the format `numbers`.
     #[serde(default)]
     numbers: usize,
     #[serde(default)]

@@ -63,7 +63,7 @@ impl Set {
         &SETS
     }
 
-    /// Returns the set with a name.
+    /// Returns the set with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SETS.into_iter().find(|set| set.name == name)
@@ -75,7 +75,7 @@ impl Set {
         self.name
     }
 
-    /// Returns what the set reports, in a few words.
+    /// Returns a short description of the set.
     #[must_use]
     pub fn about(self) -> String {
         match self.content {
@@ -85,10 +85,10 @@ impl Set {
         }
     }
 
-    /// Returns the sources of the set for the system at a URL. `connect` makes the endpoint of each address.
+    /// Returns the sources of the set for the system at a URL. `connect` creates the endpoint of each address.
     ///
     /// # Errors
-    /// When the URL lacks a parameter, or `connect` fails.
+    /// Returns an error if the URL lacks a parameter, or `connect` fails.
     pub fn sources<E>(
         self,
         url: &str,

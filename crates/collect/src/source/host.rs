@@ -1,20 +1,21 @@
 //! CPU, memory, disks and network cards of a host.
 
-use super::host_text::{self, MARK, Ticks, section};
+use super::host_text::{self, MARK, section};
 use super::{Place, Reading};
+use engine::host_counters::{Ticks, card_bytes};
 use measure::series::{Column, ColumnKind, ColumnUnit, FailureClass, Number, PollFailure};
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The files that are read below `/proc`.
+/// Files below `/proc` that are read.
 const FILES: [&str; 4] = ["stat", "meminfo", "diskstats", "net/dev"];
-/// Shares of fewer ticks say little.
+/// Minimum number of ticks from which shares are computed. Shares of fewer ticks are too inaccurate.
 const TICKS_MIN: u64 = 4;
-/// The most network cards that get columns.
+/// Maximum number of network cards that get columns.
 const CARDS_MAX: usize = 16;
-/// The command that prints the same on a remote host. It only reads.
+/// Command that prints the same on a remote host. It changes nothing there.
 const COMMAND: &str =
     "for f in stat meminfo diskstats net/dev; do echo \"@@ $f\"; cat /proc/$f; done; echo \"@@ df\"; df -Pk /";
 
@@ -22,7 +23,7 @@ const COMMAND: &str =
 #[derive(Debug)]
 pub struct HostSource {
     place: Place,
-    /// The path whose file system's free space is reported. On a remote host, it is `/`.
+    /// A path on the file system whose free space is reported. On a remote host, the path is `/`.
     disk: PathBuf,
     cards: Vec<String>,
     columns: Vec<Column>,
@@ -30,16 +31,16 @@ pub struct HostSource {
 }
 
 impl HostSource {
-    /// Reads the host once, to know its network cards. The names of columns begin with `prefix`.
+    /// Creates a source, and reads the host once to find its network cards. The names of columns begin with `prefix`.
     ///
     /// # Errors
-    /// When the host cannot be read.
+    /// Returns an error if the host cannot be read.
     pub fn start(place: Place, prefix: &str, disk: PathBuf, bound: Duration) -> Result<Self, PollFailure> {
         let mut source = Self { place, disk, cards: Vec::new(), columns: Vec::new(), before: Ticks::default() };
         let text = source.text(bound)?;
         let unreadable = || PollFailure::new(FailureClass::NotUnderstood, "/proc/stat has another form than on Linux");
         source.before = Ticks::parse(section(&text, "stat")).ok_or_else(unreadable)?;
-        let cards = host_text::card_bytes(section(&text, "net/dev")).into_keys();
+        let cards = card_bytes(section(&text, "net/dev")).into_keys();
         source.cards = cards.filter(|card| Column::is_name(card)).take(CARDS_MAX).collect();
         source.columns = columns(prefix, &source.cards);
         Ok(source)
@@ -72,7 +73,7 @@ impl HostSource {
         for name in FILES {
             let content = match fs::read_to_string(format!("/proc/{name}")) {
                 Ok(content) => content,
-                // Containers may lack the others.
+                // In a container, the other files may be missing.
                 Err(_) if name != FILES[0] => String::new(),
                 Err(error) => {
                     return Err(PollFailure::new(FailureClass::Unreadable, &format!("/proc/{name}: {error}")));
@@ -101,7 +102,7 @@ impl HostSource {
             vec![share(|shares| shares.busy), share(|shares| shares.waiting), share(|shares| shares.stolen)];
         let counts = [used, available, disks.map(|(read, _)| read), disks.map(|(_, written)| written), free];
         values.extend(counts.map(|count| count.map(Number::from)));
-        let cards = host_text::card_bytes(section(text, "net/dev"));
+        let cards = card_bytes(section(text, "net/dev"));
         for card in &self.cards {
             let bytes = cards.get(card);
             values.push(bytes.map(|(received, _)| Number::from(*received)));
@@ -121,7 +122,8 @@ struct Shares {
     stolen: f64,
 }
 
-/// Returns the shares, or `None` if too little time has passed for them: the kernel counts in ticks of 10 ms.
+/// Returns the shares since `before`. Returns `None` if too little time has passed, because the kernel counts in ticks
+/// of 10 ms.
 fn shares(before: Ticks, now: Ticks) -> Option<Shares> {
     let all = now.all.saturating_sub(before.all);
     let share = |now: u64, before: u64| (now.saturating_sub(before) as f64 / all as f64).min(1.0);
@@ -131,7 +133,7 @@ fn shares(before: Ticks, now: Ticks) -> Option<Shares> {
     })
 }
 
-/// Rounds a share to four decimals. The kernel's ticks have no more.
+/// Rounds a share to four decimals. The kernel's ticks are no more precise.
 fn rounded(share: f64) -> f64 {
     (share * 1e4).round() / 1e4
 }

@@ -1,14 +1,12 @@
-//! The kernel's reports about a host: sections of text, and the numbers in them. The text is the same for this host and
-//! for a remote one.
-
-use std::collections::BTreeMap;
+//! The kernel's reports about a host, as sections of text with numbers. The text is the same for this host and for a
+//! remote one.
 
 /// Start of the line that names a section.
 pub(super) const MARK: &str = "@@ ";
 /// Size of a sector in `/proc/diskstats`, whatever that of the disk is.
 const SECTOR_BYTES: u64 = 512;
 
-/// Returns the text of a section; empty if there is none.
+/// Returns the text of a section, or an empty text if there is none.
 pub(super) fn section<'t>(text: &'t str, name: &str) -> &'t str {
     let mut rest = text;
     while let Some(at) = rest.find(MARK) {
@@ -25,26 +23,6 @@ pub(super) fn section<'t>(text: &'t str, name: &str) -> &'t str {
     ""
 }
 
-/// Ticks of all cores together, from the first line of `/proc/stat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ticks {
-    pub idle: u64,
-    pub waiting: u64,
-    pub stolen: u64,
-    pub all: u64,
-}
-
-impl Ticks {
-    pub fn parse(text: &str) -> Option<Self> {
-        let line = text.lines().next()?.strip_prefix("cpu ")?;
-        let fields: Vec<u64> =
-            line.split_whitespace().take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
-        // Fields: user, nice, system, idle, iowait, irq, softirq, steal. Guests are counted in the first two.
-        let &[_, _, _, idle, waiting, _, _, stolen] = fields.as_slice() else { return None };
-        Some(Self { idle, waiting, stolen, all: fields.iter().fold(0, |sum: u64, field| sum.saturating_add(*field)) })
-    }
-}
-
 /// Returns a field of `/proc/meminfo` in bytes.
 pub(super) fn memory_bytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -52,7 +30,7 @@ pub(super) fn memory_bytes(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns the bytes read and written by all disks, from `/proc/diskstats`. Partitions and devices on top of other
-/// devices are left out, because their bytes are counted at the disk.
+/// devices are omitted, because their bytes count for the disk.
 pub(super) fn disk_bytes(text: &str) -> Option<(u64, u64)> {
     let disk = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -80,18 +58,6 @@ fn is_partition(name: &str, disk: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns the bytes received and sent by each network card, from `/proc/net/dev`.
-pub(super) fn card_bytes(text: &str) -> BTreeMap<String, (u64, u64)> {
-    let card = |line: &str| {
-        let (name, counters) = line.split_once(':')?;
-        let mut counters = counters.split_whitespace();
-        let received = counters.next()?.parse().ok()?;
-        let sent = counters.nth(7)?.parse().ok()?;
-        Some((name.trim().to_owned(), (received, sent)))
-    };
-    text.lines().filter_map(card).collect()
-}
-
 /// Returns the available bytes of the file system in the output of `df -Pk`.
 pub(super) fn available_bytes(text: &str) -> Option<u64> {
     text.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()?.checked_mul(1024)
@@ -100,6 +66,7 @@ pub(super) fn available_bytes(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::host_counters::{Ticks, card_bytes};
     use proptest::prelude::*;
 
     const TEXT: &str = "\

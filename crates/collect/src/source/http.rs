@@ -12,7 +12,7 @@ use measure::{AttemptClass, Cause, OpKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest part of an error response that is looked at for its message, in bytes.
+/// Maximum number of bytes of an error response that are used as its message.
 const MESSAGE_BYTES: usize = 1000;
 
 /// An HTTP endpoint, with the authentication and connections of a plan.
@@ -32,7 +32,7 @@ pub(super) struct Response {
 }
 
 impl Endpoint {
-    /// Returns the endpoint that is the first target of a plan. `shown` is its URL without secrets.
+    /// Creates the endpoint of the first target of a plan. `shown` is its URL without secrets.
     #[must_use]
     pub fn new(plan: Plan, shown: String) -> Self {
         let request = plan.mix.requests().first().cloned();
@@ -40,7 +40,7 @@ impl Endpoint {
         Self { plan, request, shown }
     }
 
-    /// Returns the endpoint with POST requests that have this body.
+    /// Changes the requests to POST requests with this body.
     #[must_use]
     pub fn posting(self, body: &[u8]) -> Self {
         let body = Some(BodyPlan::of_bytes(Arc::from(body)));
@@ -54,7 +54,7 @@ impl Endpoint {
         &self.shown
     }
 
-    /// Sends the request once and waits for the response, for about `bound` at most. Redirects are not followed, so that
+    /// Sends the request once, and waits about `bound` at most for the response. Redirects are not followed, so that
     /// they cannot extend this time.
     pub(super) fn get(&self, bound: Duration) -> Response {
         if bound.is_zero() {
@@ -78,7 +78,7 @@ impl Endpoint {
     }
 }
 
-/// Returns the body of a good response, or the failure.
+/// Returns the body of a successful response, or the failure.
 fn body(op: OpEntry) -> Result<Box<[u8]>, PollFailure> {
     let message = op.message.unwrap_or_default();
     if op.outcome.class == AttemptClass::Ok {
@@ -86,17 +86,17 @@ fn body(op: OpEntry) -> Result<Box<[u8]>, PollFailure> {
     }
     let class = if op.outcome.cause == Cause::MessageTooLarge { FailureClass::TooLarge } else { FailureClass::Request };
     let text = String::from_utf8_lossy(&message[..message.len().min(MESSAGE_BYTES)]);
-    // The text of an error page is of no use on one line.
+    // An error page in HTML is not readable as a message.
     let detail = if text.trim_start().starts_with('<') { "" } else { &text };
     Err(PollFailure { cause: Some(op.outcome.cause), status: op.status, ..PollFailure::new(class, detail) })
 }
 
-/// The format of a response, with the columns that are picked from it.
+/// The format of a response, and the columns that are picked from it.
 #[derive(Clone, Debug)]
 pub enum Format {
     /// JSON. A value is a number, a text that is a number, or a boolean.
     Json(Vec<Picked<JsonPath>>),
-    /// The text format of Prometheus, or OpenMetrics. The first selector that matches a series decides.
+    /// The text format of Prometheus, or OpenMetrics. The first selector that matches a series determines the value.
     Metrics(Vec<Picked<Vec<Selector>>>),
     /// Text with a fixed number of numbers.
     Numbers(Numbers),
@@ -110,7 +110,7 @@ pub struct HttpSource {
 }
 
 impl HttpSource {
-    /// Returns a source.
+    /// Creates a source.
     #[must_use]
     pub fn new(endpoint: Endpoint, format: Format) -> Self {
         Self { endpoint, format }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest path, in bytes.
+/// Maximum length of a path in bytes.
 const PATH_BYTES_MAX: usize = 1000;
 
 /// A path to a value in a JSON document (RFC 9535), such as `$.wallet.confirmed`.
@@ -26,7 +26,7 @@ impl fmt::Debug for JsonPath {
     }
 }
 
-/// The error of a text that is no JSONPath.
+/// The error of a text that is not a JSONPath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a JSONPath (RFC 9535); use a form such as $.wallet.confirmed or $.disks[0].free")]
 pub struct JsonPathError;
@@ -63,7 +63,7 @@ pub(super) fn values(body: &[u8], picked: &[Picked<JsonPath>]) -> Parsed {
     Ok((values, failure))
 }
 
-/// Returns the value at a path, `None` if there is none, or what is wrong with it.
+/// Returns the value at a path, or `None` if there is none. The error is the flaw of the value, as a predicate.
 fn value(document: &Value, path: &JsonPath) -> Result<Option<Number>, String> {
     let found = js_path_process(&path.query, document).map_err(|_| "cannot be evaluated".to_owned())?;
     let value = match found.as_slice() {

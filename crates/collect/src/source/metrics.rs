@@ -1,8 +1,8 @@
 //! Values in the text format of Prometheus and in OpenMetrics.
 //!
-//! This is a parser of its own. The crates for this format are either not maintained or have a license that this project
-//! does not accept, and they build a value for every line of a response, which may have a hundred thousand. Only lines of
-//! selected metrics are parsed here.
+//! The existing crates for this format are not maintained, or have a license that this project does not accept. They
+//! also build a value for every line of a response, which may have a hundred thousand lines. This parser parses only
+//! the lines of selected metrics.
 
 use super::http::Parsed;
 use super::picked::{self, Picked};
@@ -10,10 +10,11 @@ use measure::series::{FailureClass, Number, PollFailure};
 use std::collections::HashMap;
 use std::str::FromStr;
 
-/// The longest selector, in bytes.
+/// Maximum length of a selector in bytes.
 const SELECTOR_BYTES_MAX: usize = 1000;
 
-/// Series of a metric, such as `node_cpu_seconds_total{mode!="idle"}`. Their values are added up.
+/// A selector of series of a metric, such as `node_cpu_seconds_total{mode!="idle"}`. The values of these series are
+/// added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     name: String,
@@ -29,7 +30,7 @@ struct LabelMatch {
     equal: bool,
 }
 
-/// The error of a text that is no selector.
+/// The error of a text that is not a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a metric; use its name, or a form such as requests_total{{code=\"200\",method!=\"HEAD\"}}")]
 pub struct SelectorError;
@@ -112,7 +113,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The value of a selector so far.
+/// The series that a selector has matched so far.
 #[derive(Clone, Debug, Default)]
 struct Found {
     /// Number of series.
@@ -180,7 +181,7 @@ fn add(rest: &str, indexes: &[usize], wanted: &[&Selector], found: &mut [Found])
     Some(())
 }
 
-/// Returns the value of each column: that of its first selector with a series.
+/// Returns the value of each column, which is that of its first selector with a series.
 fn columns(picked: &[Picked<Vec<Selector>>], found: &[Found]) -> Vec<Option<Number>> {
     let mut found = found.iter();
     let value = |picked: &Picked<Vec<Selector>>| {

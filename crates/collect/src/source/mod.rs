@@ -1,4 +1,4 @@
-//! What is polled: HTTP endpoints, hosts, processes, and the network path.
+//! Sources that are polled: HTTP endpoints, hosts, processes, and the network path.
 
 mod host;
 mod host_text;
@@ -35,7 +35,7 @@ pub enum Place {
     Ssh(SshHost),
 }
 
-/// Something that is polled.
+/// A source of values.
 #[derive(Debug)]
 pub enum Source {
     /// Values in the response of an HTTP endpoint.
@@ -54,25 +54,25 @@ pub enum Source {
     Get(GetProbe),
 }
 
-/// What one poll of a source found.
+/// The result of one poll of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The values, one per column of the source.
     pub values: Vec<Option<Number>>,
-    /// Time that HTTP requests took together.
+    /// Total time of the HTTP requests.
     pub requests: Duration,
-    /// Failure. It may leave some of the values known.
+    /// The failure, if any. Some of the values may still be known.
     pub failure: Option<PollFailure>,
 }
 
 impl Reading {
-    /// Returns a reading of `columns` unknown values.
+    /// Creates a reading of `columns` unknown values.
     #[must_use]
     pub fn failed(columns: usize, failure: PollFailure) -> Self {
         Self { values: vec![None; columns], requests: Duration::ZERO, failure: Some(failure) }
     }
 
-    /// Returns a reading without requests.
+    /// Creates a reading without requests.
     pub(crate) fn known(values: Vec<Option<Number>>) -> Self {
         Self { values, requests: Duration::ZERO, failure: None }
     }

@@ -4,14 +4,14 @@ use super::http::Parsed;
 use super::picked::Picked;
 use measure::series::{FailureClass, Number, PollFailure};
 
-/// A text that begins with certain words and has a certain number of numbers, separated by whitespace.
+/// The format of a text that begins with certain words and has a certain number of numbers, separated by whitespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
     /// The first words.
     pub begins: String,
     /// Number of numbers.
     pub count: usize,
-    /// The columns. Each picks a number by its position, from 0.
+    /// The columns. Each picks a number by its position, counted from 0.
     pub picked: Vec<Picked<usize>>,
 }
 

@@ -2,12 +2,12 @@
 
 use measure::series::{Column, FailureClass, Number, PollFailure};
 
-/// A column, and where its value is in a response.
+/// A column, and the place of its value in a response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picked<P> {
     /// The column.
     pub column: Column,
-    /// Where its value is.
+    /// The place of its value.
     pub pick: P,
     /// `true` if a response without this value is a failure. The columns of ready sets are optional, because a set serves
     /// several versions of a system.

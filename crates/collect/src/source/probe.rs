@@ -7,18 +7,18 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Returns a column of times.
+/// Creates a column of times.
 fn times(name: String) -> Column {
     Column { name, kind: ColumnKind::Gauge, unit: ColumnUnit::Milliseconds }
 }
 
-/// Returns a time in milliseconds with three decimals.
+/// Converts a time to milliseconds with three decimals.
 fn milliseconds(time: Duration) -> Option<Number> {
     let micros = time.as_micros();
     Number::parse(&format!("{}.{:03}", micros / 1000, micros % 1000))
 }
 
-/// Probe that opens a TCP connection and closes it.
+/// A probe that opens a TCP connection and closes it.
 #[derive(Debug)]
 pub struct ConnectProbe {
     target: String,
@@ -27,10 +27,10 @@ pub struct ConnectProbe {
 }
 
 impl ConnectProbe {
-    /// Returns the probe of `HOST:PORT`. The host's name is looked up once, here.
+    /// Creates a probe of `HOST:PORT`. Resolves the host name once.
     ///
     /// # Errors
-    /// When the text has another form, or the name has no address.
+    /// Returns an error if the text has another form, or the name has no address.
     pub fn new(target: &str, column: &str) -> io::Result<Self> {
         let address = target.to_socket_addrs()?.next();
         let address = address.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"))?;
@@ -60,7 +60,7 @@ impl ConnectProbe {
     }
 }
 
-/// Probe that makes a small GET request over a new connection.
+/// A probe that makes a small GET request over a new connection.
 #[derive(Debug)]
 pub struct GetProbe {
     endpoint: Endpoint,
@@ -68,7 +68,7 @@ pub struct GetProbe {
 }
 
 impl GetProbe {
-    /// Returns the probe of an endpoint.
+    /// Creates a probe of an endpoint.
     #[must_use]
     pub fn new(endpoint: Endpoint, column: &str) -> Self {
         Self { endpoint, column: times(column.to_owned()) }

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
-/// The kernel cuts the name of a process to this length, in bytes.
+/// Maximum length of the name of a process in bytes. The kernel truncates longer names.
 const NAME_BYTES: usize = 15;
-/// The most processes of a name.
+/// Maximum number of processes with the same name.
 const PROCESSES_MAX: usize = 10_000;
-/// The command that prints the processes of a remote host. Processes that end in the meantime are no error.
+/// Command that prints the processes of a remote host. Processes that end in the meantime are not an error.
 const COMMAND: &str = "echo \"@@ units\"; getconf CLK_TCK; getconf PAGESIZE; echo \"@@ processes\"; cat /proc/[0-9]*/stat 2>/dev/null; true";
 
-/// The processes that are polled.
+/// A selection of the processes to poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
     /// The process with this ID.
@@ -24,7 +24,7 @@ pub enum Select {
 }
 
 impl Select {
-    /// Returns the selection for a process ID or a name.
+    /// Parses a process ID or a name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
@@ -52,7 +52,7 @@ struct Process {
     name: String,
     /// CPU time in ticks, in user and kernel mode.
     ticks: u64,
-    /// Time of its start since the host was booted, in ticks.
+    /// Time from the boot of the host to the start of the process, in ticks.
     started: u64,
     /// Resident memory in pages.
     pages: u64,
@@ -93,13 +93,13 @@ pub struct ProcessSource {
     known: HashMap<(u32, u64), u64>,
     /// CPU time of all processes so far, in ticks.
     ticks: u64,
-    /// The process that started first, when processes were last seen.
+    /// Start and ID of the process that started first, from the last poll that found processes.
     first: Option<(u64, u32)>,
     restarts: u64,
 }
 
 impl ProcessSource {
-    /// Returns a source. The names of its columns begin with `prefix`.
+    /// Creates a source. The names of its columns begin with `prefix`.
     #[must_use]
     pub fn new(place: Place, select: Select, prefix: &str) -> Self {
         let column = |name: &str, kind, unit| Column { name: format!("{prefix}_{name}"), kind, unit };

@@ -6,10 +6,10 @@ use measure::series::{Column, ColumnKind, ColumnUnit, FailureClass, Number, Poll
 use sia::{UtcSecond, renterd, siad};
 use std::time::{Duration, Instant};
 
-/// The first and the last column of a table of samples are times, which each poll has anyway.
+/// Number of columns with times in a table of samples: the first and the last one. A poll has these times anyway.
 const TIMES: usize = 2;
 
-/// Returns the columns between the times of a table.
+/// Creates the columns of a table, without its times.
 fn columns_of(names: &[&str]) -> Vec<Column> {
     let inner = &names[1..names.len() - 1];
     let column = |name: &&str| Column { name: (*name).to_owned(), kind: ColumnKind::Gauge, unit: unit(name) };
@@ -25,14 +25,14 @@ fn unit(name: &str) -> ColumnUnit {
     }
 }
 
-/// Returns the cells of a row between its times.
+/// Parses the cells of a row, without its times.
 fn values_of(row: &str) -> Vec<Option<Number>> {
     let cells: Vec<&str> = row.split(',').collect();
     let inner = cells.get(1..cells.len().saturating_sub(1)).unwrap_or_default();
     inner.iter().map(|cell| Number::parse(cell)).collect()
 }
 
-/// Requests that are made one after the other, within one limit.
+/// A sequence of requests with a common time limit.
 struct Requests {
     until: Instant,
     time: Duration,
@@ -78,10 +78,10 @@ pub struct SiadSource {
 impl SiadSource {
     /// The paths of the endpoints, in order.
     pub const PATHS: [&'static str; 3] = ["/renter/contracts", "/renter/files", "/wallet"];
-    /// The header field without which siad refuses requests.
+    /// The header field that siad requires.
     pub const HEADER: &'static str = "User-Agent: Sia-Agent";
 
-    /// Returns a source for the endpoints of [`Self::PATHS`].
+    /// Creates a source from the endpoints of [`Self::PATHS`].
     #[must_use]
     pub fn new([contracts, files, wallet]: [Endpoint; 3]) -> Self {
         Self { contracts, files, wallet }
@@ -114,11 +114,12 @@ pub struct RenterdSource {
 }
 
 impl RenterdSource {
-    /// The paths of the endpoints, in order. Without archived contracts, spending would fall with each renewal.
+    /// The paths of the endpoints, in order. Archived contracts are included, because otherwise total spending would
+    /// drop with each renewal.
     pub const PATHS: [&'static str; 3] =
         ["/api/bus/contracts?filtermode=all", "/api/bus/stats/objects", "/api/bus/wallet"];
 
-    /// Returns a source for the endpoints of [`Self::PATHS`].
+    /// Creates a source from the endpoints of [`Self::PATHS`].
     #[must_use]
     pub fn new([contracts, objects, wallet]: [Endpoint; 3]) -> Self {
         Self { contracts, objects, wallet }

@@ -11,11 +11,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The most output of a command, in bytes.
+/// Maximum size of the output of a command in bytes.
 const OUTPUT_MAX: u64 = 4 << 20;
-/// The most error messages of a command, in bytes.
+/// Maximum size of the error messages of a command in bytes.
 const ERRORS_MAX: u64 = 4 << 10;
-/// Time between two checks whether `ssh` has ended.
+/// Time between two checks for the end of `ssh`.
 const CHECK: Duration = Duration::from_millis(5);
 
 /// A remote host.
@@ -25,23 +25,24 @@ pub struct SshHost {
     configuration: Option<PathBuf>,
 }
 
-/// The error of a text that names no host.
+/// The error of a text that is not a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a host; use a form such as host, user@host or ssh://user@host:2222")]
 pub struct SshHostError;
 
 impl SshHost {
-    /// Returns a host, as `ssh` accepts it. `configuration` replaces the user's configuration file.
+    /// Creates a host from a destination in the form that `ssh` accepts. `configuration` replaces the user's
+    /// configuration file.
     ///
     /// # Errors
-    /// When `ssh` would take the text for an option.
+    /// Returns an error if the text is not a destination. `ssh` would treat a text that begins with `-` as an option.
     pub fn new(destination: &str, configuration: Option<PathBuf>) -> Result<Self, SshHostError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:@/[]%".contains(&byte);
         let valid = !destination.is_empty() && !destination.starts_with('-') && destination.bytes().all(allowed);
         valid.then(|| Self { destination: destination.to_owned(), configuration }).ok_or(SshHostError)
     }
 
-    /// Returns the name of the host for columns: without user and port.
+    /// Returns the name of the host without user and port, for the names of columns.
     #[must_use]
     pub fn short_name(&self) -> String {
         let text = self.destination.strip_prefix("ssh://").unwrap_or(&self.destination);
@@ -109,12 +110,12 @@ impl fmt::Display for SshHost {
     }
 }
 
-/// Reads a pipe in a thread of its own, up to one byte more than `max`.
+/// Reads a pipe in a thread of its own. Reads one byte more than `max`, so that longer output is noticed.
 fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is still useful.
+        // Output that was read before an error is still useful.
         let _ = pipe.take(max + 1).read_to_end(&mut bytes);
         // Nobody waits for the output of a command that took too long.
         let _ = sender.send(bytes);
@@ -122,7 +123,7 @@ fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Waits for the end of a child until an instant. Ends the child if it takes longer.
+/// Waits for the end of a child process until an instant. Kills the child if it takes longer.
 fn wait(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{ContractTotals, ObjectStats, Spending, Wallet};
 use crate::amount::{Hastings, SignedHastings};
-use crate::table::{self, Append, TableError};
+use crate::table::{self, Append, OtherHeader, TableError};
 use crate::timestamp::UtcSecond;
 
 /// The columns of a table of samples. Amounts are in hastings, sizes are in bytes, and the latency is in milliseconds.
@@ -100,7 +100,7 @@ impl Sample {
     ///
     /// # Errors
     /// Returns an error if the file has a different header.
-    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
         table::append(&COLUMNS, first, last)
     }
 

@@ -12,7 +12,7 @@ pub use chunk::{CHUNK_BYTES, DATA_PIECES, PARITY_PIECES, PIECE_BYTES, Redundancy
 pub use contracts::{Contract, ContractTotals, Contracts};
 pub use files::{FILES_MAX, FileInfo, FileTotals, Files};
 pub use renter::{Allowance, ContractSpending, FinancialMetrics, Prices, Renter};
-pub use sample::{COLUMNS, Sample, WalletTotals};
+pub use sample::{COLUMNS, Sample, WalletTotals, collector_ms};
 
 use crate::amount::Hastings;
 use crate::error::{ParseError, one_line};

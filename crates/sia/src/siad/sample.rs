@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{ContractTotals, FileTotals, Wallet};
 use crate::amount::Hastings;
 use crate::number::python_repr;
-use crate::table::{self, Append, TableError};
+use crate::table::{self, Append, OtherHeader, TableError};
 use crate::timestamp::UtcSecond;
 
 /// The columns of a table of samples. Amounts are in hastings, and the latency is in milliseconds.
@@ -64,7 +64,8 @@ impl From<Wallet> for WalletTotals {
 
 /// Converts a time to milliseconds. The study's collector converted microseconds to seconds and then multiplied by
 /// 1000. This function does the same, so that the rounding is the same.
-fn collector_ms(time: Duration) -> f64 {
+#[must_use]
+pub fn collector_ms(time: Duration) -> f64 {
     time.as_micros() as f64 / 1e6 * 1000.0
 }
 
@@ -87,7 +88,7 @@ impl Sample {
     ///
     /// # Errors
     /// Returns an error if the file has a different header.
-    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, TableError> {
+    pub fn append(first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
         table::append(&COLUMNS, first, last)
     }
 

@@ -24,7 +24,7 @@ fn poll(second: u64, values: &[Option<&str>]) -> Poll {
     }
 }
 
-fn records(dir: &Path) -> (Vec<CollectedRecord>, CollectedTail) {
+fn records(dir: &Path) -> (Vec<CollectedRecord>, Tail) {
     let mut records = Vec::new();
     let tail = for_each_collected(dir, |record| records.push(record)).unwrap();
     (records, tail)
@@ -44,7 +44,7 @@ fn polls_survive_with_all_digits() {
     let (found, tail) = records(dir.path());
     let expected = [CollectedRecord::Begin(Box::new(begin))].into_iter();
     let expected: Vec<_> = expected.chain(polls.map(|poll| CollectedRecord::Poll(Box::new(poll)))).collect();
-    assert_eq!((found, tail), (expected, CollectedTail::default()));
+    assert_eq!((found, tail), (expected, Tail::default()));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_collector_goes_on_after_a_crash() {
     writer.append(poll(2, &[Some("5")])).unwrap();
     writer.end().unwrap();
     let (found, tail) = records(dir.path());
-    assert_eq!((found.len(), tail), (4, CollectedTail::default()));
+    assert_eq!((found.len(), tail), (4, Tail::default()));
     assert!(fs::metadata(&path).unwrap().len() > whole);
     let collected = Collected::read(dir.path()).unwrap().unwrap();
     let ends: Vec<f64> = collected.series.points.iter().map(|point| point.to).collect();

@@ -4,7 +4,8 @@ use super::identity::{self, Identity, SavedIdentity};
 use super::snapshot::{self, Snapshot};
 use super::{FillError, IDENTITY_FILE, JOURNAL_DIRECTORY, LOCK_FILE, MANIFEST_FILE, SESSIONS_DIRECTORY, lock};
 use crate::error::StoreError;
-use crate::journal::{FillState, sync_directory};
+use crate::files::{sync_name, temporary_path};
+use crate::journal::FillState;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,12 +20,12 @@ pub struct FillDirectory {
     lock: Arc<File>,
 }
 
-/// How a session found its fill.
+/// The origin of a fill from the view of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The session created it.
+    /// A fill that this session created.
     Created,
-    /// An earlier session created it with the same settings.
+    /// A fill that an earlier session created with the same settings.
     Resumed,
 }
 
@@ -63,7 +64,7 @@ impl Reservation {
         self.saved.as_ref().map(|saved| &saved.identity)
     }
 
-    /// Returns where the manifest of a tree belongs. It is written before the fill is created.
+    /// Returns the path of the manifest of a tree, which is written before the fill is created.
     #[must_use]
     pub fn manifest_path(&self) -> PathBuf {
         self.path.join(MANIFEST_FILE)
@@ -85,8 +86,7 @@ impl Reservation {
         let bytes = identity.encode().map_err(|error| StoreError::new(&file, error))?;
         snapshot::replace(&file, &bytes)?;
         if is_new_directory {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            sync_directory(parent.unwrap_or(Path::new("."))).map_err(|error| StoreError::new(&path, error))?;
+            sync_name(&path).map_err(|error| StoreError::new(&path, error))?;
         }
         let SavedIdentity { identity, hash } = identity::read(&path)?;
         Ok((FillDirectory { path, identity, hash, lock }, Origin::Created))
@@ -102,13 +102,13 @@ impl FillDirectory {
         Reservation::take(path)?.start(identity)
     }
 
-    /// Opens an existing fill with the settings it has.
+    /// Opens an existing fill with its own settings.
     ///
     /// # Errors
     /// [`FillError::NotAFill`], [`FillError::InUse`];
     /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for a fill of another version; errors of the system.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        // Do not leave a lock in a directory that is none.
+        // Check this first, to leave no lock file in a directory that is not a fill.
         identity::read(path)?;
         let lock = lock::take(path)?;
         let SavedIdentity { identity, hash } = identity::read(path)?;
@@ -154,7 +154,7 @@ impl FillDirectory {
         self.path.join(MANIFEST_FILE)
     }
 
-    /// Returns number and path of the next session. Both are unused in the directory and in the journal.
+    /// Returns the number and path of the next session. Neither the directory nor the journal contains this number.
     ///
     /// # Errors
     /// Errors of the system.
@@ -166,8 +166,8 @@ impl FillDirectory {
         Ok((number, self.path.join(SESSIONS_DIRECTORY).join(format!("{number:04}"))))
     }
 
-    /// Writes a snapshot of the target's ledger, `ledger-NAME.json`, and waits until it is on the disk. Replaces an earlier
-    /// one of the same name. The name consists of letters, digits and dashes.
+    /// Writes a snapshot of the target's ledger, `ledger-NAME.json`, and waits until it is on the disk. Replaces an
+    /// earlier snapshot of the same name. The name consists of letters, digits and dashes.
     ///
     /// # Errors
     /// [`FillError::BadName`]; errors of the system.
@@ -182,7 +182,7 @@ impl FillDirectory {
     }
 }
 
-/// Returns number and path of the run directories of sessions, in ascending order.
+/// Returns the numbers of all sessions and the paths of their run directories, in ascending order.
 ///
 /// # Errors
 /// Errors of the system.
@@ -211,14 +211,14 @@ pub fn snapshots(fill: &Path) -> Result<Vec<Snapshot>, StoreError> {
     snapshot::list(fill)
 }
 
-/// Returns whether a directory without an identity contains files that the creation of a fill does not leave.
+/// Returns whether a directory without an identity contains files other than those of a fill whose creation was cut
+/// off.
 fn has_other_content(path: &Path) -> io::Result<bool> {
-    let temporary = format!("{IDENTITY_FILE}.new");
-    let manifest = format!("{MANIFEST_FILE}.new");
-    let own = [LOCK_FILE, MANIFEST_FILE, temporary.as_str(), manifest.as_str()];
+    let incomplete = [IDENTITY_FILE, MANIFEST_FILE].map(|name| temporary_path(Path::new(name)));
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        if !own.iter().any(|own| name == *own) {
+        let is_own = name == LOCK_FILE || name == MANIFEST_FILE || incomplete.iter().any(|own| *own == *name);
+        if !is_own {
             return Ok(true);
         }
     }
@@ -227,17 +227,10 @@ fn has_other_content(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::tests::fill_error;
     use super::super::identity::tests::identity;
     use super::*;
-    use crate::error::StoreErrorKind;
     use crate::journal::Record;
-
-    fn fill_error(error: StoreError) -> FillError {
-        match error.kind {
-            StoreErrorKind::Fill(error) => error,
-            kind => panic!("{kind}"),
-        }
-    }
 
     #[test]
     fn a_fill_is_created_once_and_resumed_with_the_same_settings() {

@@ -1,4 +1,4 @@
-//! The reasons why an operation on the files of a fill failed.
+//! Errors of the files of a fill.
 
 use thiserror::Error;
 
@@ -11,10 +11,10 @@ pub enum FillError {
         /// Its process ID, if it wrote one.
         pid: Option<u32>,
     },
-    /// The directory has other content than a fill.
+    /// The directory is not empty and not a fill.
     #[error("not empty and not a fill; choose another directory")]
     NotEmpty,
-    /// The directory is not that of a fill.
+    /// The directory does not contain a fill.
     #[error("not a fill: there is no {}", super::IDENTITY_FILE)]
     NotAFill,
     /// The fill was started with other settings.
@@ -23,18 +23,18 @@ pub enum FillError {
         /// The settings that differ, with both values.
         differences: String,
     },
-    /// A segment or a manifest that belongs to another fill.
+    /// The segment or manifest belongs to another fill.
     #[error("belongs to another fill; put back the file of this fill, or use another --out")]
     OtherFill,
-    /// Damage that a crash does not explain.
+    /// The file has damage that a crash does not explain.
     #[error("damaged at byte {at_byte}: {flaw}; restore the file from a copy, or start again with another --out")]
     Damaged {
         /// Offset of the damage.
         at_byte: u64,
-        /// What was found there.
+        /// A description of the damage, as a noun phrase.
         flaw: &'static str,
     },
-    /// A record of a type that this version does not know.
+    /// A record has a type that this version does not know.
     #[error(
         "the record at byte {at_byte} has the unknown type {kind}: made by a newer version; resume with that version"
     )]
@@ -44,19 +44,19 @@ pub enum FillError {
         /// Offset of the record.
         at_byte: u64,
     },
-    /// A segment that later ones continue does not exist.
+    /// A segment is missing, but later ones continue it.
     #[error("missing, but a later segment continues it; restore the file, or start again with another --out")]
     MissingSegment,
     /// Two segments have the same number.
     #[error("another directory has a segment with the same number; name only the directories of this fill")]
     DuplicateSegment,
-    /// More segments than any fill makes.
+    /// There are more segments than any fill creates.
     #[error("more than {limit} segments")]
     TooManySegments {
         /// The limit.
         limit: usize,
     },
-    /// The segment failed earlier, so nothing can be added to it.
+    /// A write or sync of the segment failed earlier, so nothing can be added to it.
     #[error("an earlier write or sync of this segment failed, so {pending_records} records are not on the disk")]
     SegmentFailed {
         /// Number of records that are not durable.
@@ -68,7 +68,7 @@ pub enum FillError {
         /// The limit.
         limit: usize,
     },
-    /// An upload ID above the limit.
+    /// An upload ID is above the size limit.
     #[error("an upload ID of {bytes} bytes is above the limit of {limit} bytes")]
     UploadIdTooLong {
         /// Its size.
@@ -76,7 +76,7 @@ pub enum FillError {
         /// The limit.
         limit: usize,
     },
-    /// An object number above the limit.
+    /// An object number is above the limit.
     #[error("the object number {number} is above the limit of {limit} objects")]
     TooManyObjects {
         /// The number.
@@ -84,15 +84,15 @@ pub enum FillError {
         /// The limit.
         limit: u64,
     },
-    /// A path that a manifest cannot contain.
+    /// A manifest cannot contain this path.
     #[error("a path that {flaw}: {path:?}")]
     BadPath {
         /// The path, with replacement characters.
         path: String,
-        /// What is wrong.
+        /// The reason, as a predicate.
         flaw: &'static str,
     },
-    /// A name of a snapshot that is not a plain file name.
+    /// The name of a snapshot is not a plain file name.
     #[error("the snapshot name {name:?} is not made of 1 to {} letters, digits and dashes", super::NAME_BYTES_MAX)]
     BadName {
         /// The name.
@@ -102,4 +102,17 @@ pub enum FillError {
 
 fn in_parentheses(pid: Option<u32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::FillError;
+    use crate::error::{StoreError, StoreErrorKind};
+
+    pub fn fill_error(error: StoreError) -> FillError {
+        match error.kind {
+            StoreErrorKind::Fill(error) => error,
+            kind => panic!("{kind}"),
+        }
+    }
 }

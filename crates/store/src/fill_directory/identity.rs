@@ -1,7 +1,8 @@
-//! The identity of a fill: all that decides which bytes it uploads where.
+//! The identity of a fill: the settings that decide which bytes it uploads, and where.
 
 use super::{FillError, IDENTITY_FILE};
 use crate::error::{StoreError, StoreErrorKind};
+use crate::record::Versioned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -15,7 +16,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of characters of a value in an error message.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// What is uploaded, and how. Two sessions of a fill agree in all but version and time.
+/// The settings of a fill. All sessions of a fill agree in them, except for version and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -41,12 +42,6 @@ pub struct Identity {
     pub tree_digest: Option<String>,
     /// Wall time of creation in milliseconds since 1970.
     pub created_unix_ms: u64,
-}
-
-/// The part of an identity that all versions can read.
-#[derive(Deserialize)]
-struct Version {
-    format: u64,
 }
 
 /// An identity and the digest of the file that contains it.
@@ -126,10 +121,8 @@ pub(super) fn read(directory: &Path) -> Result<SavedIdentity, StoreError> {
         return Err(StoreError::new(&path, StoreErrorKind::TooLarge { bytes, limit }));
     }
     let json = |error: serde_json::Error| StoreError::new(&path, error);
-    let version: Version = serde_json::from_slice(&bytes).map_err(json)?;
-    if version.format != u64::from(FORMAT) {
-        return Err(StoreError::new(&path, StoreErrorKind::Format { found: version.format, readable: FORMAT }));
-    }
+    let saved: Versioned = serde_json::from_slice(&bytes).map_err(json)?;
+    StoreErrorKind::check_format(saved.format, FORMAT).map_err(|kind| StoreError::new(&path, kind))?;
     let identity = serde_json::from_slice(&bytes).map_err(json)?;
     Ok(SavedIdentity { identity, hash: Sha256::digest(&bytes).into() })
 }

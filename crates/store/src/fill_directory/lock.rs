@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Maximum size of a process ID with a line feed.
 const PID_BYTES_MAX: u64 = 32;
 
-/// Locks a directory while the result or a copy of it exists, and writes the process ID into the lock.
+/// Locks a directory for as long as the result or a copy of it exists. Writes the process ID to the lock file.
 pub(super) fn take(directory: &Path) -> Result<Arc<File>, StoreError> {
     let path = directory.join(LOCK_FILE);
     let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -20,12 +20,12 @@ pub(super) fn take(directory: &Path) -> Result<Arc<File>, StoreError> {
         Err(TryLockError::WouldBlock) => return Err(StoreError::new(directory, FillError::InUse { pid: pid(&file) })),
         Err(TryLockError::Error(error)) => return Err(StoreError::new(&path, error)),
     }
-    // Only a message depends on the content. A full disk must not keep a fill from being read.
+    // Only an error message needs the content, so a full disk does not matter.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(Arc::new(file))
 }
 
-/// Reads the process ID of the one who has the lock.
+/// Reads the ID of the process that has the lock.
 fn pid(file: &File) -> Option<u32> {
     let mut text = String::new();
     file.take(PID_BYTES_MAX).read_to_string(&mut text).ok()?;

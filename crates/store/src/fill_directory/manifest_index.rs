@@ -67,7 +67,7 @@ impl ManifestIndex {
         self.summary
     }
 
-    /// Reads the file with this number and its neighbors. `None` if there are not so many files.
+    /// Reads the file with this number and its neighbors. Returns `None` if there are not so many files.
     ///
     /// # Errors
     /// [`FillError::Damaged`] if the manifest has changed since it was opened; errors of the system.
@@ -92,7 +92,7 @@ impl ManifestIndex {
     }
 }
 
-/// A reader of a file from an offset, which leaves the position of the file alone.
+/// A reader that starts at an offset and does not change the position of the file.
 struct At<'a> {
     file: &'a File,
     at_byte: u64,

@@ -33,7 +33,7 @@ enum State {
     Failed,
 }
 
-/// What a frame contains.
+/// The content of a frame.
 pub(super) enum Frame {
     Header { format: u32 },
     Entries(Vec<FileEntry>),
@@ -75,7 +75,7 @@ impl<R: Read> ManifestReader<R> {
         }
     }
 
-    /// Checks the next frame. Returns its position and number of files. `None` at the end.
+    /// Checks the next frame. Returns its position and its number of files, or `None` at the end.
     pub(super) fn skip_frame(&mut self) -> Result<Option<(u64, u64)>, StoreError> {
         let at_byte = self.frames.at_byte();
         let more = self.advance().map_err(|kind| StoreError::new(&self.path, kind))?;
@@ -84,7 +84,7 @@ impl<R: Read> ManifestReader<R> {
         Ok(more.then_some((at_byte, count)))
     }
 
-    /// Reads the next frame. `false` at the end.
+    /// Reads the next frame. Returns `false` at the end.
     fn advance(&mut self) -> Result<bool, StoreErrorKind> {
         let frame = match self.frames.next()? {
             Next::Lines(bytes) => parse(bytes, &self.last),
@@ -95,12 +95,10 @@ impl<R: Read> ManifestReader<R> {
             }
         };
         let flaw = match (frame, self.state) {
-            (Ok(Frame::Header { format: FORMAT }), State::BeforeHeader) => {
+            (Ok(Frame::Header { format }), State::BeforeHeader) => {
+                StoreErrorKind::check_format(format, FORMAT)?;
                 self.state = State::InEntries;
                 return Ok(true);
-            }
-            (Ok(Frame::Header { format }), State::BeforeHeader) => {
-                return Err(StoreErrorKind::Format { found: format.into(), readable: FORMAT });
             }
             (Ok(Frame::Entries(files)), State::InEntries) => {
                 self.keep(files);
@@ -195,6 +193,7 @@ fn entries(fields: &mut Fields<'_>, last: &[u8]) -> Result<Frame, Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::tests::fill_error;
     use super::super::manifest_writer::ManifestWriter;
     use super::*;
     use proptest::prelude::*;
@@ -214,13 +213,6 @@ mod tests {
 
     fn many(count: usize) -> Vec<FileEntry> {
         (0..count).map(|number| file(format!("photos/{:03}/{number:08}.jpg", number / 1000))).collect()
-    }
-
-    fn fill_error(error: StoreError) -> FillError {
-        match error.kind {
-            StoreErrorKind::Fill(error) => error,
-            kind => panic!("{kind}"),
-        }
     }
 
     #[test]

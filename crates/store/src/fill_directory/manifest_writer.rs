@@ -1,4 +1,4 @@
-//! The writer of a manifest: the files of a tree, as they were when the fill was created.
+//! The writer of a manifest, which lists the files of a tree when a fill is created.
 //!
 //! ```text
 //! file    = frame of the header, frames of entries, frame of the trailer; each is a zstd frame with a checksum
@@ -10,12 +10,11 @@
 //! Numbers are LEB128. The object with number n is entry n.
 
 use super::FillError;
-use super::snapshot::temporary_path;
 use crate::error::StoreError;
+use crate::files::{TemporaryFile, sync_name, temporary_path};
 use crate::frames::FrameWriter;
-use crate::journal::{put_bytes, put_number, put_signed, sync_directory};
+use crate::journal::{put_bytes, put_number, put_signed};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +43,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns why a manifest cannot contain this path, as a predicate.
+    /// Returns the reason why a manifest cannot contain this path, as a predicate. Returns `None` for a valid path.
     pub(super) fn flaw(path: &[u8]) -> Option<&'static str> {
         let is_bad = |name: &[u8]| name.is_empty() || name == b"." || name == b"..";
         match path {
@@ -94,10 +93,10 @@ impl Summing {
     }
 }
 
-/// The writer of a manifest. The file has its name only once it is complete.
+/// The writer of a manifest. The file gets its name once it is complete.
 pub struct ManifestWriter {
     path: PathBuf,
-    temporary: PathBuf,
+    file: TemporaryFile,
     frames: FrameWriter,
     /// Encoded entries of the current frame, without their count.
     entries: Vec<u8>,
@@ -107,16 +106,16 @@ pub struct ManifestWriter {
 }
 
 impl ManifestWriter {
-    /// Begins the manifest with this path, usually [`super::Reservation::manifest_path`].
+    /// Creates the writer of a manifest with this path, usually [`super::Reservation::manifest_path`].
     ///
     /// # Errors
     /// Errors of the system.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
-        let temporary = temporary_path(path);
-        let file = File::create(&temporary).map_err(|error| StoreError::new(&temporary, error))?;
-        let frames = FrameWriter::new(Box::new(file)).map_err(|error| StoreError::new(&temporary, error))?;
+        let failed = |error: io::Error| StoreError::new(&temporary_path(path), error);
+        let (file, medium) = TemporaryFile::create(path).map_err(failed)?;
+        let frames = FrameWriter::new(Box::new(medium)).map_err(failed)?;
         let (path, entries, last) = (path.to_owned(), Vec::new(), Vec::new());
-        let mut writer = Self { path, temporary, frames, entries, count: 0, last, summing: Summing::default() };
+        let mut writer = Self { path, file, frames, entries, count: 0, last, summing: Summing::default() };
         let mut header = Vec::new();
         put_number(&mut header, HEADER);
         put_bytes(&mut header, MAGIC);
@@ -163,10 +162,9 @@ impl ManifestWriter {
         put_number(&mut trailer, summary.bytes);
         trailer.extend_from_slice(&summary.digest);
         self.append(&trailer)?;
-        let Self { path, temporary, mut frames, .. } = self;
+        let Self { path, file, mut frames, .. } = self;
         let named = |error: io::Error| StoreError::new(&path, error);
-        frames.sync().and_then(|()| fs::rename(&temporary, &path)).map_err(named)?;
-        sync_directory(path.parent().unwrap_or(Path::new(""))).map_err(named)?;
+        frames.sync().and_then(|()| file.rename()).and_then(|()| sync_name(&path)).map_err(named)?;
         Ok(summary)
     }
 
@@ -181,7 +179,7 @@ impl ManifestWriter {
     }
 
     fn append(&mut self, frame: &[u8]) -> Result<(), StoreError> {
-        self.frames.append(frame).map_err(|error| StoreError::new(&self.temporary, error))
+        self.frames.append(frame).map_err(|error| StoreError::new(self.file.temporary(), error))
     }
 }
 

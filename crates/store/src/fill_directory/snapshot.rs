@@ -1,8 +1,8 @@
-//! Files that are replaced as a whole, and snapshots of ledgers among them.
+//! Replacement of whole files, and snapshots of the target's ledger.
 
 use super::FillError;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::journal::sync_directory;
+use crate::files::{TemporaryFile, sync_name};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,27 +21,16 @@ pub struct Snapshot {
     pub path: PathBuf,
 }
 
-/// Replaces a file so that after a crash it has either its earlier or its new content, or is missing as before.
+/// Replaces a file as a whole. After a crash, it has either its old or its new content. A new file may be missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let directory = path.parent().unwrap_or(Path::new(""));
-    let temporary = temporary_path(path);
-    let written = File::create(&temporary).and_then(|mut file| {
+    let replace = || -> io::Result<()> {
+        let (temporary, mut file) = TemporaryFile::create(path)?;
         file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let replaced = written.and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(directory));
-    replaced.map_err(|error| {
-        // If this fails, the next attempt overwrites it.
-        let _ = fs::remove_file(&temporary);
-        StoreError::new(path, error)
-    })
-}
-
-/// Returns the name that a file has until it is complete.
-pub(super) fn temporary_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    PathBuf::from(name)
+        file.sync_all()?;
+        temporary.rename()?;
+        sync_name(path)
+    };
+    replace().map_err(|error| StoreError::new(path, error))
 }
 
 /// Returns the path of a snapshot.

@@ -1,5 +1,6 @@
-//! The file operations of the writer, behind a trait so that tests can make them fail.
+//! The file operations of the writer. They are behind a trait, so that tests can make them fail.
 
+use crate::files;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -31,7 +32,7 @@ impl Disk for HostDisk {
     }
 
     fn sync_directory(&mut self, path: &Path) -> io::Result<()> {
-        sync_directory(path)
+        files::sync_directory(path)
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {
@@ -39,11 +40,7 @@ impl Disk for HostDisk {
     }
 
     fn reserve(&mut self, path: &Path, bytes: u64) -> io::Result<()> {
-        match File::create(path).and_then(|file| sys::file::preallocate(&file, bytes)) {
-            // The file system does not support preallocation, so there is no reserve.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-            taken => taken,
-        }
+        files::reserve(path, bytes)
     }
 }
 
@@ -51,14 +48,5 @@ impl SegmentFile for File {
     fn sync(&mut self) -> io::Result<()> {
         // This includes the size of the file, but not its times.
         self.sync_data()
-    }
-}
-
-/// Waits until the names in a directory are on the disk.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    match File::open(path)?.sync_all() {
-        // Some network file systems cannot do this and make names durable at once.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
-        synced => synced,
     }
 }

@@ -69,10 +69,10 @@ impl Record {
         }
     }
 
-    /// Parses a payload. `None` if the type is unknown.
+    /// Parses a payload. Returns `None` if the type is unknown.
     ///
     /// # Errors
-    /// A noun phrase for what is wrong.
+    /// The flaw of the payload.
     pub(crate) fn parse(kind: u8, payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let mut fields = Fields::new(payload);
         let fields = &mut fields;

@@ -1,13 +1,14 @@
-//! The journal of a fill: what was started, what the server has stored, and how each session went.
+//! The journal of a fill. It records which uploads were started, which objects the server has stored, and how each
+//! session ended.
 //!
-//! A fact counts once it is on the disk. The intent of an upload is durable before its first request, and the
-//! acknowledgement before it appears in any total. After a crash, the uploads that were intended but not acknowledged are
-//! in doubt, and the server can be asked for them.
+//! A record counts once it is on the disk. The intent of an upload is durable before its first request. The
+//! acknowledgement is durable before any total includes it. After a crash, the uploads that were intended but not
+//! acknowledged are in doubt. A session can ask the server about them.
 //!
-//! The journal consists of append-only segments. A write or sync that fails ends its segment: on Linux, pages of a failed
-//! sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The same records go
-//! to the next segment, whose header excludes what may be left of the first attempt. For the same reason, a resumed fill
-//! writes the last records of the session before again, as they may have been in memory only.
+//! The journal consists of append-only segments. A failed write or sync ends its segment. On Linux, the pages of a
+//! failed sync count as clean, so a second sync would succeed without writing them (Rebello et al., ATC 2020). The same
+//! records are written to the next segment. Its header excludes the remains of the first attempt. For the same reason,
+//! a resumed fill repeats the last records of the previous session, because they may have been in memory only.
 
 mod disk;
 mod encoding;
@@ -24,7 +25,6 @@ mod tests;
 mod uploads;
 mod writer;
 
-pub(crate) use disk::sync_directory;
 pub use number_set::NumberSet;
 pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 pub use read::{Entry, Extent};

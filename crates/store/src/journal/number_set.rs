@@ -7,7 +7,8 @@ const PAGE_WORDS: usize = 512;
 /// Number of bits in a page.
 const PAGE_BITS: u64 = PAGE_WORDS as u64 * 64;
 
-/// A set of object numbers. Takes one bit per number, in pages of 4 KiB that exist once they contain a number.
+/// A set of object numbers. It takes one bit per number, in pages of 4 KiB. A page exists once it has contained a
+/// number.
 #[derive(Clone, Default)]
 pub struct NumberSet {
     pages: Vec<Option<Box<[u64; PAGE_WORDS]>>>,
@@ -126,7 +127,7 @@ fn place(number: u64) -> (usize, usize, u64) {
     (page, (number % PAGE_BITS / 64) as usize, 1 << (number % 64))
 }
 
-/// Returns the numbers that the set bits of a word stand for.
+/// Returns the numbers of the bits that are set in a word. `index` is the index of the word.
 fn bits(index: u64, mut word: u64) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros();

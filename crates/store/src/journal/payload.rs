@@ -1,4 +1,4 @@
-//! Fields of a payload: LEB128 numbers, and texts and identifiers with their length in front.
+//! Fields of a payload: LEB128 numbers, and texts and identifiers that follow their length.
 
 use unsigned_varint::{decode, encode};
 
@@ -11,12 +11,12 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(encode::u64(number, &mut encode::u64_buffer()));
 }
 
-/// Appends a signed number, of which small magnitudes are short.
+/// Appends a signed number. Numbers near zero are short.
 pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_number(out, (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned());
 }
 
-/// Appends bytes with their length.
+/// Appends the length of the bytes, then the bytes.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_number(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

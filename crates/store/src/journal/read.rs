@@ -1,4 +1,4 @@
-//! Reading the segments of a journal in order.
+//! Reader of the segments of a journal.
 
 use super::record::Record;
 use super::segment::{
@@ -21,7 +21,7 @@ pub struct Entry {
     pub record: Record,
 }
 
-/// Size of a journal, and what a crash or a failed disk left in it.
+/// Sizes of a journal and of the invalid parts that a crash or a failing disk left in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Number of segments.
@@ -30,9 +30,10 @@ pub struct Extent {
     pub records: u64,
     /// Size of the valid parts of all segments.
     pub bytes: u64,
-    /// Size of the torn end: what was being written when the last session was killed.
+    /// Size of the torn end, which was being written when the last session was killed.
     pub torn_bytes: u64,
-    /// Size of what follows a failed write or sync in its segment, or is in a segment that never became part of the journal.
+    /// Size of the bytes after a failed write or sync in their segment, and of segments that never became part of the
+    /// journal.
     pub abandoned_bytes: u64,
 }
 
@@ -41,28 +42,28 @@ pub struct Extent {
 pub(crate) struct Tip {
     /// The part of the last segment that is on the disk.
     pub(crate) previous: Option<Previous>,
-    /// The whole records after that part. They may be in memory only: the session that wrote them was killed before it
-    /// synced them, or its sync failed.
+    /// The complete records after that part. They may be in memory only, because the session was killed before their
+    /// sync, or the sync failed.
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,
     /// Wall time of writing the tail in milliseconds since 1970.
     pub(crate) tail_unix_ms: u64,
-    /// Files at the end that do not count.
+    /// The last files, if they are not part of the journal.
     pub(crate) unused_files: Vec<PathBuf>,
     /// A number above those of all segments.
     pub(crate) next_number: u64,
     pub(crate) next_seq: u64,
 }
 
-/// A segment of the journal, with the size of its valid part if a later segment states it.
+/// A segment of the journal. `valid_bytes` is the size of its valid part, if a later segment states it.
 struct Link<'a, 'b> {
     source: &'b Source<'a>,
     header: Header,
     valid_bytes: Option<u64>,
 }
 
-/// Reads all records of the segments, which are sorted. `identity` is that of the fill, if known.
+/// Reads all records of sorted segments. `identity` is that of the fill, if known.
 pub(crate) fn read(
     sources: &[Source<'_>],
     identity: Option<&[u8; 32]>,
@@ -107,7 +108,7 @@ fn chain<'a, 'b>(
             // A crash can have cut off several segments in a row.
             None => match committed(source, identity) {
                 Ok(Some(header)) => links.push(Link { source, header, valid_bytes: None }),
-                // A session that started meanwhile has removed it.
+                // Another session has removed it meanwhile.
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error),
                 Ok(None) => {
@@ -129,7 +130,8 @@ fn missing(links: &[Link<'_, '_>], number: u64) -> StoreError {
     StoreError::new(&super::source::segment_path(&directory, number), FillError::MissingSegment)
 }
 
-/// Reads the header of what may be the last segment. `None` if a crash cut the segment off before it counted.
+/// Reads the header of a segment that may be the last one. Returns `None` if a crash cut the segment off before it
+/// became valid.
 fn committed(source: &Source<'_>, identity: Option<&[u8; 32]>) -> Result<Option<Header>, StoreError> {
     if source.bytes <= HEADER_BYTES as u64 && source.header()? == Err(HeaderFlaw::Broken) {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! Records of the journal.
 
-/// Limit of object numbers: all are below it.
+/// Exclusive upper bound of object numbers.
 pub const OBJECTS_MAX: u64 = 1 << 32;
 /// Maximum number of objects in one record. Larger batches become several records.
 pub const BATCH_MAX: usize = 4096;
@@ -30,7 +30,7 @@ pub enum Record {
         /// The reason.
         reason: SessionEnd,
     },
-    /// The reservation of object numbers: from here on their uploads may start.
+    /// The reservation of object numbers. After this record, the uploads of these objects may start.
     Intend {
         /// The first number.
         first: u64,
@@ -44,7 +44,7 @@ pub enum Record {
         /// The server's ID of the upload.
         upload_id: String,
     },
-    /// A multipart upload that is completed or aborted. Its number can have other ones.
+    /// A multipart upload that was completed or aborted. The object may have other uploads.
     UploadGone {
         /// Number of the object.
         number: u64,
@@ -95,7 +95,7 @@ pub enum SessionEnd {
     Failed,
 }
 
-/// How a session knows that an object is stored.
+/// The evidence that an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// The response to the upload.
@@ -115,7 +115,7 @@ pub struct AckedObject {
     pub sent_bytes: u64,
     /// Size of the object.
     pub file_bytes: u64,
-    /// How this is known.
+    /// The evidence that it is stored.
     pub evidence: Evidence,
 }
 
@@ -139,11 +139,11 @@ pub struct FailedObject {
 pub struct VerifiedObject {
     /// Number of the object.
     pub number: u64,
-    /// What was found.
+    /// The result of reading it back.
     pub result: Verification,
 }
 
-/// What reading an object back found.
+/// The result of reading an object back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
     /// The right content.

@@ -1,4 +1,4 @@
-//! Replaying a journal.
+//! The replay of a journal.
 
 use super::read::{Entry, Extent, Tip, read};
 use super::source::{Source, segment_path, sort, sources_in};
@@ -12,11 +12,11 @@ use std::path::Path;
 pub struct Replay {
     /// The state of the fill.
     pub state: FillState,
-    /// The size of the journal, and what was left out.
+    /// The sizes of the journal and of its invalid parts.
     pub extent: Extent,
 }
 
-/// Replays the journal in these directories, also while a session writes it. `identity` is that of the fill, if known.
+/// Replays the journal in these directories. A session may be writing it. `identity` is that of the fill, if known.
 ///
 /// # Errors
 /// [`FillError::Damaged`] for damage that a crash does not explain,
@@ -65,7 +65,7 @@ fn read_directories(
     mut visit: impl FnMut(Entry),
 ) -> Result<(Extent, Tip), StoreError> {
     match read(&sources_in(directories)?, identity, &mut visit) {
-        // Listing a directory can miss one of two files that are created meanwhile. Nothing was visited then.
+        // A directory listing can miss one of two files that are created meanwhile. No record was visited in this case.
         Err(StoreError { kind: StoreErrorKind::Fill(FillError::MissingSegment), .. }) => {
             read(&sources_in(directories)?, identity, visit)
         }

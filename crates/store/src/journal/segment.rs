@@ -8,13 +8,14 @@
 //! group   = record of type 1: durable length u64 | Unix time in ms u64, then records of type 2 and above
 //! ```
 //!
-//! A group is what is written and synced at once. Its first record states how much of the segment was durable before it.
-//! A bad record in front of that length is damage. A bad record behind the last such length is the torn end of a crash.
-//! Headers and group records carry the sequence number of the record that follows and do not use one up.
+//! A group is written and synced at once. Its first record states how many bytes of the segment were durable before. A
+//! bad record within these bytes is damage. A bad record after all durable bytes is the torn end that a crash leaves.
+//! Headers and group records have the sequence number of the record that follows.
 //!
-//! The header states how much of the previous segment is valid, since a failed write or sync leaves bytes that nobody may
-//! rely on. Records that were only in memory then are repeated in the new segment, up to the sequence number "committed
-//! from". A segment that does not reach this number, or has no record, was cut off by a crash and does not count.
+//! The header states the size of the valid part of the previous segment, because a failed write or sync leaves
+//! unreliable bytes. The new segment repeats the records that may have been in memory only, up to the sequence number
+//! "committed from". A segment that does not reach this number, or has no record, was cut off by a crash. Readers
+//! ignore it.
 
 use super::payload::Malformed;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -41,7 +42,8 @@ const GROUP_PAYLOAD_BYTES: usize = 16;
 /// Size of the first record of a group.
 pub(crate) const GROUP_BYTES: usize = FRAME_BYTES + GROUP_PAYLOAD_BYTES;
 
-/// Returns whether a record is a header or begins a group, and does not use up its sequence number.
+/// Returns whether a record is a header or the first record of a group. Their sequence number is used again by the
+/// record that follows.
 pub(crate) fn is_control(kind: u8) -> bool {
     matches!(kind, HEADER | GROUP)
 }
@@ -74,7 +76,7 @@ pub(crate) struct Header {
     pub(crate) previous: Option<Previous>,
     /// Sequence number of the first record.
     pub(crate) seq: u64,
-    /// Sequence number after the records that this segment repeats. The segment does not count before it has them.
+    /// Sequence number after the records that this segment repeats. Readers ignore the segment until it has them.
     pub(crate) committed_from: u64,
 }
 
@@ -169,13 +171,13 @@ impl Group {
         Ok(Self { durable_bytes: u64::from_le_bytes(*durable), unix_ms: u64::from_le_bytes(*unix_ms) })
     }
 
-    /// Parses the record of this type, `None` for other types.
+    /// Parses the first record of a group. Returns `None` for records of other types.
     pub(crate) fn of(kind: u8, payload: &[u8]) -> Option<Result<Self, Malformed>> {
         (kind == GROUP).then(|| Self::parse(payload))
     }
 
-    /// Finds the largest durable length in valid group records anywhere in `bytes`. A group cannot state more than its own
-    /// position, `start` for the first byte.
+    /// Returns the largest durable length that a valid group record in `bytes` states. `start` is the position of the
+    /// first byte. A length above the position of its record is not valid.
     pub(crate) fn search(bytes: &[u8], start: u64) -> Option<u64> {
         let mut head = [0; 5];
         head[..4].copy_from_slice(&(GROUP_PAYLOAD_BYTES as u32).to_le_bytes());
@@ -190,7 +192,7 @@ impl Group {
     }
 }
 
-/// The next record of a segment, or why there is none.
+/// The next record of a segment, or the reason why there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
     Record {
@@ -199,11 +201,11 @@ pub(crate) enum Step<'a> {
         payload: &'a [u8],
         at_byte: u64,
     },
-    /// The end of the input behind a whole record.
+    /// The end of the input after a complete record.
     End {
         at_byte: u64,
     },
-    /// A record that is not whole.
+    /// A record that is incomplete or damaged.
     Bad {
         at_byte: u64,
         flaw: &'static str,

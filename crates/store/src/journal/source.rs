@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of segments. Each start of the command adds one, and so do 64 MiB of records.
 const SEGMENTS_MAX: usize = 1_000_000;
 
-/// A segment that can be read, and read again.
+/// A segment that can be read several times.
 pub(crate) struct Source<'a> {
     pub(crate) path: PathBuf,
     pub(crate) number: u64,
@@ -29,7 +29,8 @@ impl<'a> Source<'a> {
         Self { path: path.to_owned(), number, bytes: bytes.len() as u64, input: Input::Memory(bytes) }
     }
 
-    /// Opens the segment at an offset. Its size stays what it was at first, although a session may be writing.
+    /// Opens the segment at an offset. The reader ends at the initial size, even if a session appends to the segment
+    /// meanwhile.
     pub(crate) fn open(&self, at_byte: u64) -> Result<Box<dyn Read + '_>, StoreError> {
         let left = self.bytes.saturating_sub(at_byte);
         match self.input {
@@ -84,13 +85,13 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
             named.push((number, entry.path()));
         }
     }
-    // A session may be writing. A segment has its final size before the next one has any records, so look at the next one
-    // first.
+    // A session may be writing. A segment has its final size before the next one has any records. So get the size of
+    // the next one first.
     named.sort_by(|a, b| b.cmp(a));
     let mut sources = Vec::with_capacity(named.len());
     for (number, path) in named {
         let metadata = match fs::metadata(&path) {
-            // A session that started meanwhile has removed it, because it had no records.
+            // Another session has removed it meanwhile, because it had no records.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             metadata => metadata.map_err(|error| StoreError::new(&path, error))?,
         };

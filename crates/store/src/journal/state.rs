@@ -14,7 +14,7 @@ pub const DAMAGED_MAX: usize = 10_000;
 /// Maximum number of pairs of class and cause. Other failures are counted without their names.
 pub const FAILURE_KINDS_MAX: usize = 256;
 
-/// What a fill has done. Memory depends on the highest object number, not on the number of records.
+/// The state of a fill. Its size in memory depends on the highest object number, not on the number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FillState {
     /// The number after the highest one whose upload may have started.
@@ -25,7 +25,7 @@ pub struct FillState {
     pub failed: NumberSet,
     /// Objects that were deleted and not stored again.
     pub deleted: NumberSet,
-    /// Results of reading back, the last one of each object.
+    /// Results of reading objects back. Only the last result of each object is kept.
     pub verified: Verified,
     /// Multipart uploads that were neither completed nor aborted.
     pub uploads: OpenUploads,
@@ -81,7 +81,7 @@ impl Totals {
     }
 }
 
-/// Results of reading back. Each object is in at most one set.
+/// Results of reading objects back. Each object is in at most one set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
     /// Objects with the right content.
@@ -140,8 +140,8 @@ pub struct Session {
     pub number: u32,
     /// Wall time of its start in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// Wall time of its last durable record in milliseconds since 1970. This is the end of a killed session, to the time
-    /// between two syncs.
+    /// Wall time of its last durable record in milliseconds since 1970. A killed session ended at most one sync
+    /// interval later.
     pub last_unix_ms: u64,
     /// Its end. `None` if it was killed or still runs.
     pub end: Option<SessionEnd>,
@@ -156,7 +156,7 @@ pub struct Gap {
     pub after_session: u32,
     /// Wall time of its beginning in milliseconds since 1970.
     pub from_unix_ms: u64,
-    /// Wall time of its end in milliseconds since 1970, not before the beginning.
+    /// Wall time of its end in milliseconds since 1970. It is not before the beginning.
     pub to_unix_ms: u64,
 }
 
@@ -181,7 +181,7 @@ pub enum EventKind {
 }
 
 impl FillState {
-    /// Adds a record. `unix_ms` is when it was written.
+    /// Adds a record. `unix_ms` is the wall time of writing it.
     pub fn apply(&mut self, record: &Record, unix_ms: u64) {
         match record {
             Record::SessionStarted { session, unix_ms } => self.start_session(*session, *unix_ms),
@@ -201,8 +201,8 @@ impl FillState {
         self.saw(unix_ms);
     }
 
-    /// Returns the objects whose upload may have started and that are not known to be stored, in ascending order. These
-    /// include failed ones, whose last request may have reached the server.
+    /// Returns the objects in doubt, in ascending order. Their upload may have started, and they are not known to be
+    /// stored. Failed objects are included, because their last request may have reached the server.
     pub fn in_doubt(&self) -> impl Iterator<Item = u64> {
         self.completed.absent_below(self.intended_end)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Maximum number of open uploads that are kept. The server's list has the others.
+/// Maximum number of open uploads that are kept. The server can list the others.
 pub const OPEN_UPLOADS_MAX: usize = 65_536;
 /// Maximum number of open uploads that are kept of one object.
 const OF_ONE_OBJECT_MAX: usize = 100;
@@ -23,7 +23,7 @@ impl OpenUploads {
         self.by_number.get(&number).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns all open uploads: object numbers with an upload ID.
+    /// Returns the object number and upload ID of each open upload.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &str)> {
         self.by_number.iter().flat_map(|(number, ids)| ids.iter().map(move |id| (*number, id.as_str())))
     }
@@ -40,7 +40,8 @@ impl OpenUploads {
         self.len == 0
     }
 
-    /// Returns how many uploads are not in this list, because [`OPEN_UPLOADS_MAX`] were open or too many of one object.
+    /// Returns the number of uploads that are not kept, because [`OPEN_UPLOADS_MAX`] were open or too many of one
+    /// object.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond

@@ -7,6 +7,7 @@ use super::replay::{self, Replay};
 use super::segment::{GROUP_BYTES, Group, HEADER_BYTES, Header, Previous, SEGMENT_BYTES_MAX};
 use super::source::segment_path;
 use crate::error::StoreError;
+use crate::files::sync_directory;
 use crate::fill_directory::{FillDirectory, FillError};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,13 +31,13 @@ pub struct JournalWriter {
     disk: Box<dyn Disk>,
     segment: Segment,
     next_number: u64,
-    /// Space for a group record, then records that are not durable.
+    /// Space for the first record of a group, then the records that are not durable.
     pending: Vec<u8>,
     durable_seq: u64,
     next_seq: u64,
     last_sync: Instant,
     reserve: Reserve,
-    /// Keeps other processes away.
+    /// The lock that keeps other processes away.
     _lock: Option<Arc<File>>,
 }
 
@@ -66,16 +67,16 @@ enum Reserve {
 }
 
 impl JournalWriter {
-    /// Replays the journal of a fill and opens a new segment. `spares` are other directories that contain segments, from
-    /// [`JournalWriter::open_next_segment`]. The new segment repeats what the last session wrote last, and excludes it
-    /// and a torn end from the segment before.
+    /// Replays the journal of a fill and opens a new segment. `spares` are other directories with segments, which were
+    /// passed to [`JournalWriter::open_next_segment`]. The new segment repeats the last group of the previous segment.
+    /// Its header excludes that group and a torn end from the previous segment.
     ///
     /// # Errors
     /// Those of [`super::replay`]; errors of the system, such as a full disk.
     pub fn open(fill: &FillDirectory, spares: &[&Path]) -> Result<(Self, Replay), StoreError> {
         let directory = fill.journal_directory();
         fs::create_dir_all(&directory).map_err(|error| StoreError::new(&directory, error))?;
-        super::disk::sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
+        sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
         let directories: Vec<&Path> = [directory.as_path()].into_iter().chain(spares.iter().copied()).collect();
         let (replay, tip) = replay::replay_directories(&directories, Some(&fill.identity_hash()))?;
         let mut writer = Self::start(Box::new(HostDisk), &directory, fill.identity_hash(), tip)?;
@@ -121,7 +122,7 @@ impl JournalWriter {
     /// Adds a record to those that the next sync writes. After an error nothing is added.
     ///
     /// # Errors
-    /// [`FillError::TooMuchPending`], and for values above the limits of records.
+    /// [`FillError::TooMuchPending`], [`FillError::UploadIdTooLong`] and [`FillError::TooManyObjects`].
     pub fn append(&mut self, record: &Record) -> Result<(), StoreError> {
         check(record).map_err(|error| StoreError::new(&self.segment.path, error))?;
         let before = self.pending.len();
@@ -141,7 +142,8 @@ impl JournalWriter {
     /// succeeds. Nothing is written to a segment again after an error.
     ///
     /// # Errors
-    /// Errors of the system: [`StoreError::is_full`] if there is no space left. [`FillError::SegmentFailed`] after these.
+    /// Errors of the system: [`StoreError::is_full`] if there is no space left. After such an error,
+    /// [`FillError::SegmentFailed`].
     pub fn sync(&mut self, unix_ms: u64) -> Result<(), StoreError> {
         if self.pending_bytes() == 0 {
             return Ok(());
@@ -169,9 +171,9 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Opens a new segment after a failure. If a directory is given, this and all later segments of the session go there.
-    /// The pending records stay pending, so the next [`JournalWriter::sync`] writes them. After a full disk, this uses the
-    /// space that was reserved.
+    /// Opens a new segment after a failure. If a directory is given, this and all later segments of the session go
+    /// there. The pending records stay pending, so the next [`JournalWriter::sync`] writes them. If the disk is full,
+    /// this uses the reserved space.
     ///
     /// # Errors
     /// Errors of the system. The caller may try again.
@@ -190,7 +192,7 @@ impl JournalWriter {
     /// Those of [`JournalWriter::sync`].
     pub fn close(mut self, unix_ms: u64) -> Result<(), StoreError> {
         self.sync(unix_ms)?;
-        // Harmless if it stays: the next session replaces it.
+        // If this fails, the next session replaces the file.
         let _ = self.disk.remove(&self.reserve_path);
         Ok(())
     }
@@ -241,7 +243,7 @@ impl JournalWriter {
             // Nobody relies on the pending records yet.
             committed_from: self.durable_seq,
         };
-        // A number is never used twice, since a file may remain of a failed attempt.
+        // A number is never used twice, because the file of a failed attempt may remain.
         self.next_number += 1;
         let directory = directory.unwrap_or(&self.directory).to_owned();
         match create_segment(&mut *self.disk, &directory, &header) {
@@ -275,7 +277,7 @@ fn create_segment(disk: &mut dyn Disk, directory: &Path, header: &Header) -> Res
     Ok(Segment { path, file, number, durable_bytes, state: SegmentState::Sound })
 }
 
-/// Checks the limits that cannot be kept by cutting.
+/// Checks the limits of values that cannot be shortened.
 fn check(record: &Record) -> Result<(), FillError> {
     let highest = match record {
         Record::Intend { end, .. } => end.saturating_sub(1),

@@ -1,4 +1,5 @@
-//! Failed writes and syncs, full disks, kills and power losses: what was counted stays, and nothing counts twice.
+//! Tests with failed writes and syncs, full disks, kills and power losses. No counted object is lost, and none is
+//! counted twice.
 
 use super::samples::acked;
 use super::sim_disk::{Fault, SimDisk, sources};
@@ -15,16 +16,16 @@ use std::path::Path;
 
 const IDENTITY: [u8; 32] = [9; 32];
 
-/// A fill on a failing disk, and what it has promised so far.
+/// A fill on a failing disk, and the objects that it has counted so far.
 struct Fill {
     disk: SimDisk,
     writer: Option<JournalWriter>,
     next: u64,
     /// Objects whose acknowledgement was added.
     added: BTreeSet<u64>,
-    /// Those of them that this session added and that are not counted.
+    /// Objects that this session has added and that are not counted yet.
     pending: BTreeSet<u64>,
-    /// Objects whose acknowledgement was counted, since a sync succeeded.
+    /// Objects whose acknowledgement was counted, because a sync succeeded.
     counted: BTreeSet<u64>,
     /// Number of failed syncs.
     failures: usize,

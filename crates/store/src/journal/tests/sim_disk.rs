@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 /// Size of the blocks that a power loss keeps or loses independently.
 const BLOCK_BYTES: usize = 32;
 
-/// What an operation of the disk does instead of succeeding.
+/// A fault of an operation of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A write takes a part of the bytes only, which is no error.
+    /// A write that takes only a part of the bytes, which is not an error.
     ShortWrite,
-    /// Nothing is written, or a part of it.
+    /// A full disk. Nothing is written, or only a part of the bytes.
     Full,
-    /// The operation fails. A failed sync leaves pages that count as clean.
+    /// A failed operation. A failed sync leaves pages that count as clean.
     Broken,
 }
 
@@ -31,15 +31,15 @@ struct Content {
     /// Faults by number of the operation.
     faults: BTreeMap<u64, Fault>,
     operations: u64,
-    /// Number of bytes that fit, `None` without a limit.
+    /// Number of bytes that fit. `None` without a limit.
     capacity: Option<usize>,
 }
 
 #[derive(Clone, Default)]
 struct SimFile {
-    /// What programs read: the page cache.
+    /// The content of the page cache, which programs read.
     bytes: Vec<u8>,
-    /// What is on the disk, up to the first dirty byte.
+    /// The content on the disk, up to the first dirty byte.
     on_disk: Vec<u8>,
     is_named: bool,
     reserved_bytes: usize,
@@ -59,7 +59,8 @@ impl SimDisk {
         content.capacity = Some(content.used() + free);
     }
 
-    /// Returns the disk after its computer lost power: of what was not synced, `keep` decides for each block and name.
+    /// Returns the disk after a power loss. `keep` decides for each block and name that was not synced whether it is
+    /// kept.
     pub fn after_power_loss(&self, mut keep: impl FnMut() -> bool) -> Self {
         let content = self.0.lock().unwrap();
         let named = content.files.iter().filter(|(_, file)| file.is_named || keep());

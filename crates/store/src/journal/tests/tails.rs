@@ -1,4 +1,4 @@
-//! What a reader makes of cut, flipped and foreign bytes.
+//! Tests of reading truncated, damaged and foreign files.
 
 use super::samples::acked;
 use super::sim_disk::{SimDisk, sources};
