@@ -1,6 +1,6 @@
 //! `plimsoll prepare`: writes a dataset to a target, unless the target already has it.
 //!
-//! Preparing is not a measured load. It retries transient failures with pauses, and counts the retries.
+//! Preparing is not a measured load. The command retries transient failures after pauses, and counts the retries.
 
 use crate::console;
 use crate::failure::Failure;

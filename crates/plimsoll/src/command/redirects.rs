@@ -1,5 +1,5 @@
-//! `plimsoll redirects`: measures the cost of a cluster's redirects. Each pair of runs reads the same objects twice,
-//! through a server that redirects and directly from their owners.
+//! `plimsoll redirects`: measures the cost of a cluster's redirects. A pair of runs reads the same objects twice:
+//! through a server that redirects, and directly from the owners.
 
 use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
 use crate::console;

@@ -90,7 +90,7 @@ pub struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Creates surroundings that read environment variables with `variable`.
+    /// Creates surroundings. `variable` returns the value of an environment variable.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }

@@ -1,4 +1,4 @@
-//! The plan of a run, from the flags that all kinds of load share. Every mistake in the flags is reported here.
+//! The plan of a run, from the flags that all kinds of load share. Reports every mistake in the flags.
 
 use super::args::{Args, Checks, Load, Requests};
 use super::connections::{check_https, connections};

@@ -82,7 +82,7 @@ fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns the HTTP flags in the form of `get`.
+/// Returns the HTTP flags as arguments of `get`.
 fn http_flags(args: &Args) -> Vec<String> {
     let headers = args.headers.iter().map(|header| format!("--header={header}"));
     let user = args.user.iter().map(|user| format!("--user={user}"));

@@ -61,7 +61,7 @@ pub struct S3Args {
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// Default maximum of bytes that S3 stores in memory.
+/// Default maximum number of bytes that S3 stores in memory.
 const MEMORY_MAX: u64 = 1 << 30;
 /// Default access key, for tests on one host.
 const ACCESS_KEY: &str = "plimsoll";
