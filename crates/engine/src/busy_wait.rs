@@ -4,7 +4,7 @@
 //! idle cores for other machines. An open run waits before every operation. During the last part of each wait, the
 //! thread therefore stays busy instead of sleeping. Busy waiting must not slow down other processes, because the target
 //! may be on this host. If other threads need the same core, this thread sometimes has to wait for the core. The thread
-//! therefore measures these waits. If they are long, it sleeps instead of waiting busily.
+//! therefore measures these waits. If the waits are long, the thread sleeps instead of waiting busily.
 
 use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;

@@ -1,10 +1,10 @@
-//! The client stalls of a run. All its threads share this state.
+//! The client stalls of a run. All threads of the run share this state.
 //!
 //! A client stall is a time in which a thread of this client acts later than it should. After the stall, the thread
 //! catches up with a burst of requests. The burst queues at the target and also delays the operations of the other
 //! threads. The effect of a stall therefore ends only when the number of operations in flight has returned to the level
-//! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. The state is a few
-//! atomics, which a thread reads when an operation ends and once per step of its loop.
+//! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. This state consists of
+//! a few atomics, which a thread reads when an operation ends and once per step of its loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};

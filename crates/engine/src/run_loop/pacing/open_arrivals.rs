@@ -37,7 +37,7 @@ pub(in crate::run_loop) struct Open<'p> {
 const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
 impl<'p> Open<'p> {
-    /// Returns the arrivals of one thread. None of them has started yet.
+    /// Returns the arrivals of one thread. No arrival has started yet.
     pub fn new(plan: &Plan, arrivals: Arrivals<'p>, share: Share) -> Self {
         Self {
             offered: arrivals.clone(),
