@@ -1,12 +1,12 @@
 //! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that misbehaves on
 //! purpose.
 //!
-//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. It injects
-//!   delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a client's
-//!   counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest load that
-//!   a client can generate.
-//! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. It has the same faults and
-//!   the same ledger.
+//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. The server
+//!   injects delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a
+//!   client's counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest
+//!   load that a client can generate.
+//! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. The faults and the ledger are
+//!   the same too.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
 //! * [`StandIn`] makes a server imitate another storage system, including its quirks.
 //! * [`Liar`] plays a script of raw bytes, pauses and resets, with one [`Case`] for each kind of misbehavior.

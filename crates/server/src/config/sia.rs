@@ -32,7 +32,7 @@ pub struct Siad {
     pub forming: Duration,
     /// Delay of every response, multiplied by the number of files that the daemon has.
     pub delay_per_file: Duration,
-    /// Restarts of the daemon; `None` if it does not restart.
+    /// Restarts of the daemon; `None` for no restarts.
     pub restarts: Option<Restarts>,
     /// Directory whose files clients can download after uploading them; `None` to disable downloads.
     pub sources: Option<PathBuf>,

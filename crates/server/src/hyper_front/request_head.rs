@@ -20,7 +20,7 @@ pub(super) fn request_head(parts: &Parts) -> RequestHead {
     }
 }
 
-/// Returns the host that a request names. In HTTP/2, this is the request's authority.
+/// Returns the host that a request names. In HTTP/2, the host is the request's authority.
 fn host_of(parts: &Parts) -> Option<Box<str>> {
     let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     host.or_else(|| parts.uri.authority().map(Authority::as_str)).map(Into::into)

@@ -1,5 +1,5 @@
-//! The body of a response on its way to hyper. Limits its rate, applies its faults, and counts the bytes passed to
-//! hyper.
+//! The body of a response on its way to hyper. This module limits the rate of the body, applies the body's faults, and
+//! counts the bytes passed to hyper.
 
 use std::io;
 use std::mem;

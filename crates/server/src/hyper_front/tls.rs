@@ -31,8 +31,8 @@ pub struct Tls {
 /// The origin of a server's certificate.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// A certificate for `localhost`, the loopback addresses and the listening addresses. It is generated when the
-    /// server starts, and signed by a CA that is generated too.
+    /// A certificate for `localhost`, the loopback addresses and the listening addresses. The server generates this
+    /// certificate when it starts, together with the CA that signs it.
     SelfSigned,
     /// Files in PEM format.
     Files {

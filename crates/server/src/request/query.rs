@@ -11,7 +11,7 @@ use crate::faults::body::BodyFaults;
 
 /// Maximum number of headers that one query may add.
 const HEADERS_MAX: usize = 16;
-/// Header fields that frame a message or control its connection. Only the server may set them.
+/// Header fields that frame a message or control its connection. Only the server may set these fields.
 const OWN_HEADERS: [&str; 5] = ["content-length", "transfer-encoding", "connection", "content-range", "location"];
 /// Maximum length of the target of a redirect.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;

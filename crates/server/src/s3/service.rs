@@ -99,7 +99,7 @@ fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// A call while `s3s` handles it.
+/// A call that `s3s` is handling.
 struct Call {
     admission: Admission,
     name: OnceLock<Box<str>>,

@@ -222,7 +222,7 @@ impl ResponseReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream, after the server closed its side. This is not an error if the response was
+    /// Handles the end of the stream, after the server closed its side. The end is not an error if the response was
     /// complete, or if its body ends with the connection.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {

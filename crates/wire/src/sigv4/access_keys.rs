@@ -8,7 +8,7 @@ const MAX_ACCESS_KEY_BYTES: usize = 256;
 /// Maximum size of a secret key or a session token. Session tokens have a few kilobytes.
 const MAX_SECRET_BYTES: usize = 8 * 1024;
 
-/// A secret text. `Debug` does not show it, and its memory is overwritten on drop.
+/// A secret text. `Debug` does not show the text, and its memory is overwritten on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 

@@ -128,7 +128,7 @@ impl Signer {
     }
 
     /// Appends the whole query of a presigned URL, including the request's own parameters. The body is not signed. The
-    /// signature covers every header of the request (usually only `Host`), so these must be sent unchanged.
+    /// signature covers every header of the request (usually only `Host`), so the headers must be sent unchanged.
     pub fn presign(
         &mut self,
         now: Timestamp,

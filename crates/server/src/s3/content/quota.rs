@@ -15,7 +15,7 @@ pub(in crate::s3) struct Quota {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::s3) struct QuotaExceeded;
 
-/// Reserved bytes of a quota. Dropping the value returns them to the quota.
+/// Reserved bytes of a quota. Dropping the reservation returns these bytes to the quota.
 #[derive(Debug)]
 pub(super) struct Reservation {
     quota: Arc<Quota>,

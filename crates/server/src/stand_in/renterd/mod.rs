@@ -1,4 +1,4 @@
-//! renterd, the renter of Sia since 2023. It stores objects in buckets by `PUT`, and has a control API for contracts,
+//! renterd, the renter of Sia since 2023. Clients store objects in buckets with `PUT`. A control API manages contracts,
 //! wallet and settings.
 //!
 //! Objects stay in memory. Slabs, contracts and money are counted as if each object had been cut into slabs of 4 MiB
