@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs in which the value falls on a failed operation, and number of such new runs.
+    /// Number of runs in which the value falls on a failed operation: of base runs, and of new runs.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,

@@ -72,7 +72,7 @@ pub struct Headline {
     pub label: String,
     /// Value with its unit.
     pub value: String,
-    /// Related value or condition.
+    /// Additional text about the value, such as its range.
     pub detail: String,
 }
 

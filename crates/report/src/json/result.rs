@@ -68,7 +68,7 @@ pub struct RunEnd {
     pub signal: Option<i32>,
     /// The error, condition or missed objective that ended the run.
     pub detail: Option<String>,
-    /// Time at which the run ended, from its start.
+    /// Time from the start of the run to its end.
     pub at_nanos: u64,
 }
 
