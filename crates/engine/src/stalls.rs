@@ -14,7 +14,8 @@ use std::time::Duration;
 /// is 99 % of the target's capacity. If more operations are in flight after that, the target is the cause, not the
 /// stall.
 const RECOVERY_MAX: u64 = 100;
-/// The number in flight has returned to the level before the stall once it is at most this factor times that level.
+/// Factor that decides when a recovery ends: the number in flight must be at most this many times the level before the
+/// stall.
 const LEVEL_SLACK: f64 = 1.05;
 /// Value of `since` if no stall is open.
 const NONE: u64 = u64::MAX;
