@@ -101,9 +101,9 @@ impl Mixed {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "there is no record of a run of `mix`".to_owned(),
-            Self::InPart(0) => "objects that runs wrote are left".to_owned(),
+            Self::InPart(0) => "objects that runs of `mix` wrote are left".to_owned(),
             Self::InPart(count) => {
-                format!("and {} that earlier runs wrote, others are left", plural(count, "object"))
+                format!("and {} that earlier runs wrote, but others are left", plural(count, "object"))
             }
         }
     }

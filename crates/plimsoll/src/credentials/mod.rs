@@ -21,7 +21,7 @@ pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
     #[default]
     Auto,
-    /// The metadata service of this cloud machine, and nothing else.
+    /// Only the metadata service of this cloud machine.
     Imds,
 }
 

@@ -149,7 +149,7 @@ impl Args {
     /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // Find the server first: without a server, it would be useless to request keys from a metadata service.
+        // Find the server first. If there is none, the command fails without a request for keys to a metadata service.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -229,7 +229,7 @@ fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
             "--endpoint {AMAZON} needs a region: add --region NAME, for example --region eu-central-1"
         ))
     })?;
-    // Any other character could change the host of the URL.
+    // Other characters are refused, because they could change the host of the URL.
     if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         let region = region.escape_debug();
         return Err(Failure::usage(format!(

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use sys::signals::Signal;
 use workers::{Done, Workers};
 
-/// Writes the missing files. Prints their number and the speed.
+/// Writes the missing files. Prints the number of files and the speed.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dataset = args.dataset()?;
     let threads = args.threads()?;
