@@ -38,7 +38,7 @@ impl TryFrom<String> for Sizes {
 fn entries(text: &str) -> Result<impl Iterator<Item = &str>, Invalid> {
     let count = text.split(',').count();
     if count > ENTRIES_MAX {
-        return Err(Invalid::new(format!("{count} sizes are too many: list at most {ENTRIES_MAX}")));
+        return Err(Invalid::new(format!("too many sizes ({count}): list at most {ENTRIES_MAX}")));
     }
     Ok(text.split(',').map(str::trim))
 }

@@ -71,10 +71,10 @@ impl QueryFaults {
     fn add_header(&mut self, line: &str) -> Result<(), QueryError> {
         let header = Header::parse(line).map_err(|_| "header= takes Name:value, percent-encoded")?;
         if OWN_HEADERS.iter().any(|name| header.name.is(name)) {
-            return Err("header= does not take headers that frame the message or control the connection");
+            return Err("header= cannot set headers that frame the message or control the connection");
         }
         if self.headers.len() == HEADERS_MAX {
-            return Err("header= may come at most 16 times");
+            return Err("header= may occur at most 16 times");
         }
         self.headers.push(header);
         Ok(())

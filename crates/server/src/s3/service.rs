@@ -140,7 +140,7 @@ impl S3Auth for Credentials {
         if access_key == self.access_key {
             return Ok(self.secret_key.clone());
         }
-        Err(s3_error!(InvalidAccessKeyId, "this server accepts another access key only"))
+        Err(s3_error!(InvalidAccessKeyId, "this server accepts only a different access key"))
     }
 }
 

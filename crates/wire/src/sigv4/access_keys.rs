@@ -37,10 +37,10 @@ pub enum KeysError {
     #[error("the access key is not valid: it must have 1 to 256 visible ASCII characters without commas")]
     BadAccessKey,
     /// The secret key is empty, too long, or contains whitespace or control characters.
-    #[error("the secret key is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
+    #[error("the secret key is not valid: it must contain only visible ASCII characters, no spaces or line breaks")]
     BadSecretKey,
     /// The session token is empty, too long, or contains whitespace or control characters.
-    #[error("the session token is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
+    #[error("the session token is not valid: it must contain only visible ASCII characters, no spaces or line breaks")]
     BadSessionToken,
 }
 
