@@ -44,7 +44,7 @@
 //!
 //! # Limits
 //!
-//! A head has at most 64 KiB and 100 headers, and a request line at most 16 KiB. A request body may have any size,
+//! A head has at most 64 KiB and 100 headers. A request line has at most 16 KiB. A request body may have any size,
 //! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests and
 //! leaves the rest in the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 

@@ -26,7 +26,7 @@ fn host_of(parts: &Parts) -> Option<Box<str>> {
     host.or_else(|| parts.uri.authority().map(Authority::as_str)).map(Into::into)
 }
 
-/// Returns the `Range` of a request, by the rule of [`RequestHead::range`].
+/// Returns the `Range` of a request, under the same rules as [`RequestHead::range`].
 pub(crate) fn range_of(headers: &HeaderMap) -> Option<RangeRequest> {
     let mut ranges = headers.get_all(header::RANGE).iter();
     match (ranges.next(), ranges.next()) {

@@ -34,7 +34,8 @@ pub(super) struct ResponseBody {
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before.
+    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before this
+    /// is true.
     flushed: bool,
 }
 

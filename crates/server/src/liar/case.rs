@@ -26,7 +26,7 @@ pub struct Case {
     pub name: Box<str>,
     /// A short description of the misbehavior.
     pub about: Box<str>,
-    /// The number of the misbehavior in the project's table (14 to 66).
+    /// The number of the misbehavior in docs/liar.md (14 to 66).
     pub row: u16,
     /// Instructions for a client.
     pub client: ClientSetup,

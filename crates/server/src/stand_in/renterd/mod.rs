@@ -119,7 +119,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns the response to a request that no module handles: a request for a token, or one without valid
+    /// Returns the response to a request that no module handles: a request for a token, or a request without valid
     /// credentials.
     fn refusal(&self, parts: &Parts, target: Target<'_>, path: &str) -> Option<ServiceResponse> {
         let now = sys::clock::monotonic();
