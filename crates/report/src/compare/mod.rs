@@ -41,9 +41,9 @@ pub struct ComparedRun {
 /// The unit of observation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// A second of a run, with one run per side. The conclusion holds within these runs only.
+    /// A second of a run, if each side has one run. The conclusion holds within these runs only.
     WithinRuns,
-    /// A run, with several runs per side.
+    /// A run, if a side has several runs.
     AcrossRuns,
     /// A pair of runs that were made one after the other.
     AcrossPairs,
