@@ -40,7 +40,7 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Deletes the objects of the dataset that was prepared there, the objects that `mix` wrote, and the \
+const AFTER: &str = "Deletes the objects of the prepared dataset, the objects that `mix` wrote, and the \
     dataset's description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every \
     flag.";
 
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
             Failure::usage(
-                "no dataset was prepared there, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
+                "this location has no dataset, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
             )
         })?,
     };

@@ -136,7 +136,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
         return Err(Failure::usage(
-            "--aa: a single run cannot be halved: name several runs, or one made with --repeat",
+            "--aa: a single run cannot be halved: name several runs, or a run made with --repeat",
         ));
     }
     let (mut first, mut second) = (Vec::new(), Vec::new());

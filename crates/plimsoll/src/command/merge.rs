@@ -95,7 +95,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
         if repeats::are_in(directory) {
             let first = repeats::directory(directory, 1);
             return Err(Failure::usage(format!(
-                "{} contains several runs: name one per machine, for example {}",
+                "{} contains several runs: name one run per machine, for example {}",
                 directory.display(),
                 first.display()
             )));

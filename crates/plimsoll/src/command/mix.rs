@@ -120,7 +120,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let dataset = location_client::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
     let content = Arc::new(Content::new(dataset.description().seed));
     let requests = requests(args, &place, &weights, &content)?;
-    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set one, for example --get 1"))?;
+    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set a weight, such as --get 1"))?;
     let workload = load::Workload {
         targets: place.targets(dataset),
         choice: Choice::Random,

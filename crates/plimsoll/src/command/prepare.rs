@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(there) if there == dataset => true,
         Some(_) => {
             return Err(Failure::could_not_run(
-                "another dataset was prepared there: delete it with `plimsoll cleanup` and this location, or choose another prefix",
+                "this location has another dataset: delete it with `plimsoll cleanup`, or choose another prefix",
             ));
         }
         None => false,

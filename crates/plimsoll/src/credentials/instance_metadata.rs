@@ -37,7 +37,7 @@ pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure
     let roles = get(ROLES)?;
     let role = roles.lines().next().map(str::trim).unwrap_or_default();
     if role.is_empty() || !role.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte)) {
-        return Err(failed("has no role for this machine: attach one, or set keys another way"));
+        return Err(failed("has no role for this machine: attach a role, or set keys another way"));
     }
     keys_of(role, &get(&format!("{ROLES}{role}"))?)
 }

@@ -244,10 +244,10 @@ fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
     let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
     let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
     if url.credentials().is_some() {
-        return Err(refused("an endpoint has no keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
+        return Err(refused("an endpoint cannot contain keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
     }
     if url.target() != "/" {
-        return Err(refused("an endpoint has no path: write http://host:9000, and name the bucket as s3://BUCKET"));
+        return Err(refused("an endpoint cannot have a path: write http://host:9000, and the bucket as s3://BUCKET"));
     }
     Ok(url.origin().clone())
 }

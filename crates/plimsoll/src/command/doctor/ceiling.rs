@@ -56,7 +56,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
                 large.cpu_seconds / gigabytes.max(1e-9),
             ),
         ),
-        Finding::fact("", "both were measured over loopback, where the server's core does part of the client's network work"),
+        Finding::fact("", "measured over loopback, where the server's core does part of the client's network work"),
     ])
 }
 

@@ -90,14 +90,14 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
         return fill(args, form);
     }
     if !args.prices.is_empty() {
-        return Err(Failure::usage("--prices: only a fill has costs: name the directory of one"));
+        return Err(Failure::usage("--prices: only a fill has costs: name the directory of a fill"));
     }
     let set = RunSet::of(here)?;
     if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {
-        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of one"));
+        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of a run"));
     }
     if !matches!(set.kind, SetKind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("--subtract: only a study has cells: name the directory of one"));
+        return Err(Failure::usage("--subtract: only a study has cells: name the directory of a study"));
     }
     let exit = match set.kind {
         SetKind::One => {

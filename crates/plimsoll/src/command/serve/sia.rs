@@ -159,7 +159,7 @@ impl SiaArgs {
             Some(text) => expand(text, "--api-password")?,
             None if local => PASSWORD.to_owned(),
             None => {
-                let why = "others can reach this address: set your own password with --api-password";
+                let why = "other hosts can reach this address: set your own password with --api-password";
                 return Err(Failure::usage(format!("--as renterd: {why}")));
             }
         };

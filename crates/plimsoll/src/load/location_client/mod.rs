@@ -287,7 +287,7 @@ pub fn dataset(
     }
     LocationClient::new(args, location, Patience::Once)?.dataset()?.ok_or_else(|| {
         Failure::usage(
-            "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, for example --count 100 --size 1MiB",
+            "this location has no dataset: run `plimsoll prepare` with the same location first, or describe a dataset, for example --count 100 --size 1MiB",
         )
     })
 }
