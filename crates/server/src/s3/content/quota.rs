@@ -57,7 +57,7 @@ impl Reservation {
 
     /// Moves `bytes` of this reservation to a new reservation. `bytes` must not exceed this reservation.
     pub(super) fn split(&mut self, bytes: u64) -> Self {
-        debug_assert!(bytes <= self.bytes, "split off {bytes} of only {} reserved bytes", self.bytes);
+        debug_assert!(bytes <= self.bytes, "cannot split off {bytes} of {} reserved bytes", self.bytes);
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         Self { quota: Arc::clone(&self.quota), bytes }
