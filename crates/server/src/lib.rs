@@ -32,7 +32,7 @@
 //! |---|---|
 //! | `delay=20ms` | the response starts this much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
 //! | `status=503` | that status (200 to 599); if it is not 2xx, the body is a line of text; ranges are then ignored |
-//! | `chunked` | the body is sent in chunks; for an HTTP/1.0 client, the end of the connection ends the body |
+//! | `chunked` | the body is sent in chunks; for an HTTP/1.0 client, the close of the connection marks its end |
 //! | `close` | `Connection: close`, and the server closes the connection |
 //! | `header=X-Cache:hit` | one more header, up to 16 times; headers that frame the message are rejected |
 //! | `redirect=TARGET`, `code=307` | a redirect to that (percent-encoded) path or URL; 301, 302, 303, 307 or 308 |
