@@ -20,13 +20,13 @@ pub struct Seed(pub u64);
 const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
 const BLOCK: usize = 16;
 /// Number of bytes generated at a time. A batch is small enough to stay in the L1 cache from the moment its counters
-/// are written until they are encrypted. It is a multiple of 64 blocks, the largest number of blocks that any AES
-/// backend encrypts at once.
+/// are written until they are encrypted. The batch size is a multiple of 64 blocks, the largest number of blocks that
+/// any AES backend encrypts at once.
 const BATCH: usize = 4096;
 
 type Block = Array<u8, U16>;
 
-/// The content of all objects with one seed. It is cheap to clone (a few hundred bytes), so each thread can own a copy.
+/// The content of all objects with one seed. Cloning is cheap (a few hundred bytes), so each thread can own a copy.
 #[derive(Clone)]
 pub struct Content {
     seed: Seed,

@@ -75,7 +75,7 @@ impl Dataset {
         names: Names,
     ) -> Result<Self, Invalid> {
         if total.0 > 0 && sizes.is_zero() {
-            return Err(Invalid::new(format!("objects of 0 bytes never become {total}: give a larger size")));
+            return Err(Invalid::new(format!("objects of 0 bytes never add up to {total}: give a larger size")));
         }
         let mut dataset = Self::new(Description { seed, count: 0, sizes, names, last_bytes: None });
         let (mut count, mut sum) = dataset.whole_cycles(total);
@@ -84,7 +84,7 @@ impl Dataset {
         while sum < total.0 {
             if count - first >= ADDED_UP_MAX {
                 return Err(Invalid::new(format!(
-                    "{total} would be more than {ADDED_UP_MAX} objects: give a larger size or a smaller total"
+                    "{total} needs more than {ADDED_UP_MAX} objects: give a larger size or a smaller total"
                 )));
             }
             let size = dataset.drawn_size(count);
@@ -325,7 +325,7 @@ mod tests {
             let sizes = sizes.parse().unwrap();
             Dataset::of_total(ByteSize(total), Remainder::Cut, Seed(1), sizes, names()).unwrap_err().to_string()
         };
-        assert!(refused(1, "0").contains("never become 1B"));
+        assert!(refused(1, "0").contains("never add up to 1B"));
         assert!(refused(1, "0,0..0").contains("larger size"));
     }
 

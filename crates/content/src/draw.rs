@@ -1,5 +1,5 @@
-//! Random numbers as pure functions of seed and object index. The numbers of an object are one block that is encrypted
-//! with AES-128.
+//! Random numbers as pure functions of seed and object index. The random numbers of an object are one block of AES-128
+//! output.
 //!
 //! The content needs this cipher anyway. AES is fast enough for hundreds of millions of objects. Its output has no
 //! patterns, unlike that of some simple hashes.

@@ -3,9 +3,9 @@
 //! The bytes of an object are a pure function of (seed, key, offset). The size and key of an object are pure functions
 //! of (seed, index). Nothing is stored. Any machine that knows the seed can generate and verify any range of any
 //! object, in any order. A few words are enough to describe a dataset of 250 million objects. The bytes are AES-128 in
-//! counter mode. They cannot be compressed, and five lines of Python can generate them too (docs/content.md).
+//! counter mode. The bytes cannot be compressed. Five lines of Python can generate them too (docs/content.md).
 //!
-//! This crate does no I/O and does not know HTTP.
+//! This crate contains no I/O and no HTTP code.
 //!
 //! ```
 //! use content::{Content, Seed};

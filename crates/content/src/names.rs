@@ -1,8 +1,8 @@
 //! Naming schemes. The key of object i is a pure function of i and of its random numbers.
 //!
-//! A key is `prefix` + number + `extension`. The number has leading zeros. Keys can be spread over directories by a
-//! hash of the object's number. The name of this directory follows the last `/` of the prefix, so all keys stay below
-//! the folder that the user specified.
+//! A key is `prefix` + number + `extension`. The number has leading zeros. A hash of the object's number can spread the
+//! keys over directories. The name of this directory follows the last `/` of the prefix, so all keys stay below the
+//! folder that the user specified.
 
 use crate::draw::{Draw, scale};
 use crate::error::Invalid;

@@ -3,7 +3,7 @@
 use crate::bytes::{ObjectContent, bytes_to_next_block};
 use std::fmt;
 
-/// Number of bytes generated and compared at a time, on the stack. A batch of this size stays in the L1 cache.
+/// Number of bytes generated (on the stack) and compared at a time. A batch of this size stays in the L1 cache.
 const BATCH: usize = 2048;
 const EXCERPT_MAX: usize = 16;
 

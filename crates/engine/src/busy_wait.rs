@@ -4,7 +4,7 @@
 //! idle cores for other machines. An open run waits before every operation. During the last part of each wait, the
 //! thread therefore stays busy instead of sleeping. Busy waiting must not slow down other processes, because the target
 //! may be on this host. If other threads need the same core, this thread sometimes has to wait for the core. The thread
-//! therefore measures these waits. If they are long, it sleeps instead of waiting busily.
+//! therefore measures these waits. If the waits are long, the thread sleeps instead of waiting busily.
 
 use crate::cgroup::CpuQuota;
 use crate::watch::RunDelay;
@@ -16,8 +16,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// If this thread spends more than this share of the time waiting for its core, other threads are considered to need
-/// the core. The gathering thread of this program causes waits below this share.
+/// Maximum share of the time that a thread waits for its core while no other thread needs the core. The gathering
+/// thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
 /// up to [`PAUSE_MAX`].

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const TURN_MAX: Duration = Duration::from_millis(50);
 /// Time from the stop command until the window ends.
 pub(crate) const NOTICE: Duration = Duration::from_millis(120);
-/// The run ends after this many attempts without a connection, if no attempt has ever got a connection
+/// Number of attempts without a connection after which the run ends, if no attempt has ever got a connection
 /// (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
 /// Time without any connection after which fewer failed attempts end the run. Slots wait longer and longer before they

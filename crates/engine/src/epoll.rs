@@ -26,7 +26,7 @@ const AT_ONCE: Duration = Duration::from_micros(15);
 /// Minimum length of the waits that share one timer, which is rarely set. Setting a precise timer for each wait would
 /// cost more than the wait itself.
 const COARSE: Duration = Duration::from_millis(2);
-/// Token of the shared timer. Tokens of connections are smaller.
+/// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
 /// Timer slack of the threads. With this value, timers fire when they are due, without the kernel's usual delay.
 const TIMER_SLACK: Duration = Duration::from_nanos(1);

@@ -50,8 +50,8 @@ pub struct Ready {
     pub readable: bool,
     /// `true` if bytes can be sent, or if the connection is established or has failed.
     pub writable: bool,
-    /// `true` if the end of the stream or an error has arrived. Bytes before it may still be unread. It is not reported
-    /// again.
+    /// `true` if the end of the stream or an error has arrived. Earlier bytes may still be unread. This event is not
+    /// reported again.
     pub closing: bool,
 }
 

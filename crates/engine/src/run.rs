@@ -36,10 +36,10 @@ pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
 
-/// Receiver of a run's results. It may control the run.
+/// Receiver of a run's results. An observer may also control the run.
 pub trait Observer {
-    /// Called at the end of a slice, for plans with slices. The slice combines all threads. Its data is also part of an
-    /// interval that is passed on later.
+    /// Called at the end of a slice, for plans with slices. The slice combines all threads. The data of the slice is
+    /// also part of an interval that is passed on later.
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
@@ -369,8 +369,8 @@ mod tests {
         Left { uploads, fresh_below, ..Left::default() }
     }
 
-    /// Carries out a run of two threads. The first thread runs `first`. The second continues until it is stopped, but
-    /// not forever.
+    /// Carries out a run of two threads. The first thread runs `first`. The second thread continues until it is
+    /// stopped, but not forever.
     fn with_first(first: impl Fn() -> ThreadResult + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let abandoned = std::sync::atomic::AtomicBool::new(false);

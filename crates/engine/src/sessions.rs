@@ -152,7 +152,7 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
 /// Returns the message of a refusal. The length of the message is limited, and secrets are removed.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
-    // Shorter values are not secrets. Hiding them would remove much of every message.
+    // Shorter values are not secrets, and hiding them would remove much of every message.
     for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
         reason = reason.replace(value.as_ref(), "***");
     }

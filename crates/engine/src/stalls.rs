@@ -1,10 +1,10 @@
-//! The client stalls of a run. All its threads share this state.
+//! The client stalls of a run. All threads of the run share this state.
 //!
 //! A client stall is a time in which a thread of this client acts later than it should. After the stall, the thread
 //! catches up with a burst of requests. The burst queues at the target and also delays the operations of the other
 //! threads. The effect of a stall therefore ends only when the number of operations in flight has returned to the level
-//! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. The state is a few
-//! atomics, which a thread reads when an operation ends and once per step of its loop.
+//! before the stall (docs/measurement.md). A stall affects all threads, so they share its state. This state consists of
+//! a few atomics, which a thread reads when an operation ends and once per step of its loop.
 
 use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,8 @@ use std::time::Duration;
 /// is 99 % of the target's capacity. If more operations are in flight after that, the target is the cause, not the
 /// stall.
 const RECOVERY_MAX: u64 = 100;
-/// The number in flight has returned to the level before the stall once it is at most this factor times that level.
+/// Factor that decides when a recovery ends: the number in flight must be at most this many times the level before the
+/// stall.
 const LEVEL_SLACK: f64 = 1.05;
 /// Value of `since` if no stall is open.
 const NONE: u64 = u64::MAX;

@@ -1,7 +1,7 @@
 //! Received bytes that are not yet known to be content or overhead, because their record or frame is not complete.
 
 /// Counter of received bytes. Bytes are counted once it is known whether they are content or overhead. Until then, the
-/// counter keeps them back.
+/// counter keeps these bytes back.
 ///
 /// Invariant: after each [`Self::attribute`], at most `unknown_max` bytes are kept back.
 #[derive(Clone, Copy, Debug)]

@@ -89,8 +89,8 @@ fn three_servers_count_the_same_as_three_rows() {
     }
 }
 
-/// A server that accepts connections after 3 ms, redirects `/object` after 2 ms, and sends `/owned` after 5 ms. It
-/// closes each connection 1 s after a response.
+/// A server that accepts connections after 3 ms, redirects `/object` after 2 ms, and sends `/owned` after 5 ms. The
+/// server closes each connection 1 s after a response.
 #[derive(Default)]
 struct Distant;
 

@@ -33,7 +33,8 @@ fn chunked(body: &[u8], size: usize) -> Vec<u8> {
     out
 }
 
-/// Makes three operations on a path below the root. Returns the outcome of a failed one, and how many succeed.
+/// Makes three operations on a path below the root. Returns the outcome of a failed operation, and the number of
+/// operations that succeed.
 fn outcome(path: &str, depth: Depth, body: &[u8]) -> (Option<(AttemptClass, Cause)>, u64) {
     let mut plan = at(plan(), &format!("http://sim:80/ipfs/{ROOT}{path}"));
     plan.stop = StopAfter { ops: NonZeroU64::new(3), ..StopAfter::default() };

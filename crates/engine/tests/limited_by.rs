@@ -192,7 +192,8 @@ fn two_sizes_behind_one_queue_are_the_target() {
     }
 }
 
-/// The diagnosis does not depend on the length of the run. Even a run of 1 s shows a rate and its growth.
+/// The diagnosis does not depend on the length of the run. Even a run of 1 s shows the rate that the target sustains,
+/// and the growth of response times.
 #[test]
 fn an_open_run_beyond_the_target_is_limited_by_it() {
     for seed in SEEDS {
@@ -285,7 +286,7 @@ impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
 
 #[test]
 fn a_dead_endpoint_among_others_is_the_target() {
-    /// A server with several endpoints. One of them is dead: it refuses connections, or never responds.
+    /// A server with several endpoints. One endpoint is dead: it refuses connections, or never responds.
     struct OneDead(Accept);
     impl SimServer for OneDead {
         fn connect_to(&mut self, _: Instant, address: &Address) -> Accept {

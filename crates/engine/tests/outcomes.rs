@@ -18,7 +18,7 @@ fn text(text: impl Into<String>) -> Reply {
     Reply::Bytes(text.into().into_bytes())
 }
 
-/// Returns the summary of a run against a simulated server. Asserts that its counters agree.
+/// Returns the summary of a run against a simulated server. Asserts that the counters of the run agree.
 fn played<S: SimServer>(plan: &Plan, server: impl Fn() -> S) -> Summary {
     let (intervals, _) = simulate(plan, |_| SimNetwork::new(server()));
     let summary = summary(plan, &intervals);
@@ -132,7 +132,8 @@ fn only_connections_that_stay_open_count_as_kept_alive() {
         assert_eq!((tally.ok, tally.flags.get(Flag::KeptAlive)), (100, kept), "closed after {after:?}");
         assert_eq!(tally.flags.get(Flag::Persistent), 100, "the heads do not announce the end of the connection");
     }
-    // Stale connections were closed too. The client detects this only when it sends the next request.
+    // The server has also closed the connections that turned out to be stale. The client detects this only when it
+    // sends the next request.
     let stale = || {
         let mut requests = 0;
         move |now: Instant, _: &str| {
@@ -158,7 +159,7 @@ fn the_peak_in_flight_is_seen_within_a_second() {
     let server = || |now: Instant, _: &str| respond_at(now + ms(10), 10);
     let summary = played(&plan, server);
     assert_eq!((summary.in_flight_peak, summary.in_flight_at_end), (20, 0));
-    // The peaks of threads add up.
+    // The peaks of all threads are added.
     let summary = played(&Plan { threads: 4, ..plan }, server);
     assert_eq!(summary.in_flight_peak, 20);
 }

@@ -139,7 +139,7 @@ fn through_a_proxy_the_url_decides_what_is_private() {
     assert_eq!(summary.stats.measured.causes.get(Cause::PrivateAddress), 2);
     let (summary, _) = redirected(plan.clone(), "http://localhost/start", "http://10.0.0.1/");
     assert_eq!(summary.stats.measured.ok, 2);
-    // The proxy must get its credentials. The other host must not get the credentials of the first host.
+    // The proxy must get the credentials for the proxy. The other host must not get the credentials of the first host.
     let (summary, requests) = redirected(plan, "http://public.example/start", "http://other.example/");
     assert_eq!(summary.stats.measured.ok, 2);
     for request in requests.borrow().iter() {

@@ -54,7 +54,7 @@ fn bimodal_delay() {
     assert!((mean - 14.5e6).abs() < 1e4, "the mean must be exact: {mean}");
 }
 
-/// A server that stops for one second, 4 s after the start of the run. At all other times it responds at once.
+/// A server that stops for one second, 4 s after the start of the run. At all other times, the server responds at once.
 fn stalling(now: Instant, _: &str) -> Vec<(Instant, Reply)> {
     let (from, to) = (Instant::ZERO + ms(4000), Instant::ZERO + ms(5000));
     let at = if now >= from && now < to { to } else { now };
@@ -68,7 +68,7 @@ fn a_stall_of_one_second_shows_whole_in_an_open_run() {
     let summary = summary(&plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     assert_eq!((summary.stats.measured.scheduled, summary.stats.measured.ok), (10_000, 10_000));
-    // 1,000 of 10,000 operations wait. Their waits are uniform between 0 and 1 s.
+    // Of 10,000 operations, 1,000 wait. The waits are distributed uniformly between 0 and 1 s.
     for (q, truth) in [(0.5, 0), (0.9, 0), (0.95, 500), (0.99, 900), (0.999, 990), (1.0, 1000)] {
         near(&summary.all.response, q, ms(truth), ms(2));
     }
@@ -389,7 +389,7 @@ fn a_dead_target_is_not_flooded_and_ends_the_run() {
 #[test]
 fn a_backlog_that_ends_in_the_drain_was_not_sustained() {
     // The target processes 100 requests per second, but receives 200 requests per second. After 4 s, half of the
-    // requests still wait. They complete in the drain.
+    // requests still wait. These requests complete in the drain.
     let server = || {
         let mut free = Instant::ZERO;
         move |now: Instant, _: &str| {

@@ -1,5 +1,5 @@
-//! Tests of uploads that end before they are sent completely. They run on simulated time, where the order of events is
-//! known.
+//! Tests of uploads that end before they are sent completely. The tests run on simulated time, where the order of
+//! events is known.
 
 #[path = "support/frames.rs"]
 mod frames;

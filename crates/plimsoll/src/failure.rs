@@ -79,7 +79,7 @@ impl From<Exit> for ExitCode {
 /// A reason for the end of the program, as text for people.
 #[derive(Debug)]
 pub enum Failure {
-    /// A message for standard error. Control characters are escaped, so it stays on one line.
+    /// A message for standard error. Control characters are escaped, so the message stays on one line.
     Message(Exit, String),
     /// Help text for standard error, shown because no command was given.
     NoCommand(String),

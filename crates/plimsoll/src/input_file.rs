@@ -43,7 +43,7 @@ pub fn read_text(path: &Path) -> Result<String, Failure> {
 pub struct Limits {
     /// Maximum bytes of a line.
     pub line: u64,
-    /// Maximum bytes of the whole list.
+    /// Maximum size of the whole list, in bytes.
     pub all: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Price sheets that the user names: shipped ones by name, and others by file.
+//! Price sheets that the user names: the name of a sheet that comes with Plimsoll, or a file.
 
 use crate::failure::Failure;
 use crate::input_file;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Maximum size of a price sheet in bytes.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// Reads a price sheet: a shipped one such as `s3-standard`, or a YAML file.
+/// Reads a price sheet: one that comes with Plimsoll, such as `s3-standard`, or a YAML file.
 pub fn read(name: &str) -> Result<PriceSheet, Failure> {
     let text = match shipped(name) {
         Some(text) => text.to_owned(),

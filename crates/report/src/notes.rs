@@ -252,7 +252,7 @@ fn unsteady(run: &SavedRun) -> Vec<Note> {
 }
 
 /// Divides the measured window into spans, and returns their length in seconds and their intervals. Each span is as
-/// long as the longest interval. In a run without joined intervals, each span is a second.
+/// long as the longest interval. In a run without joined intervals, a span is one second long.
 fn equal_spans(run: &SavedRun) -> (u64, Vec<Vec<&Point>>) {
     let points: Vec<&Point> = whole_seconds(run).collect();
     let step = points.iter().map(|point| seconds_of(point).round() as u64).max().unwrap_or(1).max(1);

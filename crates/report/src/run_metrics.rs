@@ -47,8 +47,8 @@ pub struct MeasuredObjective {
     /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value falls
     /// on an operation that failed or never ended.
     pub value: Option<f64>,
-    /// Lower end of the range that contains the percentile of a time, in nanoseconds. It equals the value if client
-    /// stalls made no difference, and for other metrics.
+    /// Lower end of the range that contains the percentile of a time, in nanoseconds. It equals the value for all other
+    /// metrics, and if client stalls made no difference.
     pub low: Option<f64>,
     /// `true` if the objective was met.
     pub met: bool,

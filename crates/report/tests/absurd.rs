@@ -222,8 +222,8 @@ fn intervals() -> impl Strategy<Value = Interval> {
 }
 
 proptest! {
-    /// No report shows the result of a division by zero. Runs have no operations, failures only, or a window of length
-    /// zero.
+    /// No report shows the result of a division by zero. This includes runs without operations, with failures only, or
+    /// with a window of length zero.
     #[test]
     fn no_report_shows_nan_or_infinity(
         intervals in prop::collection::vec(intervals(), 0..4), open in any::<bool>(), most in prop::sample::select(vec![0, 1, u64::MAX]),

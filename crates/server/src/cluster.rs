@@ -21,7 +21,7 @@ use crate::ledger::Ledger;
 use crate::listeners::Listeners;
 use crate::ownership::member::{Handoff, Member};
 
-/// The settings of a cluster as a whole. [`Config`] contains the settings of each server.
+/// The configuration of a cluster as a whole. [`Config`] configures each server.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// One address for each server. Port 0 means any free port.
@@ -63,7 +63,8 @@ impl Cluster {
         Ok(Self { servers })
     }
 
-    /// Returns the servers' addresses. Their order is that of the numbers that [`owner()`](crate::owner()) returns.
+    /// Returns the servers' addresses. The position of an address is the number of the server in
+    /// [`owner()`](crate::owner()).
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.servers.iter().flat_map(Server::addresses).copied().collect()

@@ -1,12 +1,12 @@
 //! The embedded target: HTTP servers that count exactly what they received and sent, and a liar that misbehaves on
 //! purpose.
 //!
-//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. It injects
-//!   delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a client's
-//!   counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest load that
-//!   a client can generate.
-//! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. It has the same faults and
-//!   the same ledger.
+//! * [`Server`] serves objects of any size from memory (`/blackhole/10GiB`) and files below a directory. The server
+//!   injects delays, faults and stalls. Its [`Ledger`] counts every request, so that tests can compare it with a
+//!   client's counters. The server supports only plain HTTP/1 and uses little CPU, because it must handle the highest
+//!   load that a client can generate.
+//! * [`HyperServer`] serves the same objects and files over TLS and HTTP/2, or serves S3. The faults and the ledger are
+//!   the same too.
 //! * [`Cluster`] runs several servers, each of which owns a part of the objects.
 //! * [`StandIn`] makes a server imitate another storage system, including its quirks.
 //! * [`Liar`] plays a script of raw bytes, pauses and resets, with one [`Case`] for each kind of misbehavior.
@@ -32,7 +32,7 @@
 //! |---|---|
 //! | `delay=20ms` | the response starts this much later (`us`, `ms`, `s`, `m`; at most 10 minutes) |
 //! | `status=503` | that status (200 to 599); if it is not 2xx, the body is a line of text; ranges are then ignored |
-//! | `chunked` | the body is sent in chunks; for an HTTP/1.0 client, the end of the connection ends the body |
+//! | `chunked` | the body is sent in chunks; for an HTTP/1.0 client, the close of the connection marks its end |
 //! | `close` | `Connection: close`, and the server closes the connection |
 //! | `header=X-Cache:hit` | one more header, up to 16 times; headers that frame the message are rejected |
 //! | `redirect=TARGET`, `code=307` | a redirect to that (percent-encoded) path or URL; 301, 302, 303, 307 or 308 |
@@ -44,7 +44,7 @@
 //!
 //! # Limits
 //!
-//! A head has at most 64 KiB and 100 headers, and a request line at most 16 KiB. A request body may have any size,
+//! A head has at most 64 KiB and 100 headers. A request line has at most 16 KiB. A request body may have any size,
 //! because it is discarded. While a response is being sent, the server buffers up to 64 KiB of further requests and
 //! leaves the rest in the kernel. A listing has at most 1000 names. [`Config`] limits connections and times.
 

@@ -50,8 +50,9 @@ impl Listeners {
     fn open_tcp(&mut self, mut address: SocketAddr) -> io::Result<()> {
         let shared = self.by_thread.len() > 1;
         if shared && address.port() != 0 {
-            // The sockets below share their port. They would therefore also share it with a server that is already
-            // running, and that server would silently get half of the load. This unshared socket fails instead.
+            // The sockets below share their port. Without the check here, they would also share the port with a server
+            // that is already running, and that server would silently get half of the load. In this case, this unshared
+            // socket fails.
             drop(Socket::listen_tcp(address, 1, false).map_err(|error| at(&address, &error))?);
         }
         for sockets in &mut self.by_thread {

@@ -81,8 +81,8 @@ impl Shared {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Blocks the thread until the end of the stall, if one has begun. Returns the time afterwards, or `None` if there
-    /// is no stall or its beginning is not known yet.
+    /// Blocks the thread until the end of the stall, if one has begun. Returns the time after the stall. `None` if
+    /// there is no stall, or if the beginning of the stall is not known yet.
     pub(crate) fn sleep_through_stall(&self) -> Option<Duration> {
         let (begin, end) = self.faults.stall()?;
         let mut now = sys::clock::monotonic();

@@ -20,9 +20,9 @@ use study::objective_monitor::{Decision, ObjectiveMonitor, OfferedLoad, SLICE};
 use support::{ms, open, plan, respond_at};
 
 const IN_FLIGHT_MAX: u64 = 10_000;
-/// Maximum error of a search whose result is below the truth, as a share.
+/// Maximum relative error of a search whose result is below the true load line.
 const BELOW: f64 = 0.05;
-/// Maximum error of a search whose result is above the truth, as a share.
+/// Maximum relative error of a search whose result is above the true load line.
 const ABOVE: f64 = 0.02;
 
 /// Runs a level and returns its outcome.

@@ -55,7 +55,7 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
-/// Makes writes above the file size limit fail from now on, instead of ending the process.
+/// From now on, makes a write above the file size limit return an error instead of ending the process.
 pub fn refuse_files_too_large() -> io::Result<()> {
     install(libc::SIGXFSZ, libc::SIG_IGN)
 }

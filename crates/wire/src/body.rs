@@ -44,7 +44,7 @@ impl BodyReader {
         }
     }
 
-    /// Returns how many of the next bytes are certainly body data. Callers may skip them without reading them.
+    /// Returns how many of the next bytes are certainly body data. Callers may skip these bytes without reading them.
     #[inline]
     pub(crate) fn opaque_bytes(&self) -> u64 {
         match self {

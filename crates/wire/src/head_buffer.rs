@@ -1,14 +1,14 @@
 //! Buffer for the head of a message that arrives in one or more pieces.
 //!
-//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected, and parsed again only when the
-//! end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore linear even if
-//! a peer sends single bytes, and invalid input is still rejected early.
+//! A head that arrives in one piece is parsed in place. Otherwise, pieces are collected. They are parsed again only
+//! when the end of the head has arrived or the number of buffered bytes has doubled. The total time is therefore linear
+//! even if a peer sends single bytes, and invalid input is still rejected early.
 
 /// Maximum size of a head, including its closing empty line and any empty lines before it.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// As long as fewer bytes than this are buffered, each piece is parsed at once, because the first bytes reveal a wrong
-/// protocol.
+/// As long as fewer bytes than this are buffered, each piece is parsed immediately, because the first bytes reveal a
+/// wrong protocol.
 const EAGER_BYTES: usize = 16;
 
 /// The result of feeding one piece of input.

@@ -1,5 +1,5 @@
-//! Request headers from the user. They are validated when they are parsed, so no value can contain a second line. The
-//! module also decides which headers are secrets.
+//! Request headers from the user. Headers are validated when they are parsed, so no value can contain a second line.
+//! The module also decides which headers are secrets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,8 +32,8 @@ pub struct HeaderName(Box<str>);
 /// harmless names contain these parts too, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
-/// A header, cookie or query parameter is also a secret if this is its whole name. These names are too short to be
-/// searched for inside other names.
+/// A header, cookie or query parameter is also a secret if its whole name is one of these. These names are too short to
+/// be searched for inside other names.
 const SECRET_NAMES: [&str; 4] = ["jwt", "pwd", "sid", "sig"];
 
 /// Returns whether the value of a header or query parameter with this name must not be shown or stored.
@@ -85,8 +85,8 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header's value: trimmed text without control characters other than tabs. It may be a secret, so `Debug` shows only
-/// its length.
+/// A header's value: trimmed text without control characters other than tabs. The value may be a secret, so `Debug`
+/// shows only its length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderValue {
     text: Box<str>,

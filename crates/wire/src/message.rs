@@ -36,7 +36,7 @@ pub enum Framing {
 /// The part of a message that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// The head. It may not have begun yet.
+    /// The head. The head may not have begun yet.
     Head,
     /// The body and its chunk framing.
     Body,
@@ -70,7 +70,7 @@ pub enum Event {
     Head,
     /// Body bytes without chunk framing, at this range of the input. Never empty.
     Body(Range<usize>),
-    /// The message is complete. Unconsumed input does not belong to it.
+    /// The message is complete. Unconsumed input does not belong to this message.
     End,
 }
 

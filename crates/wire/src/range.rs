@@ -68,7 +68,7 @@ impl fmt::Display for ByteRange {
     }
 }
 
-/// The value of a `Content-Range` header. At least one of the fields is present; the constructors ensure this.
+/// The value of a `Content-Range` header. The constructors ensure that at least one of the fields is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContentRange {
@@ -164,7 +164,7 @@ pub struct RangeRequest {
 /// Result of applying a [`RangeRequest`] to an object of known size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// The ranges within the object, in the requested order. There is at least one, and they may overlap.
+    /// The ranges within the object, in the requested order. There is at least one range, and ranges may overlap.
     Satisfiable(Vec<ByteRange>),
     /// No range lies within the object. The server responds with 416.
     Unsatisfiable,

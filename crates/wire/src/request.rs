@@ -1,7 +1,7 @@
 //! The server-side reader of requests.
 //!
-//! It works like [`crate::ResponseReader`], but is stricter about framing. A server that guesses can be tricked into
-//! seeing a request that its client never sent.
+//! This reader works like [`crate::ResponseReader`], but is stricter about framing. A server that guesses can be
+//! tricked into seeing a request that its client never sent.
 
 use std::mem::MaybeUninit;
 

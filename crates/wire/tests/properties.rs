@@ -101,7 +101,7 @@ fn framed() -> impl Strategy<Value = Framed> {
     framed_as(0..3)
 }
 
-/// Like [`framed`], but without bodies that end with the connection.
+/// Like [`framed`], but without bodies that end when the connection closes.
 fn framed_with_end() -> impl Strategy<Value = Framed> {
     framed_as(0..2)
 }

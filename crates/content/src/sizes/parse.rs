@@ -38,7 +38,7 @@ impl TryFrom<String> for Sizes {
 fn entries(text: &str) -> Result<impl Iterator<Item = &str>, Invalid> {
     let count = text.split(',').count();
     if count > ENTRIES_MAX {
-        return Err(Invalid::new(format!("{count} sizes are too many: list at most {ENTRIES_MAX}")));
+        return Err(Invalid::new(format!("too many sizes ({count}): list at most {ENTRIES_MAX}")));
     }
     Ok(text.split(',').map(str::trim))
 }
@@ -71,7 +71,7 @@ fn size(text: &str) -> Result<u64, Invalid> {
     }
     let size: ByteSize = text.parse().map_err(|error| Invalid::new(format!("{error}")))?;
     if size > SIZE_MAX {
-        return Err(Invalid::new(format!("`{}`: objects can have at most {SIZE_MAX}", text.trim())));
+        return Err(Invalid::new(format!("`{}` is too large: an object can have at most {SIZE_MAX}", text.trim())));
     }
     Ok(size.0)
 }

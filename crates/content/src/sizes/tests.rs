@@ -139,7 +139,7 @@ fn ranges_are_uniform() {
 fn each_doubling_of_a_log_uniform_size_is_equally_likely() {
     let sample = sample("loguniform:4KiB..1GiB", 100_000);
     for doublings in 1..18_u32 {
-        // Sizes are rounded down to whole bytes, so the continuous distribution ends at max + 1.
+        // Sizes are rounded down to whole bytes. Before rounding, the continuous distribution ends at max + 1.
         let truth = f64::from(doublings) * std::f64::consts::LN_2 / (((1_u64 << 30) + 1) as f64 / 4096.0).ln();
         expect_share(&sample, (4096 << doublings) - 1, truth);
     }

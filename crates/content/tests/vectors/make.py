@@ -1,4 +1,4 @@
-"""Makes the test vectors beside it from docs/content.md alone, with Python's own means: pip install cryptography."""
+"""Generates the test vectors in this directory from docs/content.md alone (needs pip install cryptography)."""
 
 import hashlib, json, math, os
 from statistics import NormalDist

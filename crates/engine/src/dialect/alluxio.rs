@@ -4,7 +4,7 @@
 use super::{Access, Dialect, Form};
 use measure::OpKind;
 
-/// Objects of a bucket. Any worker accepts requests for them.
+/// Objects of a bucket. Any worker accepts requests for these objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Alluxio;
 

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Limit for waiting output bytes. Once it is reached, further writes are pending. The write that reaches the limit may
-/// exceed it by a few frames.
+/// Limit for waiting output bytes. Once this limit is reached, further writes are pending. The write that reaches the
+/// limit may exceed it by a few frames.
 pub(super) const OUTPUT_MAX: usize = 256 * 1024;
 /// Number of bytes that are kept from the start of the peer's data, to recognize a response in another protocol.
 const BEGIN_BYTES: usize = 5;

@@ -125,7 +125,7 @@ impl Session {
         self.pipe.0.borrow_mut().end();
     }
 
-    /// Records that the connection is lost. The next [`Self::drive`] ends its streams.
+    /// Records that the connection is lost. The next [`Self::drive`] ends the streams of the connection.
     pub(crate) fn abort(&mut self) {
         if self.end.is_none() {
             self.ended(Failure::Closed);
@@ -159,8 +159,8 @@ impl Session {
         self.streams.len() - self.free.len()
     }
 
-    /// Returns whether the connection accepts further requests. After its end, or after a GOAWAY from the peer, it
-    /// accepts none.
+    /// Returns whether the connection accepts further requests. A connection accepts no requests after its end or after
+    /// a GOAWAY from the peer.
     pub(crate) fn accepts(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.requests {
@@ -236,8 +236,8 @@ impl Session {
         !self.pipe.0.borrow().output().is_empty()
     }
 
-    /// Returns whether there was more output than the pipe can store. If so, call [`Self::drive`] after output was
-    /// removed.
+    /// Returns whether there was more output than the pipe can store. In this case, call [`Self::drive`] after output
+    /// was removed.
     pub(crate) fn take_blocked(&mut self) -> bool {
         self.pipe.0.borrow_mut().take_blocked()
     }

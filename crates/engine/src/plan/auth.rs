@@ -90,7 +90,7 @@ impl fmt::Debug for Opening {
 
 impl Sessions {
     /// Returns the session header lines for the slots of one thread. Slot n uses the n-th line. After the last line,
-    /// the first one is used again.
+    /// the first line is used again.
     pub(crate) fn lines_of(&self, thread: u32, threads: u32) -> impl Iterator<Item = &str> {
         let own = self.lines.iter().skip(thread as usize).step_by(threads.max(1) as usize);
         let all = self.lines.iter().take(if own.len() > 0 { 0 } else { self.lines.len() });

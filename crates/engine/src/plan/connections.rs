@@ -76,7 +76,7 @@ pub struct ConnectionPlan {
     pub requests_max: Option<NonZeroU64>,
     /// Maximum number of open connections of a thread, including idle ones.
     pub open_max: usize,
-    /// Settings of HTTP/2; `None` if it is not used.
+    /// Settings of HTTP/2; `None` if HTTP/2 is not used.
     pub http2: Option<Http2Plan>,
     /// TLS settings, for URLs and redirects with https.
     pub tls: Arc<TlsPlan>,

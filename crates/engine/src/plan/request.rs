@@ -32,7 +32,7 @@ pub enum Pick {
     /// One of the run's targets, according to [`super::Choice`].
     #[default]
     Target,
-    /// A new object that this operation writes. It does not belong to the dataset.
+    /// A new object that this operation writes. The object does not belong to the dataset.
     Fresh,
     /// The oldest existing object that an operation of the same thread has written as [`Pick::Fresh`]. If there is no
     /// such object, the operation makes another request of the mix instead.
@@ -236,7 +236,7 @@ pub struct RequestPlan {
     pub pick: Pick,
     /// Fixed path and query of these requests; `None` if the path and query of an object are used.
     pub path: Option<Box<str>>,
-    /// Query, without the question mark. If the path already has a query, this query is added to it.
+    /// Query, without the question mark. If the path already has a query, this query is appended.
     pub query: Option<Box<str>>,
     /// Requests that follow within the same operation.
     pub then: Then,
@@ -279,7 +279,7 @@ impl RequestPlan {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Returns whether the request writes an object. If so, the request body counts for the throughput.
+    /// Returns whether the request writes an object. The request body then counts for the throughput.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         matches!(self.kind, OpKind::Put | OpKind::PutMultipart)

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
 /// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their
-/// start, and the operations. Simulated threads run one after the other. They share the budget, but not their stalls.
+/// start, and the operations. Simulated threads run one after the other. These threads share the budget, but not their
+/// stalls.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {

@@ -19,7 +19,7 @@ pub struct Negotiated {
     pub cipher: String,
     /// Protocol chosen by ALPN, if the server chose one.
     pub protocol: Option<String>,
-    /// Server name for which the connection was opened. Unless it is an IP address, it was also sent as SNI.
+    /// Server name for which the connection was opened. A name that is not an IP address was also sent as SNI.
     pub server_name: String,
     /// The subject of the certificate.
     pub subject: Option<String>,

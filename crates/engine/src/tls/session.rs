@@ -94,7 +94,8 @@ impl Session {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of their attempt.
+    /// Returns and resets the number of received bytes that are not counted yet. Called when the attempt that received
+    /// them ends.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()

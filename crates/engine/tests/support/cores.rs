@@ -19,8 +19,8 @@ pub fn wait_until_free() {
     }
 }
 
-/// Starts one busy thread for each core. Returns whether any of them has to wait for its core for more than 5 % of the
-/// time.
+/// Starts one busy thread for each core. Returns whether any of these threads has to wait for its core for more than 5
+/// % of the time.
 pub fn are_taken() -> bool {
     let look = || {
         let (started, before) = (Instant::now(), run_delay());

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 pub const HOST: &str = "plimsoll.test";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A CA that signs certificates. It also keeps all files of a test.
+/// A CA that signs certificates, and the directory with all files of a test.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -74,7 +74,7 @@ impl Authority {
         roots
     }
 
-    /// Returns the settings of a server with this identity. `asks` means that it requests a client certificate.
+    /// Returns the settings of a server with this identity. `asks` means that the server requests a client certificate.
     pub fn server(&self, identity: &Identity, asks: bool) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));

@@ -21,10 +21,10 @@ const GROUP_OPERATIONS: u64 = 3;
 /// [`CERTAIN_BY_FEW`] divided by the number of steps. The sum corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// Minimum ratio of operations that end to operations that are due in the same time, if the target keeps up.
+/// Minimum ratio of ended to due operations in the same time, at which the target counts as keeping up.
 const DEPARTED_SHARE: f64 = 0.85;
-/// Maximum difference between the operations that are due and those that end, if the target keeps up, in standard
-/// errors of random arrivals.
+/// Maximum excess of due over ended operations at which the target counts as keeping up, in standard errors of random
+/// arrivals.
 const DEPARTED_ERRORS: f64 = 4.0;
 
 /// Growth of response times over the window of an open run.

@@ -144,7 +144,7 @@ fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     impact.service_share.unwrap_or_default().max(seen).max(stopped) > CLIENT_MAX
 }
 
-/// Returns whether the slots paused for most of the time because of think time, so that no requests queued.
+/// Returns whether think time kept the slots idle for most of the time, so that no requests queued.
 fn is_idle(summary: &Summary, concurrency: u64) -> bool {
     summary.mean_in_flight().is_some_and(|mean| mean < IDLE_SHARE * concurrency as f64)
 }

@@ -88,7 +88,7 @@ enumerated! {
         BadStream => "bad_stream", "a response violates HTTP/2; its connection continues";
         StreamReset => "stream_reset", "the server reset the stream (HTTP/2)";
         StreamRefused => "stream_refused", "the server refused the stream before processing it (REFUSED_STREAM)";
-        AboveGoaway => "above_goaway", "the server accepts no more streams on the connection, and has not processed this one (GOAWAY)";
+        AboveGoaway => "above_goaway", "the server accepts no more streams on the connection, and has not processed this stream (GOAWAY)";
         GoneAway => "gone_away", "the server closed the connection with an error (GOAWAY)";
         TlsResponse => "tls_response", "the server speaks TLS on this port; use https://";
         BadTlsRecord => "bad_tls_record", "a TLS record is damaged or cannot be decrypted";
@@ -105,8 +105,8 @@ enumerated! {
         BadHead => "bad_head", "the response head is not valid HTTP/1";
         NotHttp => "not_http", "the response is not HTTP/1";
         BadStatus => "bad_status", "the status code is not valid";
-        BadContentLength => "bad_content_length", "Content-Length is not a number, or two of them differ";
-        BadTransferEncoding => "bad_transfer_encoding", "unknown Transfer-Encoding, or one with HTTP/1.0";
+        BadContentLength => "bad_content_length", "Content-Length is not a number, or two Content-Length fields differ";
+        BadTransferEncoding => "bad_transfer_encoding", "unknown Transfer-Encoding, or any Transfer-Encoding with HTTP/1.0";
         TooManyInterim => "too_many_interim", "too many 1xx responses";
         UnexpectedSwitch => "unexpected_switch", "101 without an Upgrade request";
         BodyCutShort => "body_cut_short", "closed before the body was complete";
@@ -119,14 +119,14 @@ enumerated! {
         ResetInBody => "reset_in_body", "reset during the body";
         RangeIgnored => "range_ignored", "200 with the whole object in response to a range request";
         RangeBy200 => "range_by_200", "200 instead of 206, with Content-Range and length of the range (--accept-200-ranges accepts it)";
-        WrongContentRange => "wrong_content_range", "206 with another range than requested";
+        WrongContentRange => "wrong_content_range", "206 with a range other than the requested one";
         NoContentRange => "no_content_range", "206 without a valid Content-Range";
         UnrequestedPartial => "unrequested_partial", "206 in response to a request without a range";
         MultipartRange => "multipart_range", "206 with several parts in response to a single range";
         RangeRefused => "range_refused", "416 in response to a valid range";
         RangeBeyondEnd => "range_beyond_end", "416: the requested range starts after the end of the object";
         WrongRangeLength => "wrong_range_length", "the length of the body differs from its Content-Range";
-        NotFollowed => "not_followed", "a redirect, and following redirects is off";
+        NotFollowed => "not_followed", "a redirect, but following redirects is off";
         NotModified => "not_modified", "304: the object has not changed, so its body was not sent (--expect-status 304 counts it as a success)";
         MethodChange => "method_change", "301, 302 or 303 in response to a method that a client would change to GET";
         TooManyRedirects => "too_many_redirects", "more redirects in a row than allowed";
@@ -151,10 +151,10 @@ enumerated! {
         AccessDenied => "access_denied", "these credentials do not allow the request (AccessDenied)";
         AckedLost => "acked_lost", "an object of the dataset is missing (404 or 410): lost, or never written";
         HashDiffers => "hash_differs", "the checksum of the body differs from the expected one";
-        NoHash => "no_hash", "the response has no checksum of its whole body to compare with";
+        NoHash => "no_hash", "the response has no checksum of the whole body";
         ObjectChanged => "object_changed", "ETag or length differ from those of an earlier range of the object";
         NotACar => "not_a_car", "the body is not a CAR (CARv1)";
-        OtherRoot => "other_root", "the CAR header names another root than the requested CID";
+        OtherRoot => "other_root", "the root in the CAR header is not the requested CID";
         BadCar => "bad_car", "a block in the CAR has an invalid length or CID, or cannot be decoded";
         CarCutShort => "car_cut_short", "the CAR ends inside a block, although the HTTP body is complete";
         RootMissing => "root_missing", "the CAR has no block for the requested CID";
@@ -168,7 +168,7 @@ enumerated! {
         SizeDiffers => "size_differs", "the body does not have the expected size";
         StatusDiffers => "status_differs", "the status code is not an expected one";
         HeaderDiffers => "header_differs", "a header does not have the expected value";
-        RunEnded => "run_ended", "the drain at the end of the run was over";
+        RunEnded => "run_ended", "not finished when the drain at the end of the run was over";
         BytesReached => "bytes_reached", "cut off when the requested number of bytes had arrived";
         UserInterrupt => "user_interrupt", "interrupted by the user";
         Defect => "defect", "a defect in this program";
@@ -179,14 +179,14 @@ enumerated! {
     /// Peculiarity of an attempt that does not change its class.
     pub enum Flag {
         ExcessBytes => "excess_bytes", "bytes after the end of the response; connection closed";
-        UnrequestedEncoding => "unrequested_encoding", "an encoded body although identity was requested";
+        UnrequestedEncoding => "unrequested_encoding", "the body was encoded although identity was requested";
         SmugglingRisk => "smuggling_risk", "both Transfer-Encoding and Content-Length";
         DuplicateLength => "duplicate_length", "the same Content-Length twice";
         Http10 => "http_1_0", "an HTTP/1.0 response";
         Failover => "failover", "another address of the host was tried first";
-        Resent => "resent", "sent again after a stale kept-alive connection, because the server had not processed it (HTTP/2), or without Expect after 417";
+        Resent => "resent", "sent again: after a stale connection, because the server had not processed it (HTTP/2), or without Expect after a 417";
         Followed => "followed", "a redirect that was followed";
-        LengthDiffers => "length_differs", "a body with another length than the first one";
+        LengthDiffers => "length_differs", "the length of the body differs from that of the first response";
         KeptAlive => "kept_alive", "the connection stayed open: it was used again, or was open at the end of the run";
         Interim => "interim", "1xx responses before the final one";
         UncleanTls => "unclean_tls", "TLS closed without close_notify";

@@ -13,10 +13,10 @@
 //! estimates is used. V is never less than the variance of independent operations.
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
-//! protect the test. The constant `SPELL` protects it. The test decides "within" only after a time in which a target at
-//! its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when the slow
-//! operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to the end of
-//! the level.
+//! protect the test. The constant `SPELL` protects it instead. The test decides "within" only after a time in which a
+//! target at its bound would have had `SPELLS_WITHIN` spells of this length on average. It decides "beyond" only when
+//! the slow operations would fill `SPELLS_BEYOND` such spells. Before a level passes, its trend is extrapolated to the
+//! end of the level.
 
 use std::time::Duration;
 
@@ -168,8 +168,8 @@ impl Sequential {
     }
 }
 
-/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. The sum is scaled up
-/// for the two degrees of freedom of the line.
+/// Returns the sum of squared deviations from a fitted straight line, for values whose sum is 0. The result is scaled
+/// up for the two degrees of freedom of the line.
 fn around_their_trend(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let place = |index: usize| index as f64 - (count - 1.0) / 2.0;

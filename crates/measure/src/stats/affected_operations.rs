@@ -6,9 +6,9 @@
 //!
 //! The time that stalls add to an operation is at most the sum of three times: the lateness of the operation, the
 //! stalls since its start, and the longest stall. The longest stall is included because of the operations ahead in the
-//! target's queue. If a target processes requests in order, each one is delayed by at most the longest delay of those
-//! before it. If the operation had to wait for a slot, all stalls since the slots ran out are added, because each of
-//! them may have kept a slot in use for longer.
+//! target's queue. If a target processes requests in order, an operation is delayed by at most the longest delay among
+//! itself and the operations before it. If the operation had to wait for a slot, all stalls since the slots ran out are
+//! added, because each of them may have kept a slot in use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};

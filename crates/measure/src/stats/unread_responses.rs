@@ -144,7 +144,8 @@ impl TimestampedTimes {
     }
 }
 
-/// Returns quantile `q` of `with` minus quantile `q` of `without`; 0 if `without` is empty.
+/// Returns quantile `q` of `with` minus quantile `q` of `without`; 0 if the difference is negative or `without` is
+/// empty.
 fn quantile_excess(with: &Distribution, without: &Distribution, q: f64) -> u64 {
     let at = |times: &Distribution| times.quantile(q).unwrap_or(0);
     if without.count() == 0 { 0 } else { at(with).saturating_sub(at(without)) }

@@ -14,7 +14,7 @@ const BUSY_MAX: f64 = 0.95;
 /// Maximum share of time that a thread uses even without operations: to wake up, read the clock, and hand over results.
 /// Only CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
-/// Minimum share of polls that find waiting responses, from which responses count as waiting unread.
+/// Share of polls that find waiting responses. Above this share, responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
 /// Share of a network card's speed above which the card counts as full.
 const NIC_MAX: f64 = 0.9;

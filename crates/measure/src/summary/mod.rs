@@ -25,7 +25,7 @@ use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// A client that is kept from running for at least this share of the time counts as having stood still.
+/// A client that is kept from running for more than this share of the time counts as having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.

@@ -1,4 +1,4 @@
-//! Access to the endpoints of collectors: the same authentication, TLS and headers as for `get`.
+//! Access to the systems that collectors poll, with the same authentication, TLS and headers as for `get`.
 
 use crate::command::get;
 use crate::failure::Failure;

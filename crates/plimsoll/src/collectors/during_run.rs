@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{CollectedBegin, CollectedWriter, StoreError};
 
-/// A background thread that polls during a run. It stops when this value is dropped.
+/// A background thread that polls during a run. The thread stops when this value is dropped.
 pub struct Collecting {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
@@ -35,7 +35,7 @@ impl Collecting {
         poller.map(Some).map_err(|error| Failure::usage(format!("--collect: {error}")))
     }
 
-    /// Starts polling into the run directory. Call it when the clock of the run starts.
+    /// Starts to poll, and saves the values in the run directory. Call this function when the clock of the run starts.
     pub fn start(poller: Poller, every: Duration, directory: &Path) -> Result<Self, Failure> {
         let mut poller = poller.with_clock(MonotonicClock::start());
         let started_unix_ms = unix_ms();

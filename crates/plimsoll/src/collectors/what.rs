@@ -8,7 +8,7 @@ use measure::series::Column;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Directory for the free disk space of this host. The report shows the free space of its file system.
+/// Directory of this host whose file system is checked for free disk space.
 const DISK: &str = ".";
 /// Maximum length of a user-defined part of a column name, in characters.
 const LABEL_MAX: usize = 32;

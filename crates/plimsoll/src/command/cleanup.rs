@@ -40,7 +40,7 @@ pub struct Args {
     pub s3: s3::Args,
 }
 
-const AFTER: &str = "Deletes the objects of the dataset that was prepared there, the objects that `mix` wrote, and the \
+const AFTER: &str = "Deletes the objects of the prepared dataset, the objects that `mix` wrote, and the \
     dataset's description. In S3, it also aborts open multipart uploads of these objects. --help-all prints every \
     flag.";
 
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {
             Failure::usage(
-                "no dataset was prepared there, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
+                "this location has no dataset, so nothing was deleted; if `prepare` did not complete, describe the dataset, for example --count 100 --size 1MiB",
             )
         })?,
     };
@@ -101,9 +101,9 @@ impl Mixed {
         match *self {
             Self::Deleted(count) => format!("and {} that runs wrote", plural(count, "object")),
             Self::NoneKnown => "there is no record of a run of `mix`".to_owned(),
-            Self::InPart(0) => "objects that runs wrote are left".to_owned(),
+            Self::InPart(0) => "objects that runs of `mix` wrote are left".to_owned(),
             Self::InPart(count) => {
-                format!("and {} that earlier runs wrote, others are left", plural(count, "object"))
+                format!("and {} that earlier runs wrote, but others are left", plural(count, "object"))
             }
         }
     }

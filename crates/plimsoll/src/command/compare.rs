@@ -17,7 +17,7 @@ use store::SavedRun;
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER, override_usage = USAGE)]
 pub struct Args {
-    /// Saved runs to compare with; a repeated run counts as all of its runs.
+    /// Saved runs to compare with. A repeated run counts as several runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
     /// Saved runs to compare with those of --base.
@@ -26,7 +26,7 @@ pub struct Args {
     /// Runs of one target, instead of --base and --new. Compares one half with the other, to show the noise.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
-    /// Differences up to this percentage do not matter (for success, at most 0.1).
+    /// Ignore differences up to this percentage (maximum for success: 0.1).
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent)]
     pub margin: f64,
     /// Compare the n-th run of --new with the n-th run of --base, for runs made alternately.
@@ -136,7 +136,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
         return Err(Failure::usage(
-            "--aa: a single run cannot be halved: name several runs, or one made with --repeat",
+            "--aa: a single run cannot be halved: name several runs, or a run made with --repeat",
         ));
     }
     let (mut first, mut second) = (Vec::new(), Vec::new());

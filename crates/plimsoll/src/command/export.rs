@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         let one = set.positions.first().map_or_else(|| args.directory.clone(), |position| set.directory(position));
         let name = name(args.format);
         return Err(Failure::usage(format!(
-            "--as {name} exports a single run: name the directory of one, for example {}",
+            "--as {name} exports a single run: name the directory of a run, for example {}",
             one.display()
         )));
     }

@@ -95,7 +95,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
         if repeats::are_in(directory) {
             let first = repeats::directory(directory, 1);
             return Err(Failure::usage(format!(
-                "{} contains several runs: name one per machine, for example {}",
+                "{} contains several runs: name one run per machine, for example {}",
                 directory.display(),
                 first.display()
             )));
@@ -171,7 +171,7 @@ fn left_out(index: usize, part: &SourceRun, overlap: &CommonTime) -> LeftOut {
 /// Returns a message about one run: the part inside the common time, and the part outside.
 fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> String {
     let mut text = format!(
-        "{} on {}: {} of {} count",
+        "{} on {}: {} of {} are merged",
         part.directory.display(),
         escape(&part.run.begin.host.name),
         seconds(overlap.seconds() as f64),

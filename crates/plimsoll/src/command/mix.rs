@@ -34,7 +34,7 @@ pub struct Args {
     /// Weight of writes, which create new objects next to the dataset.
     #[arg(long, value_name = "N")]
     pub put: Option<u32>,
-    /// Weight of deletions. Each deletes the oldest object that this run wrote. If there is none, it writes one.
+    /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes an object if none is left.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
     /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object has its own DELETE
@@ -56,7 +56,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset. Needed only if `prepare` did not write it.
+    /// The dataset. The flags are needed only if `prepare` did not write it.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.
@@ -70,7 +70,7 @@ pub struct Args {
 const AFTER: &str = "Default weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` writes the dataset. `plimsoll \
     cleanup` deletes it, and the objects that runs wrote. --help-all prints every flag.";
 
-/// Default weights, as in warp.
+/// Default weights, the same as in the load tester warp.
 const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];
 
 fn batch_size(text: &str) -> Result<BatchSize, String> {
@@ -120,7 +120,7 @@ pub fn plan(args: &Args) -> Result<Plan, Failure> {
     let dataset = location_client::dataset(&args.common, &place, &args.objects, args.dataset_seed)?;
     let content = Arc::new(Content::new(dataset.description().seed));
     let requests = requests(args, &place, &weights, &content)?;
-    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set one, for example --get 1"))?;
+    let mix = Mix::of(requests).ok_or_else(|| Failure::usage("all weights are 0: set a weight, such as --get 1"))?;
     let workload = load::Workload {
         targets: place.targets(dataset),
         choice: Choice::Random,

@@ -1,6 +1,6 @@
 //! `plimsoll prepare`: writes a dataset to a target, unless the target already has it.
 //!
-//! Preparing is not a measured load. It retries transient failures with pauses, and counts the retries.
+//! Preparing is not a measured load. The command retries transient failures after pauses, and counts the retries.
 
 use crate::console;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         Some(there) if there == dataset => true,
         Some(_) => {
             return Err(Failure::could_not_run(
-                "another dataset was prepared there: delete it with `plimsoll cleanup` and this location, or choose another prefix",
+                "this location has another dataset: delete it with `plimsoll cleanup`, or choose another prefix",
             ));
         }
         None => false,

@@ -1,5 +1,5 @@
-//! `plimsoll redirects`: measures the cost of a cluster's redirects. Each pair of runs reads the same objects twice,
-//! through a server that redirects and directly from their owners.
+//! `plimsoll redirects`: measures the cost of a cluster's redirects. A pair of runs reads the same objects twice:
+//! through a server that redirects, and directly from the owners.
 
 use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
 use crate::console;
@@ -108,7 +108,7 @@ impl WorstExit {
         if exit != self.exit {
             let result = report::result::of(saved);
             let why = |reason| format!("{name}: {} (exit code {})", report::result::text(reason), result.exit.code());
-            // An interrupt needs no explanation.
+            // The user interrupted the run, so do not print a reason.
             let first = result.reasons.first().filter(|_| !matches!(exit, Exit::Interrupted(_)));
             *self = Self { exit, why: first.map(why) };
         }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Environment variables that name the server, the more specific one first.
+/// Environment variables that name the server. The first one that is set is used.
 const VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// The source that names a server.

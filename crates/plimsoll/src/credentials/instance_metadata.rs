@@ -37,7 +37,7 @@ pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure
     let roles = get(ROLES)?;
     let role = roles.lines().next().map(str::trim).unwrap_or_default();
     if role.is_empty() || !role.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte)) {
-        return Err(failed("has no role for this machine: attach one, or set keys another way"));
+        return Err(failed("has no role for this machine: attach a role, or set keys another way"));
     }
     keys_of(role, &get(&format!("{ROLES}{role}"))?)
 }
@@ -52,7 +52,7 @@ fn keys_of(role: &str, response: &str) -> Result<Credentials, Failure> {
     };
     let token = text("Token").map(Secret::new);
     let mut found = Credentials::checked(access_key, Secret::new(secret), token, Source::Imds(role.to_owned()))?;
-    // For example 2026-11-21T12:00:00Z.
+    // The format is as in 2026-11-21T12:00:00Z.
     found.expires = text("Expiration").and_then(|text| Timestamp::parse(&text.replace(['-', ':'], "")));
     Ok(found)
 }
@@ -95,7 +95,7 @@ impl Service {
     }
 }
 
-/// Reads status and body of a response. It must be complete before the deadline.
+/// Reads the status and the body of a response. The response must be complete before the deadline.
 fn response(stream: &mut TcpStream, deadline: Instant) -> std::io::Result<(u16, Vec<u8>)> {
     let bad = |what: &str| std::io::Error::other(what.to_owned());
     let mut reader = ResponseReader::new();

@@ -21,7 +21,7 @@ pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
     #[default]
     Auto,
-    /// The metadata service of this cloud machine, and nothing else.
+    /// Only the metadata service of this cloud machine.
     Imds,
 }
 
@@ -90,7 +90,7 @@ pub struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Creates surroundings that read environment variables with `variable`.
+    /// Creates surroundings. `variable` returns the value of an environment variable.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }

@@ -1,4 +1,5 @@
-//! Aborts the multipart uploads that a run leaves open. Otherwise their parts would use space on the server unnoticed.
+//! Aborts the multipart uploads that a run leaves open. Otherwise, their parts would use space on the server, and users
+//! may not notice this.
 
 use crate::console;
 use engine::plan::{Checks, Plan, RequestPlan, Then};

@@ -1,4 +1,4 @@
-//! A companion of a run: an observer that sees results before they are saved, and may hold operations back.
+//! A companion of a run: an observer that sees results before they are saved, and may delay the start of operations.
 
 use super::recording::Recording;
 use engine::{Control, CreatedUpload, Observer, OpEntry};

@@ -191,8 +191,8 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }
 
-/// Returns a hash of the paths and queries of a list, in order. It omits secrets and addresses, so the same list has
-/// the same hash on every server.
+/// Returns a hash of the paths and queries of a list, in order. Secrets and addresses are left out, so the same list
+/// has the same hash on every server.
 fn list_digest(targets: &Targets) -> String {
     let (mut digest, mut path) = (Sha256::new(), String::new());
     for index in 0..targets.count() {

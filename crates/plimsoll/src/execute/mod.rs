@@ -35,11 +35,11 @@ use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
 /// When an allocation of at least this size is freed, its memory returns to the system. Histograms are larger and live
-/// for about a second. On the shared heap, they would make memory grow with the length of a run. TLS buffers must be
-/// below this size, because they often grow and shrink, between 8 and 36 KiB.
+/// for about a second. On the shared heap, they would make memory grow with the length of a run. This size must exceed
+/// that of TLS buffers, which often grow and shrink between 8 and 36 KiB.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
-/// Prepares this process for runs: its memory, and the handling of interrupts.
+/// Prepares this process for runs: sets up memory allocation and the handling of interrupts.
 pub fn prepare_process() {
     sys::memory::give_back_from(GIVEN_BACK_BYTES);
     let _ = sys::signals::catch_interrupts();
@@ -88,7 +88,7 @@ pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<
 }
 
 /// Runs a prepared plan in this directory with a companion, and saves the run, but does not show it. An unreachable
-/// target is a result. Uploads that the run leaves open stay open, so that a later run can go on with them.
+/// target is a result. Does not abort uploads that the run leaves open, so that a later run can continue them.
 pub fn run_with(
     plan: &Plan,
     options: &RunOptions,

@@ -1,5 +1,5 @@
-//! Preparation of a run: file descriptors, addresses, sessions and object sizes. It detects every error that can be
-//! detected before the first request.
+//! Preparation of a run: file descriptors, addresses, sessions and object sizes. This step detects every error that can
+//! be detected before the first request.
 
 use crate::failure::Failure;
 use crate::progress::{requests_failed, with_progress};
@@ -14,8 +14,8 @@ use wire::Scheme;
 const REFUSAL_CHARACTERS_MAX: usize = 600;
 
 /// Returns the number of file descriptors that the program needs in addition to its connections. Files and the resolver
-/// need some. Each load thread needs a poller, a timer, a file with scheduler statistics, and a socket that receives
-/// kernel timestamps.
+/// need up to 64. Each load thread needs four: a poller, a timer, a file with scheduler statistics, and a socket that
+/// receives kernel timestamps.
 pub fn own_descriptors(threads: u32) -> u64 {
     64 + 4 * u64::from(threads)
 }

@@ -88,11 +88,11 @@ impl Recording {
         self.monitor.take()
     }
 
-    /// Writes the end of the run. It writes the run's records before the log of operations, so the records are complete
-    /// even if the log fails.
+    /// Writes the end of the run. Writes the run's records before the log of operations, so that the records are
+    /// complete even if writing the log fails.
     ///
     /// # Errors
-    /// Returns all failures to save something, the first failure first.
+    /// Returns all failures to save, in the order in which they happened.
     pub fn end(mut self, mut end: End) -> Result<(), Vec<StoreError>> {
         self.live.clear();
         end.damaged = self.damaged.counts();
@@ -111,7 +111,7 @@ impl Recording {
         if failures.is_empty() { Ok(()) } else { Err(failures) }
     }
 
-    /// Flushes the logs of the previous second, so that they survive a crash of this process.
+    /// Flushes the log entries of the previous second, so that they survive a crash of this process.
     fn flush_log(&mut self) {
         if let Err(error) = self.damaged.flush() {
             self.lost(error);

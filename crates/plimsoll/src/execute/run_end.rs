@@ -41,7 +41,7 @@ pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     }))
 }
 
-/// Returns the part of the record that describes the server, from the first response.
+/// Returns the part of the record that describes the server, as known from the first response.
 pub fn server(first: engine::run_loop::FirstResponse) -> Server {
     Server {
         http_version: first.version_text().to_owned(),

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Time limit after each probe for operations that are still in flight.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// An observer of a probe. It adds up the results, and handles interrupts.
+/// An observer that adds up the results of a probe, and handles interrupts.
 struct ProbeRun<'p> {
     plan: &'p Plan,
     live: LiveLine,

@@ -47,7 +47,7 @@ pub struct Load {
     /// Operations in flight (closed model); with -R, the maximum in flight.
     #[arg(short = 'c', long, alias = "connections", value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub concurrency: Option<NonZeroU64>,
-    /// Number of operations [default: no limit, the duration ends the run].
+    /// Number of operations [default: no limit; the duration ends the run].
     #[arg(short = 'n', long, value_name = "N", value_parser = count::<NonZeroU64>, allow_negative_numbers = true)]
     pub requests: Option<NonZeroU64>,
     /// Time to measure, e.g. 10s or 1m30s [default: 10s; no limit with -n].
@@ -59,7 +59,7 @@ pub struct Load {
     /// Make load for this long before measuring.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s", hide_default_value = true)]
     pub warmup: Duration,
-    /// Start operations at the times of a Poisson process instead of evenly (with -R).
+    /// With -R: start operations at random times (Poisson process) instead of evenly.
     #[arg(long, requires = "rate", hide_short_help = true)]
     pub poisson: bool,
     /// Maximum number of operations in flight in the open model [default: 10000, or fewer if the limit of file

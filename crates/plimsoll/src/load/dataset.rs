@@ -10,7 +10,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Args {
-    /// Total size of all objects; the last one is cut to fit.
+    /// Total size of all objects; the last object is shortened to fit.
     #[arg(long, value_name = "SIZE")]
     pub total: Option<ByteSize>,
     /// Number of objects.
@@ -45,7 +45,7 @@ impl Args {
         self.total.is_some() || self.count.is_some()
     }
 
-    /// Returns the dataset. `seed` determines its bytes.
+    /// Returns the dataset. `seed` determines the bytes of the objects.
     pub fn dataset(&self, seed: u64) -> Result<Dataset, Failure> {
         let sizes = match &self.size {
             Some(sizes) => sizes.clone(),

@@ -34,7 +34,7 @@ impl DatasetLocation {
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;
         match (&place.query, typed) {
-            (Some(_), [text, ..]) => Err(refused(text, &"a dataset's URL has no query: leave it out")),
+            (Some(_), [text, ..]) => Err(refused(text, &"a dataset's URL cannot have a query: leave it out")),
             _ => Ok(place),
         }
     }

@@ -135,7 +135,7 @@ impl Args {
         Ok(Some(SystemLocation { location, form, dialect, access, base, name }))
     }
 
-    /// Refuses flags of other systems than the selected one.
+    /// Refuses flags of systems that are not selected.
     pub fn check(&self) -> Result<(), Failure> {
         let given = [
             ("--format", self.format.is_some(), System::Gateway),

@@ -43,7 +43,7 @@ pub struct Pass {
     pub looks: bool,
 }
 
-/// Sends requests for objects that have numbers.
+/// A sender of requests for numbered objects.
 pub struct ObjectRequests<'a> {
     plan: &'a Plan,
     /// Returns the objects with these numbers as targets.
@@ -54,7 +54,7 @@ pub struct ObjectRequests<'a> {
 }
 
 impl<'a> ObjectRequests<'a> {
-    /// Returns requests with the connections and the authentication of a plan, and with the flags' concurrency.
+    /// Returns a sender with the connections and the authentication of a plan, and the concurrency of the flags.
     pub fn new(args: &Args, plan: &'a Plan, targets: &'a dyn Fn(&[u64]) -> Targets) -> Self {
         let concurrency = args.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
         Self { plan, targets, concurrency, retries: Retries::default() }

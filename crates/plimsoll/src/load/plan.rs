@@ -1,4 +1,4 @@
-//! The plan of a run, from the flags that all kinds of load share. Every mistake in the flags is reported here.
+//! The plan of a run, from the flags that all kinds of load share. Reports every mistake in the flags.
 
 use super::args::{Args, Checks, Load, Requests};
 use super::connections::{check_https, connections};
@@ -220,7 +220,7 @@ fn stop(flags: &Load, load: &LoadModel, once: Option<NonZeroU64>) -> Result<Stop
     let counted = ops.is_some() || bytes.is_some() || flags.ops_per_slot.is_some();
     if staged.is_some_and(|time| time.is_zero()) {
         return Err(Failure::usage(
-            "--stages: all stages take 0s; write one with a duration, for example 10s:100, or use -c or -R for a constant load",
+            "--stages: all stages take 0s; write a duration, for example 10s:100, or use -c or -R for a constant load",
         ));
     }
     let time = flags.duration.or(staged).or((!counted).then_some(DEFAULT_DURATION));

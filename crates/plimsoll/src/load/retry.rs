@@ -28,7 +28,7 @@ impl Retries {
         *self.causes.entry(cause.name()).or_default() += 1;
     }
 
-    /// Records a success, so that the next pause is the shortest one again.
+    /// Records a success, so that the next pause is short again.
     pub fn note_success(&mut self) {
         self.in_a_row = 0;
     }

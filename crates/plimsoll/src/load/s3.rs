@@ -149,7 +149,7 @@ impl Args {
     /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // Find the server first: without a server, it would be useless to request keys from a metadata service.
+        // Find the server first. If there is none, the command fails without a request for keys to a metadata service.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -229,7 +229,7 @@ fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
             "--endpoint {AMAZON} needs a region: add --region NAME, for example --region eu-central-1"
         ))
     })?;
-    // Any other character could change the host of the URL.
+    // Other characters are refused, because they could change the host of the URL.
     if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         let region = region.escape_debug();
         return Err(Failure::usage(format!(
@@ -244,10 +244,10 @@ fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
     let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
     let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
     if url.credentials().is_some() {
-        return Err(refused("an endpoint has no keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
+        return Err(refused("an endpoint cannot contain keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
     }
     if url.target() != "/" {
-        return Err(refused("an endpoint has no path: write http://host:9000, and name the bucket as s3://BUCKET"));
+        return Err(refused("an endpoint cannot have a path: write http://host:9000, and the bucket as s3://BUCKET"));
     }
     Ok(url.origin().clone())
 }

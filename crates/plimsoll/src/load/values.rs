@@ -10,7 +10,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// Parses the time to measure, the value of `-d`. The error message also mentions --body-file, because `-d` is the
+/// Parses the value of `-d`, the time to measure. The error message also mentions --body-file, because `-d` is the
 /// request body in curl, hey and oha.
 pub fn measured_time(text: &str) -> Result<Duration, String> {
     span(text).map_err(|error| format!("{error}; for a request body, use --body-file FILE"))

@@ -11,7 +11,7 @@ const COLUMNS_MAX: usize = 79;
 /// A message is shown only after its work has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error. It is hidden if standard error is not a terminal.
+/// A line on standard error, which is hidden if standard error is not a terminal.
 pub struct LiveLine {
     shown: bool,
     done: u64,
@@ -20,7 +20,7 @@ pub struct LiveLine {
 }
 
 impl LiveLine {
-    /// Returns a line. It is shown if `wanted` is true and standard error is a terminal.
+    /// Returns a line, which is shown if `wanted` is true and standard error is a terminal.
     pub fn new(wanted: bool) -> Self {
         Self { shown: wanted && io::stderr().is_terminal(), done: 0, bytes: 0, failures: 0 }
     }
@@ -84,7 +84,7 @@ impl LiveLine {
     }
 
     fn write(&self, text: &str) {
-        // A longer line would wrap around, and could not be rewritten.
+        // Cut the line, because a longer one would wrap around and could not be rewritten.
         let text: String = text.chars().take(COLUMNS_MAX).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }

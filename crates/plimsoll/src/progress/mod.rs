@@ -14,8 +14,8 @@ use std::time::Duration;
 /// Callback that gets the number of responses so far, about every 50 ms.
 pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 
-/// Makes requests outside of a run, until they end or the user interrupts. `describe` returns the text of the live line
-/// from the number of responses and the elapsed time.
+/// Makes requests outside of a run, until all requests have ended or the user interrupts. `describe` returns the text
+/// of the live line from the number of responses and the elapsed time.
 pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
     let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
@@ -27,7 +27,7 @@ pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl Fn
     result
 }
 
-/// Returns the failure of requests outside of a run. Its message shows whether the user interrupted them.
+/// Returns the failure of requests outside of a run. The message shows whether the user interrupted the requests.
 pub fn requests_failed(text: impl std::fmt::Display) -> Failure {
     if sys::signals::interrupts().count > 0 {
         requests_interrupted(text.to_string())

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Returns a run directory named after the time and the target.
+/// Returns the default run directory. The name contains the time and the target.
 pub fn default_directory(target: &str) -> PathBuf {
     store::directory_name::default_directory(Path::new("runs"), unix_ms(), target)
 }

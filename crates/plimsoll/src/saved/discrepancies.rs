@@ -9,8 +9,8 @@ use store::{OPS_FILE, OpLogReader, StudyRecord};
 /// The name of a target, and the outcomes of its objects in all repeats of a cell.
 type OfTarget = (String, Objects);
 
-/// Returns the discrepancies between the targets of each cell. It reads one cell at a time, because a target may have a
-/// million objects.
+/// Returns the discrepancies between the targets of each cell. Reads one cell at a time to save memory, because a
+/// target may have a million objects.
 pub fn find(base: &Path, records: &[StudyRecord]) -> Vec<Discrepancy> {
     let mut cells: Vec<&str> = Vec::new();
     for record in records {

@@ -68,7 +68,7 @@ fn failure(trouble: ExportFailure, place: &str, flag: &str) -> Failure {
     }
 }
 
-/// Names of the files in a run directory. An export must not replace them.
+/// Names of files in a run directory, which an export must not replace.
 const RECORDS: [&str; 5] = [RECORDS_FILE, SNAPSHOT_FILE, OPS_FILE, STUDY_FILE, RESERVE_FILE];
 
 fn to_file(

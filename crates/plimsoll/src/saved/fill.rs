@@ -21,7 +21,7 @@ pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<()
         OutputFormat::None => Ok(()),
         OutputFormat::Text => print_text(&report::fill::text(fill, costs, &text_style())),
         OutputFormat::Ab | OutputFormat::Httpbench => Err(Failure::usage(
-            "--print: ab and httpbench print a single run: name one of the fill, for example DIR/sessions/0001/upload",
+            "--print: ab and httpbench print a single run: name a run of the fill, for example DIR/sessions/0001/upload",
         )),
     }
 }

@@ -10,7 +10,7 @@ pub fn default_path(directory: &Path) -> PathBuf {
     directory.join("report.html")
 }
 
-/// Writes the report of a run to a file. An older file is replaced.
+/// Writes the report of a run to a file. Replaces an existing file.
 pub fn write_run(run: &SavedRun, file: &Path) -> Result<(), Failure> {
     save(&report::html(run), file)
 }

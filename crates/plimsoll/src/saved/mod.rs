@@ -1,4 +1,4 @@
-//! Saved runs, repeated runs, searches and studies: finding, reading and showing them, and their exit codes.
+//! Saved runs, repeated runs, searches and studies. Finds, reads and shows them, and determines their exit codes.
 
 mod directory;
 pub mod discrepancies;

@@ -38,7 +38,7 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
     if file.is_some() {
         let first = directory(base, 1);
         return Err(Failure::usage(format!(
-            "--html FILE writes the report of one run: name one, for example {}, or leave out the file",
+            "--html FILE writes the report of a single run: name a run, for example {}, or leave out the file",
             first.display()
         )));
     }

@@ -58,7 +58,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let flag = argument.split(' ').next().unwrap_or(argument);
             let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
             let value = context(ContextKind::InvalidValue).unwrap_or_default();
-            // Most messages already contain the value.
+            // Add the value, unless the message already contains it.
             let shown = if why.contains(&format!("`{value}`")) || why.starts_with(value) {
                 String::new()
             } else {

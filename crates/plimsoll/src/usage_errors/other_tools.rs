@@ -3,7 +3,7 @@
 //! If Plimsoll has a short flag of one of these tools, it has the same meaning. Other short flags of these tools are
 //! refused, with a hint that names the flag of Plimsoll. docs/flags.md shows these tables.
 
-/// A short flag, and its meaning in each tool. The meaning is empty if the tool does not have the flag.
+/// A short flag, and its meaning in each tool. For a tool without the flag, the meaning is an empty text.
 pub struct Letter {
     /// The letter.
     pub letter: char,

@@ -106,7 +106,7 @@ fn a_gateway_sends_cars_and_blocks_and_an_incomplete_one_fails() {
     assert_eq!(body_bytes(&server.stop()), report.bytes("body_bytes"));
 }
 
-/// Returns the CID of the file. The stand-in of a gateway prints it.
+/// Returns the CID of the file, which the stand-in of a gateway prints.
 fn file_of(server: &Running) -> String {
     let line = server.wait_for_line("as a CAR: /ipfs/");
     line.trim_start_matches("as a CAR: /ipfs/").split(',').next().unwrap_or_default().to_owned()

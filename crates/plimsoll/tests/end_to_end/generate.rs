@@ -209,8 +209,8 @@ fn an_interrupt_leaves_only_complete_files() {
     }
 }
 
-/// A script that holds a lease on a file. Processes that open the file block, as on a disk that does not respond. The
-/// lease ends when the script gives it up, or when the system breaks it after 45 s.
+/// A script that holds a lease on a file. Any other process that opens the file is blocked, as on a disk that does not
+/// respond. The lease ends when the script gives it up, or when the system breaks it after 45 s.
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')

@@ -116,7 +116,7 @@ pub fn expect_no_markup(seen: &chromium::Seen) {
     assert_eq!(seen.dom.matches("<script").count() - seen.dom.matches("<script&gt;").count(), 2, "{}", seen.dom);
 }
 
-/// Replaces the texts from servers in a saved run with hostile ones.
+/// In a saved run, replaces the texts that came from servers with hostile texts.
 pub fn poison_run(directory: &Path) -> usize {
     let file = directory.join("records.jsonl.zst");
     let bytes = zstd::decode_all(fs::File::open(&file).expect("there is a run")).expect("the file is complete");

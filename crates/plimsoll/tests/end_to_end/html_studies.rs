@@ -11,7 +11,7 @@ fn server(place: &TestDir, faults: &[&str]) -> (Running, String) {
     place.serve(&[&["--stop-after", "60s"], faults].concat())
 }
 
-/// Escapes a text as a page does.
+/// Escapes a text in the same way as the reports.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -111,7 +111,7 @@ fn a_stall_of_one_second_appears_in_the_response_times() {
         let (truth, found) = (quantile(q), report.quantile_ms("/times/response/quantiles", q));
         assert!((found - truth).abs() <= 10.0, "q {q}: {found} ms against {truth} ms");
     }
-    // A stall increases service times, because most operations were sent during the stall. It must not increase
+    // A stall increases service times, because most operations were sent during the stall. The stall must not increase
     // lateness.
     assert!(report.quantile_ms("/times/service/quantiles", 0.99) > 500.0);
     assert!(report.quantile_ms("/times/lateness/quantiles", 0.99) < 100.0, "the client was late");
@@ -194,7 +194,7 @@ fn a_slow_target_is_not_excused_by_few_descriptors() {
     assert_eq!(report.text("/limited_by"), "target", "{}", report.at("/result"));
 }
 
-/// The server stops the client's process before each response, and lets it continue a while later.
+/// The server stops the client's process before each response, and lets the process continue a while later.
 
 #[test]
 fn a_client_that_stops_reading_for_a_known_time_shows_that_share() {

@@ -19,7 +19,7 @@ fn search(place: &TestDir, url: &str, words: &[&str]) -> (Ended, Value) {
 fn a_known_line_is_found_and_shown_again() {
     let _cores = all_cores();
     let place = TestDir::new();
-    // Requests take 10 ms. Each request above 40 concurrent ones adds 20 ms.
+    // Requests take 10 ms. Each concurrent request above 40 adds 20 ms to the response times.
     let (server, url) = place.serve(&["--delay", "10ms", "--capacity", "40:30ms"]);
     let words = ["--from", "8", "--to", "256", "--precision", "10%", "-d", "4s"];
     let (ended, found) = search(&place, &url, &words);
@@ -164,7 +164,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// Starts a server that accepts objects. Every path has an object of 1 KiB, except for the record of a dataset.
+/// Starts a server that accepts objects. Every path except that of a dataset's record has an object of 1 KiB.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());

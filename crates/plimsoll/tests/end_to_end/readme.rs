@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(420);
 const PORTS_IN_A_ROW: u16 = 4;
 /// First port to try, below the range of ephemeral ports.
 const LOWEST_PORT: u16 = 20_000;
-/// Text that is printed after each command, followed by its number and its exit code.
+/// Text that the script prints after each command, followed by the number and the exit code of the command.
 const MARK: &str = "::ended";
 
 /// Commands whose result depends on other programs on this machine, with their valid exit codes. All other commands

@@ -90,7 +90,7 @@ fn objects_without_an_owner_are_listed() {
     let place = TestDir::new();
     let (_server, addresses) = cluster(&place, 3, &[]);
     let entry = format!("http://{}/blackhole", addresses[0]);
-    // The cluster has objects only with names that start with a size. For another name, the entry server reports a
+    // In the cluster, only names that start with a size are objects. For another name, the entry server reports a
     // failure only if it owns the name.
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let mine = |index: &usize| server::owner(&format!("/blackhole/nothing|{index}"), count) == 0;

@@ -1,4 +1,4 @@
-//! Repeated runs: their output, their later report, and their JSON document.
+//! Repeated runs: their output, the report that is printed later, and their JSON document.
 
 use crate::support::{Ended, TestDir, shared_cores};
 use serde_json::Value;

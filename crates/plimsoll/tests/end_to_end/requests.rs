@@ -78,7 +78,7 @@ fn a_fixed_range_is_requested_each_time_and_needs_no_size() {
     assert!(log.iter().all(|request| request.range == Some((1000, 5095)) && request.status == 206));
 }
 
-/// Servers that respond so are renterd, rclone and others based on gofakes3.
+/// Examples of servers that respond in this way: renterd, rclone, and others that are based on gofakes3.
 #[test]
 fn ranges_with_status_200_succeed_if_the_flag_accepts_them() {
     let _cores = shared_cores();

@@ -60,7 +60,7 @@ fn logins_and_sessions_appear_only_on_the_wire() {
     let mut found = Vec::new();
     for login in ["--connection=blackhole,a=c4nary", "--connection=blackhole,password=@secret,b=c4nary"] {
         found.extend(leaks_of(&place, &["--as", "filestash", "--do", "ls", login, &root]));
-        // The server refuses this login, which gives an error message.
+        // The server refuses this login, so that there is an error message to search.
         found.extend(leaks_of(&place, &["--as", "filestash", &login.replace("blackhole", "ftp"), &root, "/1.bin"]));
     }
     assert!(found.is_empty(), "{found:#?}");
@@ -69,7 +69,7 @@ fn logins_and_sessions_appear_only_on_the_wire() {
 #[test]
 fn secrets_appear_only_on_the_wire() {
     let _cores = shared_cores();
-    // One location is forbidden, so that reports contain examples of failures. Others redirect to signed URLs.
+    // One location is forbidden, so that reports contain examples of failures. Other locations redirect to signed URLs.
     let server = "location /closed { return 403; } location = /moved { return 302 /f/1k?X-Amz-Signature=c4nary; }
         location = /lost { return 302 /closed?X-Amz-Signature=c4nary&token=c4nary; }
         location = /away { return 302 http://me:c4nary@127.0.0.1:1/?sig=c4nary; }";

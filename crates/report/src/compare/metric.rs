@@ -144,7 +144,7 @@ impl ComparisonMetric {
         }
     }
 
-    /// Returns the margin that applies to this metric if the user requested `requested` for all metrics.
+    /// Returns the margin for this metric. `requested` is the margin that the user requested for all metrics.
     #[must_use]
     pub fn margin(self, requested: f64) -> f64 {
         if self == Self::Success { requested.min(SUCCESS_MARGIN_MAX) } else { requested }

@@ -41,9 +41,9 @@ pub struct ComparedRun {
 /// The unit of observation in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// A second of a run, with one run per side. The conclusion holds within these runs only.
+    /// A second of a run, if each side has one run. The conclusion holds within these runs only.
     WithinRuns,
-    /// A run, with several runs per side.
+    /// A run, if a side has several runs.
     AcrossRuns,
     /// A pair of runs that were made one after the other.
     AcrossPairs,
@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of base runs in which the value falls on a failed operation, and number of such new runs.
+    /// Number of runs in which the value falls on a failed operation: of base runs, and of new runs.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,

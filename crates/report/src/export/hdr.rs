@@ -1,5 +1,5 @@
-//! Files of HdrHistogram: percentiles as text (`.hgrm`) for its plotters, and an interval log (`.hlog`, version 1.3)
-//! with a histogram for each interval, for its log processors and analyzers.
+//! Files in the formats of HdrHistogram. A file with percentiles as text (`.hgrm`) is for plotters. An interval log
+//! (`.hlog`, version 1.3) has a histogram for each interval, and is for log processors and analyzers.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;

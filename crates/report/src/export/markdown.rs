@@ -99,7 +99,7 @@ pub fn study(study: &Study) -> String {
     trials.into_iter().chain(load_lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the result of a search for the load line and a table of its levels in order.
+/// Returns the result of a search for the load line, and a table of its levels in order.
 #[must_use]
 pub fn line(line: &LoadLine) -> String {
     let mut levels: Vec<_> = line.levels.iter().collect();

@@ -2,7 +2,7 @@
 //!
 //! This module writes to a given writer and opens no file. A table is defined once, as columns ([`column::Column`]). It
 //! is written row by row in either format, so that a long run needs memory for only a few rows. The numbers are the
-//! same as in the reports. A percentile that reports omit for lack of samples is empty.
+//! same as in the reports. If reports omit a percentile for lack of samples, the exported value is empty.
 
 pub mod column;
 mod csv;

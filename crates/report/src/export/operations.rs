@@ -31,9 +31,9 @@ impl Row {
     }
 }
 
-/// The columns. The columns of the log come first, with the same names and units, and computed times follow. Times in
-/// milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for
-/// operations of the warm-up.
+/// The columns. The first columns are those of the log, with the same names and units. The other columns contain
+/// computed times. Times in milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of
+/// the window and 0 for operations of the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),

@@ -10,7 +10,7 @@ use measure::stats::Tally;
 use measure::{Distribution, Model, Summary};
 use store::SavedRun;
 
-/// The position of a run in a repeated run, a study or a search.
+/// The position of a run among repeats, in a study, or in a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Position {
     /// Directory of the run, relative to the directory of all runs.

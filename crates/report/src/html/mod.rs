@@ -2,8 +2,8 @@
 //!
 //! The HTML report has the sections, texts and numbers of the text report, and also charts, which the browser draws.
 //! This module determines the content and writes it as JSON ([`script_data`]). The script and the style in `ui/`
-//! determine the appearance, and the built bundle is embedded. The script inserts text only as text nodes. A policy in
-//! the file forbids any other script and all requests. So text from servers can do no harm.
+//! determine the appearance. Their built bundle is embedded in the file. The script inserts text only as text nodes. A
+//! policy in the file forbids any other script and all requests. Text from servers can therefore do no harm.
 
 mod charts;
 mod file;

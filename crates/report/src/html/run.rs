@@ -52,7 +52,7 @@ fn notes_of(overview: &Overview) -> Vec<String> {
     overview.sentences().into_iter().chain(notes).collect()
 }
 
-/// Returns the main metrics, or none if the counters disagree.
+/// Returns the main metrics, or an empty list if the counters disagree.
 fn headline(run: &SavedRun) -> Vec<Headline> {
     if !result::of(run).accounting.violations.is_empty() {
         return Vec::new();

@@ -72,7 +72,7 @@ pub struct Headline {
     pub label: String,
     /// Value with its unit.
     pub value: String,
-    /// Related value or condition.
+    /// Additional text about the value, such as its range.
     pub detail: String,
 }
 
@@ -159,7 +159,7 @@ pub enum Plot {
         /// Counts by column, then by row.
         columns: Vec<Vec<u64>>,
     },
-    /// Marks joined by lines, over loads or over the values of a setting.
+    /// Marks that are joined by lines. The horizontal axis shows loads, or the values of a setting.
     Points {
         /// Horizontal axis.
         across: Across,
@@ -358,7 +358,7 @@ pub enum Block {
         /// The cells.
         rows: Vec<Vec<String>>,
     },
-    /// Text whose line ends and spaces are kept.
+    /// Preformatted text, in which line breaks and spaces are kept.
     Verbatim {
         /// Label above the text.
         label: String,

@@ -85,9 +85,9 @@ pub struct MetricComparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeName {
-    /// A second of a run, with one run per side. The conclusion holds within these runs only.
+    /// A second of a run, if each side has one run. The conclusion holds within these runs only.
     WithinRuns,
-    /// A run, with several runs per side.
+    /// A run, if a side has several runs.
     AcrossRuns,
     /// A pair of runs that were made one after the other.
     AcrossPairs,
@@ -120,7 +120,7 @@ pub fn json_comparison(comparison: &Comparison<'_>) -> JsonComparison {
     }
 }
 
-/// Returns the names of the runs for which `matches` is true, on either side.
+/// Returns the names of all runs on both sides for which `matches` is true.
 fn runs_that(comparison: &Comparison<'_>, matches: impl Fn(&ComparedRun) -> bool) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     runs.filter(|run| matches(run)).map(|run| run.name.clone()).collect()

@@ -53,7 +53,7 @@ pub struct JsonAborted {
 }
 
 impl JsonPrepared {
-    /// Returns the report of a dataset from which nothing has been written yet.
+    /// Returns the report of a dataset of which no object has been written yet.
     #[must_use]
     pub fn new(objects: u64, object_bytes: u64) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl JsonPrepared {
 }
 
 impl JsonCleaned {
-    /// Returns the report before anything has been deleted.
+    /// Returns a report of zero deletions, which is filled in later.
     #[must_use]
     pub fn new() -> Self {
         Self { format: FORMAT, dataset_objects: 0, missing: None, mix_objects: 0, uploads: None }

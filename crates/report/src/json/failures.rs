@@ -16,7 +16,7 @@ pub struct Failures {
     pub causes: Vec<CauseCount>,
     /// Attempts by status code.
     pub statuses: Vec<StatusCount>,
-    /// Attempts with an anomaly that does not change their class, by anomaly.
+    /// Attempts by anomaly. These anomalies do not change the class of an attempt.
     pub flags: Vec<FlagCount>,
     /// Objects with wrong or missing content; null if there were none.
     pub damaged: Option<DamagedObjects>,

@@ -32,7 +32,7 @@ pub struct JsonReport {
     /// Limit of the run.
     #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// Evidence for this limit, in words with numbers.
+    /// Evidence for this limit, as text with numbers.
     pub limit_reason: String,
     /// `true` if the client's side limited a closed run. The target may then sustain higher rates than this run shows.
     pub rates_are_lower_bounds: bool,

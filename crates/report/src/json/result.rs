@@ -30,7 +30,7 @@ pub enum LimitName {
     Link,
     /// The CPU of the client: one of its threads was busy all the time.
     ClientCpu,
-    /// The client's network card: it was used at its full speed.
+    /// The client's network card: it worked at its full speed.
     ClientNic,
     /// The client's file descriptors or local ports: there were too few.
     ClientResources,
@@ -68,7 +68,7 @@ pub struct RunEnd {
     pub signal: Option<i32>,
     /// The error, condition or missed objective that ended the run.
     pub detail: Option<String>,
-    /// Time at which the run ended, from its start.
+    /// Time from the start of the run to its end.
     pub at_nanos: u64,
 }
 
@@ -82,7 +82,7 @@ pub enum EndName {
     Interrupted,
     /// The results of all objectives were certain early.
     StoppedEarly,
-    /// A condition of the user for aborting the run was met.
+    /// A condition was met for which the user had requested to abort the run.
     Aborted,
     /// The run was merged from several runs that were made at the same time.
     Merged,

@@ -37,7 +37,7 @@ pub struct Times {
     pub lateness: Spread,
     /// Wait for a slot, for operations that had to wait for one before they started.
     pub slot_wait: Spread,
-    /// Time from the intended start to the failure, of failed operations.
+    /// Time from the intended start to the failure, for failed operations.
     pub failed_response: Spread,
 }
 

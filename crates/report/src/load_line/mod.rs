@@ -97,7 +97,7 @@ pub enum SearchOutcome {
     NonePassed,
     /// Levels passed at first, but failed when they were run again.
     Unsteady,
-    /// After a failed level, the target did not become as fast as before.
+    /// After a failed level, the target did not return to its earlier speed.
     NotRecovered,
     /// After a failed level, the target stopped serving.
     TargetGone,

@@ -81,7 +81,7 @@ pub struct FailingObject {
     pub object: u64,
     /// Class of the first failure.
     pub class: String,
-    /// Number of operations on the object that failed.
+    /// Number of failed operations on the object.
     pub failed: u64,
 }
 

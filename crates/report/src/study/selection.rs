@@ -31,7 +31,8 @@ impl SavedStudy {
 
     /// Returns the differences between the cells that `of` selects and the cells that `minus` selects. A selector is
     /// the name of a cell, or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match
-    /// several cells, two cells form a pair if they agree on every axis, except the axes that both selectors name.
+    /// several cells, these are compared in pairs. The two cells of a pair have the same value on every axis, except
+    /// the axes that both selectors name.
     ///
     /// # Errors
     /// If a selector has an unknown name, or no two cells form a pair.

@@ -85,9 +85,9 @@ pub struct Subtracted {
     pub low: Option<f64>,
     /// Upper end of the 95 % interval of the difference; null with fewer than 6 pairs, or if the end is infinite.
     pub high: Option<f64>,
-    /// Smallest difference of a pair; null for success, or if the difference is infinite.
+    /// Smallest difference among the pairs; null for success, or if the difference is infinite.
     pub least: Option<f64>,
-    /// Largest difference of a pair; null for success, or if the difference is infinite.
+    /// Largest difference among the pairs; null for success, or if the difference is infinite.
     pub most: Option<f64>,
     /// p-value after Holm's correction; null if nothing was tested.
     pub p_value: Option<f64>,

@@ -64,7 +64,8 @@ impl Table {
         self.rows.split_at(self.heads)
     }
 
-    /// Returns whether a column is aligned to the left. The first column and text columns after the numbers are.
+    /// Returns whether a column is aligned to the left. This applies to the first column, and to text columns after the
+    /// numbers.
     pub fn is_left(&self, column: usize) -> bool {
         column == 0 || column >= self.left_from
     }

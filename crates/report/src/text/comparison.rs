@@ -78,8 +78,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes.extend(about_runs(comparison, cut_off));
     notes.extend(bounded(unusable_each(comparison.base).into_iter().chain(unusable_each(comparison.new)).collect()));
     if comparison.sides == Sides::Halves {
-        notes
-            .push("the same runs in two halves: with so many runs, a change below the noise floor is noise".to_owned());
+        notes.push("two halves of the same runs: in so many runs, a change below the noise floor is noise".to_owned());
         if comparison.count(Conclusion::Worse) + comparison.count(Conclusion::Better) > 0 {
             notes.push("the halves differ: something changed between these runs that should not have".to_owned());
         }
@@ -128,7 +127,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns a sentence for each run for which `remark` returns a text.
+/// Returns one sentence for each run that has a remark.
 fn about_runs(comparison: &Comparison<'_>, remark: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, remark(&run.run)?))).collect())

@@ -34,7 +34,8 @@ pub fn many_labels() -> SavedRun {
     short(&ops, &PLAIN, |begin, _| begin.header = Some("x-served-by".into()))
 }
 
-/// Returns a run with four objects. Three of them are redirected to another server, on which one does not exist.
+/// Returns a run with four objects. Three of them are redirected to another server, and one of these three does not
+/// exist there.
 pub fn redirected() -> SavedRun {
     let owners = ["localhost:8081", "localhost:8082", "localhost:8083"];
     let op = |index: u64| {

@@ -22,7 +22,7 @@ pub struct Faults {
     pub error_every: Option<NonZeroU64>,
     /// The bodies that break off, and the offset at which they break off.
     pub truncate: Option<Truncate>,
-    /// The bodies that get one wrong byte, and its offset.
+    /// The bodies that get one wrong byte, and the offset of this byte.
     pub flip: Option<Flip>,
     /// The n in "every n-th stored object is acknowledged but then lost". S3 only.
     pub lose_every: Option<NonZeroU64>,

@@ -20,12 +20,12 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// Unix sockets to listen on. The paths must not exist. The server removes the socket files when it stops.
     pub unix: Vec<PathBuf>,
-    /// The number of threads; `None` for one per core that this process may use.
+    /// The number of threads. With `None`, the server starts one thread per core that this process may use.
     pub threads: Option<NonZeroUsize>,
     /// The directory whose files are served; `None` for no files.
     pub directory: Option<PathBuf>,
-    /// The maximum number of open connections. The server accepts further connections, closes them at once, and counts
-    /// them as refused.
+    /// The maximum number of open connections. The server accepts further connections, closes them immediately, and
+    /// counts them as refused.
     pub connections_max: NonZeroUsize,
     /// The maximum time from the first to the last byte of a request head.
     pub head_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Settings of the stand-ins for Sia's two renters.
+//! Configuration of the stand-ins for Sia's two renters.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -10,7 +10,7 @@ use measure::units::ByteSize;
 /// Hastings per siacoin.
 const SIACOIN: u128 = 1_000_000_000_000_000_000_000_000;
 
-/// The settings of a siad stand-in.
+/// The configuration of a siad stand-in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Siad {
     /// The password of the API; `None` if no password is needed.
@@ -32,7 +32,7 @@ pub struct Siad {
     pub forming: Duration,
     /// Delay of every response, multiplied by the number of files that the daemon has.
     pub delay_per_file: Duration,
-    /// Restarts of the daemon; `None` if it does not restart.
+    /// Restarts of the daemon; `None` for no restarts.
     pub restarts: Option<Restarts>,
     /// Directory whose files clients can download after uploading them; `None` to disable downloads.
     pub sources: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct Restarts {
 }
 
 impl Default for Siad {
-    /// Returns the settings of a daemon that is ready. The daemon has 5,000 SC (as in the study), 50 hosts, and a
+    /// Returns the configuration of a daemon that is ready. The daemon has 5,000 SC (as in the study), 50 hosts, and a
     /// bandwidth of 1 GB/s.
     fn default() -> Self {
         Self {
@@ -90,7 +90,7 @@ impl fmt::Debug for Siad {
     }
 }
 
-/// The settings of a renterd stand-in.
+/// The configuration of a renterd stand-in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Renterd {
     /// The password of the API. Every user name is accepted.
@@ -116,8 +116,8 @@ pub struct Renterd {
 }
 
 impl Default for Renterd {
-    /// Returns the settings of a daemon that is ready. Like renterd's own test cluster, the daemon has the redundancy
-    /// of test networks, three hosts and no bucket.
+    /// Returns the configuration of a daemon that is ready. Like renterd's own test cluster, the daemon has the
+    /// redundancy of test networks, three hosts and no bucket.
     fn default() -> Self {
         Self {
             password: "test".to_owned(),

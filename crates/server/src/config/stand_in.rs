@@ -67,7 +67,7 @@ impl Default for Booster {
     }
 }
 
-/// The settings of a [`Filestash`] stand-in.
+/// The configuration of a [`Filestash`] stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filestash {
     /// The limit of logins per second, for all clients together.

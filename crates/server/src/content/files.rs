@@ -22,7 +22,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// The served directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Absolute path without symbolic links.
+    /// Absolute path of the served directory, without symbolic links.
     root: PathBuf,
 }
 

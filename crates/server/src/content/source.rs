@@ -1,4 +1,5 @@
-//! Content that is generated or fetched while it is sent, piece by piece. Its total length may be unknown beforehand.
+//! Content that is generated or fetched while it is sent, piece by piece. The total length may be unknown until the
+//! end.
 
 use std::fmt::Debug;
 use std::io;

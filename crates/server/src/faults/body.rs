@@ -15,8 +15,8 @@ impl BodyFaults {
         Self { cut: self.cut.or(other.cut), flip: self.flip.or(other.flip) }
     }
 
-    /// Returns the offset at which a body of `length` bytes breaks off, or `None` if it does not. If the length is
-    /// unknown, the body may also end before this offset.
+    /// Returns the offset at which a body of `length` bytes breaks off. `None` if the body does not break off. If the
+    /// length is unknown, the body may also end before this offset.
     pub(crate) fn breaks_at(self, length: Option<u64>) -> Option<u64> {
         self.cut.filter(|cut| length.is_none_or(|length| *cut < length))
     }

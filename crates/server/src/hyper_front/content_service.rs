@@ -1,4 +1,4 @@
-//! The service for blackhole objects, files and stand-ins. Its responses are the same as on the lean front, but in
+//! The service for blackhole objects, files and stand-ins. The responses are the same as on the lean front, but have
 //! hyper's types.
 
 use std::io;
@@ -96,7 +96,7 @@ fn write_headers(response: &Response, headers: &mut HeaderMap) {
     if let Some(allow) = response.allow {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    // The lean front sends these values unchanged. If hyper's types reject a value, its header is omitted, because
+    // The lean front sends these values unchanged. If hyper's types reject a value, the header is omitted, because
     // hyper cannot send it.
     let range = response.content_range.as_ref().map(|range| (header::CONTENT_RANGE, range.to_string()));
     let location = response.location.as_ref().map(|location| (header::LOCATION, location.to_string()));

@@ -20,13 +20,13 @@ pub(super) fn request_head(parts: &Parts) -> RequestHead {
     }
 }
 
-/// Returns the host that a request names. In HTTP/2, this is the request's authority.
+/// Returns the host that a request names. In HTTP/2, the host is the request's authority.
 fn host_of(parts: &Parts) -> Option<Box<str>> {
     let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     host.or_else(|| parts.uri.authority().map(Authority::as_str)).map(Into::into)
 }
 
-/// Returns the `Range` of a request, by the rule of [`RequestHead::range`].
+/// Returns the `Range` of a request, under the same rules as [`RequestHead::range`].
 pub(crate) fn range_of(headers: &HeaderMap) -> Option<RangeRequest> {
     let mut ranges = headers.get_all(header::RANGE).iter();
     match (ranges.next(), ranges.next()) {

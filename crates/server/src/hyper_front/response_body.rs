@@ -1,5 +1,5 @@
-//! The body of a response on its way to hyper. Limits its rate, applies its faults, and counts the bytes passed to
-//! hyper.
+//! The body of a response on its way to hyper. This module limits the rate of the body, applies the body's faults, and
+//! counts the bytes passed to hyper.
 
 use std::io;
 use std::mem;
@@ -34,7 +34,8 @@ pub(super) struct ResponseBody {
     rest: Bytes,
     pace: Option<Pace>,
     sleep: Option<Pin<Box<Sleep>>>,
-    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before.
+    /// `true` if hyper has had a chance to send the bytes that it got so far. The body must not break off before this
+    /// is true.
     flushed: bool,
 }
 

@@ -55,8 +55,8 @@ impl std::fmt::Debug for HyperServer {
 
 impl HyperServer {
     /// Starts a server that serves the same content as [`crate::Server`], over TLS if `tls` is given. Clients choose
-    /// between HTTP/1.1 and HTTP/2 (without TLS, they use HTTP/2 by prior knowledge). When this returns, the server
-    /// accepts connections.
+    /// between HTTP/1.1 and HTTP/2 (without TLS, they use HTTP/2 by prior knowledge). When this function returns, the
+    /// server accepts connections.
     ///
     /// # Errors
     /// Fails if the server cannot listen on an address or path, the directory does not exist, the files of `tls` cannot
@@ -117,7 +117,8 @@ impl HyperServer {
         self.ca_pem.as_deref()
     }
 
-    /// Returns the counts so far. They include everything that a client has received completely before this call.
+    /// Returns the counts so far. The counts include every response that a client has received completely before this
+    /// call.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         self.shared.ledger(self.threads.iter().map(|thread| &*thread.counters))

@@ -12,7 +12,7 @@ use wire::ByteRange;
 use super::request_body::{Broken, RequestBody};
 use crate::faults::body::BodyFaults;
 
-/// The body of a service's response. Its size hint is exact if the length is known.
+/// The body of a service's response. If the length of the body is known, the size hint is exact.
 pub(crate) type ServiceBody = Pin<Box<dyn Body<Data = Bytes, Error = io::Error> + Send>>;
 
 /// The future of a service's response.

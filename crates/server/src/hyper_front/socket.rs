@@ -1,4 +1,4 @@
-//! The socket of a connection. It counts received bytes and records the time of the last activity.
+//! The socket of a connection. The socket counts received bytes and records the time of the last activity.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! TLS settings of a server: its certificate, and the clients that it accepts.
+//! TLS configuration of a server: its certificate, and the clients that it accepts.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 /// The protocols offered to clients by ALPN, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The TLS settings of a server: versions 1.2 and 1.3, with HTTP/2 and HTTP/1.1 offered.
+/// The TLS configuration of a server. The server supports TLS 1.2 and 1.3, and offers HTTP/2 and HTTP/1.1.
 #[derive(Debug, Clone)]
 pub struct Tls {
     /// The server's certificate.
@@ -31,8 +31,8 @@ pub struct Tls {
 /// The origin of a server's certificate.
 #[derive(Debug, Clone)]
 pub enum Identity {
-    /// A certificate for `localhost`, the loopback addresses and the listening addresses. It is generated when the
-    /// server starts, and signed by a CA that is generated too.
+    /// A certificate for `localhost`, the loopback addresses and the listening addresses. The server generates this
+    /// certificate when it starts, together with the CA that signs it.
     SelfSigned,
     /// Files in PEM format.
     Files {
@@ -43,7 +43,7 @@ pub enum Identity {
     },
 }
 
-/// TLS settings, ready for use.
+/// A TLS configuration that is ready for use.
 pub(super) struct PreparedTls {
     pub(super) acceptor: TlsAcceptor,
     /// The CA certificate that was generated for this server, in PEM.

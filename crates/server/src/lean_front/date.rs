@@ -7,7 +7,7 @@ use wire::date::Date;
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Appends the date of `time`, in whole seconds. Times before 1970 are written as its first second.
+/// Appends the date of `time`, in whole seconds. Times before 1970 are written as the first second of 1970.
 pub(crate) fn write_date(time: SystemTime, out: &mut Vec<u8>) {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let days = seconds / 86_400;

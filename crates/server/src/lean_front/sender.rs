@@ -2,8 +2,8 @@
 //!
 //! A head and a small body are sent with one call of `send`. A large body of known length is sent with `sendfile`.
 //! Pieces that must be framed, or that come from memory, are first assembled in a buffer. The buffer contains at most
-//! one piece of content, with framing before and after it. So the sender always knows how many of the sent bytes are
-//! content.
+//! one piece of content, with framing before and after it. The sender therefore always knows how many of the sent bytes
+//! are content.
 
 use std::io::{self, ErrorKind, Write};
 use std::num::NonZeroU64;
@@ -252,7 +252,7 @@ impl ResponseSender {
     fn send_staged(&mut self, socket: &Socket) -> io::Result<()> {
         while self.at < self.staged.len() {
             let rest = &self.staged[self.at..];
-            // More bytes follow at once, unless the rate limit delays them.
+            // More bytes follow immediately, unless the rate limit delays them.
             let more = matches!(self.left, Remaining::Bytes(1..)) && self.pace.is_none() && self.cut.is_none();
             let taken = match if more { socket.send_more(rest) } else { socket.send(rest) } {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

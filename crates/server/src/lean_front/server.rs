@@ -45,7 +45,7 @@ struct Running {
 }
 
 impl Server {
-    /// Opens the sockets and starts the threads. When this returns, connections are accepted.
+    /// Opens the sockets and starts the threads. When this function returns, the server accepts connections.
     ///
     /// # Errors
     /// Fails if the server cannot listen on an address or path, the directory does not exist, or the system lacks
@@ -81,9 +81,9 @@ impl Server {
         &self.bound.paths
     }
 
-    /// Returns the counts so far. The function first waits until each thread has finished its current event, but at
-    /// most for a second (during a stall). The counts therefore include everything that a client received before this
-    /// call.
+    /// Returns the counts so far. The function first waits until each thread has finished its current event. During a
+    /// stall, the wait ends after a second. Without a stall, the counts therefore include everything that a client
+    /// received before this call.
     #[must_use]
     pub fn ledger(&self) -> Ledger {
         let deadline = Instant::now() + SETTLE_MAX;

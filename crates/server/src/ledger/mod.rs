@@ -1,11 +1,12 @@
-//! The ledger of a server: exact counts of the bytes it received and the bytes it passed to the kernel.
+//! The ledger of a server: exact counts of the bytes that the server received and of the bytes that it passed to the
+//! kernel.
 //!
 //! Each thread has its own [`counters`], without locks. [`Ledger`] is the sum over all threads. Counts change at these
 //! points:
 //!
 //! * a *connection* when it is accepted, and again when it is closed or refused;
-//! * a *request* when its complete and valid head was read, under its method. A request whose head cannot be parsed is
-//!   *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
+//! * a *request* when its complete and valid head was read. Requests are counted by method. A request whose head cannot
+//!   be parsed is *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
 //! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. It is *aborted*
 //!   if its connection broke or was abandoned earlier, possibly before the first byte of the response;
 //! * *bytes sent* when the kernel accepts them. Body bytes are content. All others are head bytes, including `100
@@ -14,9 +15,9 @@
 //! * a *fault* when the server decides to inject an error or to lose an object. A fault of a body counts at the end of
 //!   the response, if the body broke off or the wrong byte was passed on.
 //!
-//! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. It does not count head
-//! bytes. Content bytes count when hyper accepts them. A request that breaks off before it has a response counts as
-//! cut. Bytes received are counted at the socket, where they may be encrypted.
+//! The hyper front (TLS, HTTP/2, S3) leaves framing, heads and encryption to its libraries. This front therefore does
+//! not count head bytes. Content bytes count when hyper accepts them. A request that breaks off before it has a
+//! response counts as cut. Bytes received are counted at the socket, where they may be encrypted.
 //!
 //! At any time, `requests + malformed = complete + aborted + cut + in service`.
 

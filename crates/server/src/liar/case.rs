@@ -26,7 +26,7 @@ pub struct Case {
     pub name: Box<str>,
     /// A short description of the misbehavior.
     pub about: Box<str>,
-    /// The number of the misbehavior in the project's table (14 to 66).
+    /// The number of the misbehavior in docs/liar.md (14 to 66).
     pub row: u16,
     /// Instructions for a client.
     pub client: ClientSetup,
@@ -354,10 +354,10 @@ impl Expected {
         let last = AttemptEnd { class: raw.class, cause: raw.cause };
         let names = raw.earlier.iter().chain([&last]).flat_map(|end| [&end.class, &end.cause]).chain(&raw.flags);
         if let Some(name) = names.into_iter().find(|name| !is_name(name)) {
-            return Err(value("expect", format!("`{name}` is not a name: use lowercase letters, digits and _")));
+            return Err(value("expect", format!("`{name}` is not a valid name: use lowercase letters, digits and _")));
         }
         if raw.attempts != raw.earlier.len() + 1 {
-            return Err(value("expect.attempts", "must be one more than the entries of `earlier`"));
+            return Err(value("expect.attempts", "must be one more than the number of entries in `earlier`"));
         }
         if raw.ok != (&*last.class == "ok") {
             return Err(value("expect.ok", "must be true if and only if `class` is ok"));

@@ -1,8 +1,8 @@
-//! HTTP/2 frames from a client. They are parsed only to find the end of each request.
+//! HTTP/2 frames from a client. The liar parses frames only to find the end of each request.
 
 /// The bytes at the start of every HTTP/2 connection, sent by the client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The size of a frame header in bytes. It contains length, type, flags and stream ID.
+/// The size of a frame header in bytes. The header contains length, type, flags and stream ID.
 const HEAD_BYTES: usize = 9;
 /// The longest frame that a client may send by default.
 const PAYLOAD_BYTES_MAX: usize = 1 << 14;

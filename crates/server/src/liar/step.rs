@@ -111,7 +111,7 @@ impl TryFrom<RawStep> for Step {
             RawStep::ExpectRequest => Self::ExpectRequest,
             RawStep::Expect(check) => Self::Expect(check),
             RawStep::ExpectHead(check) if check.body.is_some() => {
-                return Err("a head has no body; check it in the next step".to_owned());
+                return Err("a head has no body; check the body in the next step".to_owned());
             }
             RawStep::ExpectHead(check) => Self::ExpectHead(check),
             RawStep::ExpectStream => Self::ExpectStream,
@@ -169,6 +169,6 @@ fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Option<Vec<u8>> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
-    let digits = digits.ok_or_else(|| "send_hex takes pairs of hexadecimal digits".to_owned())?;
+    let digits = digits.ok_or_else(|| "send_hex must contain pairs of hexadecimal digits".to_owned())?;
     Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }

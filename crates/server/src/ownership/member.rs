@@ -80,7 +80,8 @@ fn location(target: Target<'_>, owner: SocketAddr, host: Option<&str>, marker: b
     format!("http://{authority}{}{query}", target.path).into()
 }
 
-/// Returns a `Host` value without its port. It cannot contain a line end, because it was parsed as a header field.
+/// Returns a `Host` value without its port. The result cannot contain a line end, because the value was parsed as a
+/// header field.
 fn host_name(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -68,7 +68,7 @@ mod tests {
             let mut moved = 0;
             for path in paths() {
                 let (old, new) = (owner(&path, servers(before)), owner(&path, servers(before + 1)));
-                assert!(new == old || new == before, "{path} moved from {old} to {new}, an old server");
+                assert!(new == old || new == before, "{path} moved from {old} to {new}, not to the new server");
                 moved += u32::from(new != old);
             }
             let share = 10_000.0 / (before + 1) as f64;

@@ -96,8 +96,8 @@ pub(crate) fn parameter<'a>(target: Target<'a>, name: &str) -> Option<&'a str> {
     pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// Returns the weight (`q`) in the parameters of a list element. It is 1 if there is no weight, and 0 if it is not a
-/// number.
+/// Returns the weight (`q`) in the parameters of a list element. Returns 1 if there is no weight, and 0 if the weight
+/// is not a number.
 pub(crate) fn weight(parameters: &[(&str, &str)]) -> f64 {
     let weight = parameters.iter().find(|(name, _)| name.eq_ignore_ascii_case("q"));
     weight.map_or(1.0, |(_, value)| value.parse().unwrap_or(0.0))

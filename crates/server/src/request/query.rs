@@ -11,7 +11,7 @@ use crate::faults::body::BodyFaults;
 
 /// Maximum number of headers that one query may add.
 const HEADERS_MAX: usize = 16;
-/// Header fields that frame a message or control its connection. Only the server may set them.
+/// Header fields that frame a message or control its connection. Only the server may set these fields.
 const OWN_HEADERS: [&str; 5] = ["content-length", "transfer-encoding", "connection", "content-range", "location"];
 /// Maximum length of the target of a redirect.
 const REDIRECT_BYTES_MAX: usize = 8 * 1024;
@@ -71,20 +71,20 @@ impl QueryFaults {
     fn add_header(&mut self, line: &str) -> Result<(), QueryError> {
         let header = Header::parse(line).map_err(|_| "header= takes Name:value, percent-encoded")?;
         if OWN_HEADERS.iter().any(|name| header.name.is(name)) {
-            return Err("header= does not take headers that frame the message or control the connection");
+            return Err("header= cannot set headers that frame the message or control the connection");
         }
         if self.headers.len() == HEADERS_MAX {
-            return Err("header= may come at most 16 times");
+            return Err("header= may occur at most 16 times");
         }
         self.headers.push(header);
         Ok(())
     }
 }
 
-const DELAY: QueryError = "delay= takes a time like 250us, 20ms, 2s or 1m, up to 10m";
+const DELAY: QueryError = "delay= must be a time like 250us, 20ms, 2s or 1m, up to 10m";
 
-const TRUNCATE: QueryError = "truncate= takes the number of body bytes to send, like 1000 or 64KiB";
-const FLIP: QueryError = "flip= takes the offset of the wrong body byte, like 1000 or 64KiB";
+const TRUNCATE: QueryError = "truncate= must be the number of body bytes to send, like 1000 or 64KiB";
+const FLIP: QueryError = "flip= must be the offset of the wrong body byte, like 1000 or 64KiB";
 
 fn size(text: &str, wrong: QueryError) -> Result<u64, QueryError> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(|_| wrong)
@@ -99,12 +99,12 @@ fn delay(text: &str) -> Result<Duration, QueryError> {
 
 fn status(text: &str) -> Result<u16, QueryError> {
     let status = three_digits(text).filter(|status| (200..600).contains(status));
-    status.ok_or("status= takes a code from 200 to 599")
+    status.ok_or("status= must be a code from 200 to 599")
 }
 
 fn redirect_code(text: &str) -> Result<u16, QueryError> {
     let code = three_digits(text).filter(|code| matches!(code, 301 | 302 | 303 | 307 | 308));
-    code.ok_or("code= takes 301, 302, 303, 307 or 308")
+    code.ok_or("code= must be 301, 302, 303, 307 or 308")
 }
 
 fn three_digits(text: &str) -> Option<u16> {
@@ -114,7 +114,7 @@ fn three_digits(text: &str) -> Option<u16> {
 fn redirect(text: &str) -> Result<Box<str>, QueryError> {
     let sound =
         !text.is_empty() && text.len() <= REDIRECT_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if sound { Ok(text.into()) } else { Err("redirect= takes a percent-encoded path or URL without spaces") }
+    if sound { Ok(text.into()) } else { Err("redirect= must be a percent-encoded path or URL without spaces") }
 }
 
 #[cfg(test)]

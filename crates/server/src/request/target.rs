@@ -2,7 +2,7 @@
 
 use measure::units::{ByteSize, UnitError};
 
-/// The path prefix of blackhole objects. The name after it begins with the size of the object.
+/// The path prefix of blackhole objects. The name after the prefix begins with the size of the object.
 const BLACKHOLE: &str = "/blackhole/";
 
 /// A target, split into its parts.
@@ -44,7 +44,7 @@ impl<'a> Target<'a> {
     }
 
     /// Returns the kind of resource at this path. In the name of a blackhole object, `-` and more text may follow the
-    /// size. So there can be several objects of one size.
+    /// size. There can therefore be several objects of the same size.
     ///
     /// # Errors
     /// Fails if the path begins with `/blackhole/`, but no valid size follows.

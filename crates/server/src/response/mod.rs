@@ -36,7 +36,7 @@ pub(crate) struct Response {
     pub(crate) allow: Option<&'static str>,
     pub(crate) headers: Vec<Header>,
     pub(crate) location: Option<Box<str>>,
-    /// Additional delay that belongs to this kind of response, in milliseconds.
+    /// Additional delay of responses of this kind, in milliseconds.
     pub(crate) delay_ms: u32,
     pub(crate) body_faults: BodyFaults,
     /// Bytes to send in place of the regular end if the body breaks off. Only used on the lean front.
@@ -180,7 +180,7 @@ impl Response {
         }
     }
 
-    /// Returns the additional delay that belongs to this kind of response.
+    /// Returns the additional delay of responses of this kind.
     pub(crate) fn own_delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms.into())
     }

@@ -13,7 +13,7 @@ pub(super) struct ListRequest<'a> {
     pub(super) prefix: &'a str,
     /// The delimiter; if empty, keys are not grouped.
     pub(super) delimiter: &'a str,
-    /// Only names after this one are listed.
+    /// Only names that sort after this name are listed.
     pub(super) after: &'a str,
     /// Maximum number of entries, up to [`PAGE_MAX`].
     pub(super) most: usize,
@@ -69,7 +69,7 @@ pub(super) fn page<T: Clone>(keys: &BTreeMap<String, T>, request: ListRequest<'_
             None => Entry::Key(key.clone(), value.clone()),
             Some(at) => Entry::Prefix(key[..request.prefix.len() + at + request.delimiter.len()].to_owned()),
         };
-        // After a common prefix, skip everything below it at once.
+        // After a common prefix, skip all keys with this prefix.
         from = match &entry {
             Entry::Key(..) => Bound::Excluded(key.clone()),
             Entry::Prefix(prefix) => beyond(prefix),

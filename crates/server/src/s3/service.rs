@@ -99,7 +99,7 @@ fn waits_for_continue(head: &Parts) -> bool {
     head.headers.get(header::EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// A call while `s3s` handles it.
+/// A call that `s3s` is handling.
 struct Call {
     admission: Admission,
     name: OnceLock<Box<str>>,
@@ -140,7 +140,7 @@ impl S3Auth for Credentials {
         if access_key == self.access_key {
             return Ok(self.secret_key.clone());
         }
-        Err(s3_error!(InvalidAccessKeyId, "this server accepts another access key only"))
+        Err(s3_error!(InvalidAccessKeyId, "this server accepts only a different access key"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The store without S3. Stand-ins for other systems with buckets keep their objects in it.
+//! The store without S3. Stand-ins for other systems with buckets keep their objects in a shelf.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -166,7 +166,7 @@ impl Shelf {
         }
     }
 
-    /// Stores an object. If the fault injector loses it, the object is acknowledged but not stored.
+    /// Stores an object. An object that the fault injector loses is acknowledged but not stored.
     pub(crate) fn put(
         &self,
         bucket: &str,

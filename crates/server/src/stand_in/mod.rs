@@ -1,6 +1,6 @@
-//! Stand-ins for storage systems. They imitate the documented HTTP behavior of a system, including quirks that cause
-//! problems for clients. Content of any size is generated on the fly, and nothing is stored. `docs/stand-ins.md` lists
-//! each quirk with its source.
+//! Stand-ins for storage systems. A stand-in imitates the documented HTTP behavior of a system, including quirks that
+//! cause problems for clients. Content of any size is generated on the fly, and nothing is stored. `docs/stand-ins.md`
+//! lists each quirk with its source.
 //!
 //! A stand-in only creates a [`Response`]. The server adds framing, faults and the ledger.
 

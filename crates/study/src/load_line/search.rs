@@ -9,7 +9,7 @@
 use measure::result::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
-/// Number of failed runs in a row after which a level has failed.
+/// Number of consecutive failed runs after which a level counts as failed.
 const FAILURES: u32 = 2;
 /// Maximum number of times that the search lowers the line after the confirming run has failed.
 const LOWERED_MAX: u32 = 3;

@@ -222,8 +222,8 @@ impl ObjectiveMonitor {
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed. This is so if the number of operations that exceed the bound
-    /// or are overdue is more than the objective tolerates in a level with the maximum number of operations.
+    /// Returns whether an objective is certainly missed: even if the level reaches its maximum number of operations,
+    /// too many of them exceed the bound or are overdue.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();

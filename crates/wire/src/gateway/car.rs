@@ -73,7 +73,7 @@ impl CarReader {
                 State::HeaderLength => {
                     if let Some(length) = self.varint(piece)? {
                         if !(1..=HEADER_BYTES_MAX).contains(&length) {
-                            return Err(Fault::NotCar("its length is 0 or above 64 KiB"));
+                            return Err(Fault::NotCar("the length of the header is 0 or above 64 KiB"));
                         }
                         self.state = State::Header { length: length as usize };
                     }
@@ -121,11 +121,11 @@ impl CarReader {
         let cut = |within, missing: u64| Err(Fault::CutShort { within, missing });
         match self.state {
             State::Length if self.buffered.is_empty() => Ok(()),
-            State::HeaderLength => Err(Fault::NotCar("the body is empty or ends inside it")),
+            State::HeaderLength => Err(Fault::NotCar("the body is empty, or ends inside the header's length")),
             // A CBOR map begins with these bits. HTML pages and error messages do not begin with these bits, so their
             // first byte is enough to recognize them.
             State::Header { .. } if self.buffered.first().is_none_or(|byte| byte & 0xe0 != 0xa0) => {
-                Err(Fault::NotCar("it is not a CBOR map"))
+                Err(Fault::NotCar("the header is not a CBOR map"))
             }
             State::Header { length } => cut("the header", (length - self.buffered.len()) as u64),
             State::Length => cut("the length of a block", 1),
@@ -136,7 +136,7 @@ impl CarReader {
 
     fn bad(&self, what: &'static str) -> Fault {
         match self.state {
-            State::HeaderLength => Fault::NotCar("its length is not valid"),
+            State::HeaderLength => Fault::NotCar("the length of the header is not valid"),
             _ => Fault::BadFraming { at: self.section_at, what },
         }
     }
@@ -240,11 +240,11 @@ pub(super) fn cid_in_cbor(bytes: &[u8]) -> Option<Cid> {
 
 /// Parses the roots of a header, `{"roots": [CID], "version": 1}` in DAG-CBOR.
 fn roots(header: &[u8]) -> Result<Vec<Cid>, &'static str> {
-    const BAD: &str = "it is not a DAG-CBOR map of roots and version";
+    const BAD: &str = "the header is not a DAG-CBOR map of roots and version";
     let (roots, version) = read_header(header).ok_or(BAD)?;
     match version {
         Some(1) => Ok(roots),
-        Some(2) => Err("it is a CARv2"),
+        Some(2) => Err("the header is that of a CARv2"),
         _ => Err(BAD),
     }
 }

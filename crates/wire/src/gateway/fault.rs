@@ -23,7 +23,7 @@ pub enum Fault {
         what: &'static str,
     },
     /// The body ends inside a block or inside the header.
-    #[error("the body ends inside {within}, {missing} bytes before its end")]
+    #[error("the body ends inside {within}, which lacks {missing} bytes")]
     CutShort {
         /// The incomplete part.
         within: &'static str,

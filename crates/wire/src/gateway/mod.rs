@@ -194,7 +194,7 @@ impl Blocks {
 
     fn end_block(&mut self) -> Result<(), Fault> {
         let Some(current) = self.current.take() else {
-            debug_assert!(false, "a block ended that had not begun");
+            debug_assert!(false, "a block ended without a beginning");
             return Ok(());
         };
         current.hasher.check(&current.cid)?;

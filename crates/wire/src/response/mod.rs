@@ -198,8 +198,8 @@ impl ResponseReader {
     }
 
     /// Returns how many of the next bytes are certainly body data: the rest of the body or of the current chunk, or
-    /// [`u64::MAX`] if the body ends with the connection. The number is 0 in heads and framing, and after the end of
-    /// the response.
+    /// [`u64::MAX`] if the body ends when the connection closes. The number is 0 in heads and framing, and after the
+    /// end of the response.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         self.message.as_ref().map_or(0, |(_, body)| body.opaque_bytes())
@@ -222,8 +222,8 @@ impl ResponseReader {
         self.message.as_ref().is_some_and(|(_, body)| body.is_complete())
     }
 
-    /// Handles the end of the stream, after the server closed its side. This is not an error if the response was
-    /// complete, or if its body ends with the connection.
+    /// Handles the end of the stream, after the server closed its side. The end is not an error if the response was
+    /// complete, or if its body ends when the connection closes.
     pub fn end_of_stream(&mut self) -> Result<(), Truncated> {
         match &mut self.message {
             None if self.counts.head == 0 => Err(Truncated::BeforeHead),
@@ -262,8 +262,8 @@ impl ResponseReader {
     }
 
     /// Returns whether the connection can be used for another request. This requires that the response is complete,
-    /// that its body did not end with the connection, and that the server keeps the connection open. Excess bytes after
-    /// the end also forbid reuse, but only the caller can detect them.
+    /// that the close of the connection did not mark its end, and that the server keeps the connection open. Excess
+    /// bytes after the end also forbid reuse, but only the caller can detect them.
     pub fn reusable(&self) -> bool {
         self.message.as_ref().is_some_and(|(head, body)| {
             let kept = head.keep_alive && head.framing != Framing::UntilClose && !head.flags.smuggling_risk;

@@ -21,7 +21,7 @@ pub struct OpenUpload {
     pub upload_id: Box<str>,
 }
 
-/// The last upload of a page. The request for the next page repeats it.
+/// The last upload of a page. The request for the next page repeats this marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadMarker {
     /// The decoded key.

@@ -194,7 +194,7 @@ fn resolved(reference: &BytesRef) -> Result<char, XmlError> {
     }
 }
 
-/// The writer of a message. Dropping it closes all open elements.
+/// The writer of a message. Dropping the writer closes all open elements.
 pub(super) struct Writer<'a> {
     out: &'a mut String,
     open: Vec<&'static str>,

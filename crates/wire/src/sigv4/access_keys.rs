@@ -8,7 +8,7 @@ const MAX_ACCESS_KEY_BYTES: usize = 256;
 /// Maximum size of a secret key or a session token. Session tokens have a few kilobytes.
 const MAX_SECRET_BYTES: usize = 8 * 1024;
 
-/// A secret text. `Debug` does not show it, and its memory is overwritten on drop.
+/// A secret text. `Debug` does not show the text, and its memory is overwritten on drop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
@@ -37,10 +37,10 @@ pub enum KeysError {
     #[error("the access key is not valid: it must have 1 to 256 visible ASCII characters without commas")]
     BadAccessKey,
     /// The secret key is empty, too long, or contains whitespace or control characters.
-    #[error("the secret key is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
+    #[error("the secret key is not valid: it must contain only visible ASCII characters, no spaces or line breaks")]
     BadSecretKey,
     /// The session token is empty, too long, or contains whitespace or control characters.
-    #[error("the session token is not valid: it must have visible ASCII characters only, no spaces or line breaks")]
+    #[error("the session token is not valid: it must contain only visible ASCII characters, no spaces or line breaks")]
     BadSessionToken,
 }
 

@@ -5,7 +5,7 @@
 use crate::percent::{self, Space};
 use std::ops::Range;
 
-/// Maximum number of headers that a signature covers. It equals the maximum number of headers in a head.
+/// Maximum number of headers that a signature covers. The value equals the maximum number of headers in a head.
 pub const MAX_SIGNED_HEADERS: usize = crate::MAX_HEADERS;
 
 /// The parts of a request that the signature covers.

@@ -29,13 +29,13 @@ pub enum ChunkRefusal {
     #[error("the signature of a chunk does not match")]
     Mismatch,
     /// The trailer is not valid, or differs from the announcement in `x-amz-trailer`.
-    #[error("the trailer is not the announced one")]
+    #[error("the trailer is not valid, or differs from x-amz-trailer")]
     BadTrailer,
     /// The checksum in the trailer does not match the data.
     #[error("the checksum in the trailer does not match")]
     ChecksumDiffers,
     /// The length of the data differs from `x-amz-decoded-content-length`.
-    #[error("the length of the body is not that in x-amz-decoded-content-length")]
+    #[error("the length of the body differs from x-amz-decoded-content-length")]
     LengthDiffers,
 }
 

@@ -36,7 +36,7 @@ pub const SKEW_MAX_SECONDS: u64 = 15 * 60;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Replaces a canonical request by its string to sign, which consists of algorithm, time, scope and the hash of the
+/// Replaces a canonical request with its string to sign, which consists of algorithm, time, scope and the hash of the
 /// request.
 fn string_to_sign(time: &timestamp::TimestampText, scope: &[u8], text: &mut Vec<u8>) {
     let hash = Sha256::digest(&text);

@@ -79,7 +79,7 @@ impl Signer {
         self.sign_fields(now, request, payload, |name, value| push_all(out, &[name.as_bytes(), b": ", value, b"\r\n"]))
     }
 
-    /// Passes the header fields that sign the request to `field`: `x-amz-content-sha256`, `x-amz-date`,
+    /// Calls `field` with each header field that signs the request: `x-amz-content-sha256`, `x-amz-date`,
     /// `x-amz-security-token` and `authorization`. The signature covers every header of the request. Returns the
     /// signature, on which the signatures of the chunks depend.
     ///
@@ -128,7 +128,7 @@ impl Signer {
     }
 
     /// Appends the whole query of a presigned URL, including the request's own parameters. The body is not signed. The
-    /// signature covers every header of the request (usually only `Host`), so these must be sent unchanged.
+    /// signature covers every header of the request (usually only `Host`), so the headers must be sent unchanged.
     pub fn presign(
         &mut self,
         now: Timestamp,

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 type HmacSha256 = Hmac<Sha256>;
 
-/// A signature. `Debug` does not show it, because anyone who has it can send the signed request.
+/// A signature. `Debug` does not show the signature, because anyone who knows it can send the signed request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; 32]);
 

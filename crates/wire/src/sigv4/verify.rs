@@ -32,7 +32,7 @@ pub enum Refusal {
     #[error("the access key is unknown")]
     UnknownKey,
     /// The session token does not belong to the access key.
-    #[error("the session token is not that of the access key")]
+    #[error("the session token does not belong to the access key")]
     WrongToken,
     /// `Host` or an `x-amz-` header is not signed.
     #[error("the signature must cover Host and all x-amz- headers, and at least one is missing")]
@@ -41,7 +41,7 @@ pub enum Refusal {
     #[error("the signature does not match")]
     Mismatch,
     /// The clocks of client and server differ too much.
-    #[error("the request's time differs from the server's by more than 15 minutes")]
+    #[error("the request's time differs from the server's clock by more than 15 minutes")]
     Skewed,
     /// The validity of the presigned request has ended.
     #[error("the request has expired")]

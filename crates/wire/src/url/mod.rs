@@ -46,7 +46,7 @@ pub enum UrlError {
     #[error("the URL contains a space or a control character: percent-encode it (%20 is a space)")]
     BadCharacter,
     /// Normalization of URLs would change the object name.
-    #[error("no URL can contain this name: its part \".\" or \"..\" would be removed")]
+    #[error("no URL can contain this name: URL parsers remove its part \".\" or \"..\"")]
     ChangedName,
     /// Any other mistake.
     #[error("the URL is not valid")]

@@ -49,8 +49,8 @@ pub(in crate::run_loop) struct Exchange {
     /// Position of the request among the requests on its connection, counted from 1. A position above 1 means that the
     /// connection was used before.
     pub requests: u64,
-    /// Set when the connection is left open after a response: the intended start of that response's operation. `None`
-    /// once it is known whether the connection stayed open.
+    /// Intended start of the operation whose response left the connection open; `None` once it is known whether the
+    /// connection stayed open.
     pub kept_for: Option<Instant>,
     /// `true` if the connection must not be used for further requests. This is the case if the peer closed its side, or
     /// if the connection is broken or being retired.

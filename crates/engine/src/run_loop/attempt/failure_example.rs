@@ -1,4 +1,4 @@
-//! Examples of failures. Reports show them next to the counts of failures.
+//! Examples of failures. Reports show these examples next to the counts of failures.
 
 use crate::network::Network;
 use crate::run_loop::RunLoop;

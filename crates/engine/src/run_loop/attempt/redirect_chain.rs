@@ -21,7 +21,7 @@ pub(in crate::run_loop) struct RedirectChain {
     /// Number of attempts before the first redirect that are not in `hops`, because their kept-alive connection was
     /// stale.
     attempts_before: u64,
-    /// Number of bytes of these attempts.
+    /// Number of bytes of the attempts with a stale connection.
     bytes_before: u64,
 }
 

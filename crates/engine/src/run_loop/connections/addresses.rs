@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::url::Origin;
 
-/// Time after which a name is requested from the resolver again. The resolver itself caches its results.
+/// Time after which the loop asks the resolver for a name again. The resolver itself caches its results.
 const LOOK_UP_AGAIN: Duration = Duration::from_secs(1);
 
 /// Addresses of one origin.

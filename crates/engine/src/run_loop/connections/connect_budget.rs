@@ -29,7 +29,7 @@ impl ConnectBudget {
         Self { left: SIZE, filled: start, denied: false }
     }
 
-    /// Removes a token. Returns whether there was one.
+    /// Removes a token. Returns whether there was a token.
     pub fn take(&mut self, now: Instant) -> bool {
         let every = REFILL_EVERY.as_nanos() as u64;
         let added = now.nanos_since(self.filled) / every;

@@ -21,7 +21,8 @@ pub(in crate::run_loop) struct OriginPool {
     /// Number of operations in flight whose object is at this origin.
     pub in_flight: u32,
     pub label: LabelId,
-    /// Free connections and streams. The most recently used one is at the end. Some may already be closed.
+    /// Free connections and streams. The most recently used connection or stream is at the end. Some may already be
+    /// closed.
     pub(super) idle: Vec<ExchangeId>,
     /// Slots that wait for a connection, oldest first.
     pub waiting: VecDeque<u32>,

@@ -78,7 +78,8 @@ impl<S> Transport<S> {
         self.tls().is_none_or(|session| !session.wants_write())
     }
 
-    /// Returns the number of received bytes that are not counted yet. After this call, they are considered counted.
+    /// Returns the number of received bytes that are not counted yet. After this call, these bytes are considered
+    /// counted.
     #[inline]
     pub fn take_unattributed(&mut self) -> u64 {
         self.tls_mut().map_or(0, Session::take_unattributed)

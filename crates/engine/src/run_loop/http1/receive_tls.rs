@@ -122,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
         ReadStep::Over
     }
 
-    /// Reads the bytes that arrived on an idle connection. Returns whether they make the connection unusable.
+    /// Reads the bytes that arrived on an idle connection. Returns whether these bytes make the connection unusable.
     pub(in crate::run_loop) fn is_unusable_tls(&mut self, net: &mut N, token: Token) -> bool {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return false };
         loop {

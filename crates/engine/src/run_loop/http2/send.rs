@@ -84,7 +84,7 @@ impl<N: Network> RunLoop<'_, N> {
     fn send_output(&mut self, net: &mut N, token: Token, now: Instant) -> bool {
         let mut read_on = false;
         for _ in 0..SENDS_MAX {
-            // Events of its streams may have closed the connection.
+            // Stream events may have closed the connection.
             let Some(connection) = self.pool.connections.get_mut(token) else { return false };
             let Some(http2) = connection.http2.as_mut().assert_some(MULTIPLEXED) else { return false };
             if !http2.session.has_output() && connection.transport.is_flushed() {

@@ -35,7 +35,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
     }
 
-    /// Makes a connection multiplexed. The attempt for which it was opened uses the first stream.
+    /// Makes a connection multiplexed. The attempt for which the connection was opened uses the first stream.
     pub(in crate::run_loop) fn multiplex(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;

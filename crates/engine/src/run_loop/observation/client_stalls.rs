@@ -134,7 +134,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Records that a wait has ended. Without events, it would have ended at `until`.
+    /// Records that a wait has ended. Without events, the wait would have ended at `until`.
     #[inline]
     pub(in crate::run_loop) fn note_wait(&mut self, net: &mut N, until: Instant, waited: Waited) {
         let late = self.stalls.late;

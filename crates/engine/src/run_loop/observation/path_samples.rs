@@ -18,7 +18,8 @@ pub(in crate::run_loop) struct PathSamples {
 }
 
 impl PathSamples {
-    /// Returns the sample, with the shortest round trip of all samples for this address instead of its own.
+    /// Returns the sample after replacing its shortest round trip with the shortest one of all samples for this
+    /// address.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {

@@ -39,9 +39,9 @@ pub struct OpenUploads {
 pub struct Left {
     /// Multipart uploads.
     pub uploads: OpenUploads,
-    /// The number of each [`Subject::Fresh`] that the run wrote outside the warm-up is below this number.
+    /// Exclusive upper bound of the numbers of all [`Subject::Fresh`] objects that the run wrote outside the warm-up.
     pub fresh_below: u64,
-    /// The same bound for each [`Subject::Fresh`] that was written in the warm-up, counted from
+    /// The same bound for the objects that were written in the warm-up, counted from
     /// [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }

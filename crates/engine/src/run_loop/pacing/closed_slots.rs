@@ -42,7 +42,7 @@ pub(in crate::run_loop) struct Closed<'p> {
 }
 
 impl<'p> Closed<'p> {
-    /// Returns the slots of one thread. All of them can start at `start`.
+    /// Returns the slots of one thread. All slots can start at `start`.
     pub fn new(
         plan: &Plan,
         profile: &'p Profile,

@@ -17,14 +17,14 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// How many measured operations this thread has still to start, and how many it has still to offer; `None` without
-    /// a limit.
+    /// Count of measured operations that this thread has still to start, and count of those that it has still to offer;
+    /// `None` without a limit.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Set while arrivals are due and no slot is free: the total length, in nanoseconds, of all client stalls before
-    /// the free slots ran out.
+    /// Total length, in nanoseconds, of all client stalls before the free slots ran out; `None` unless arrivals are due
+    /// and no slot is free.
     pub starved: Option<u64>,
     /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
@@ -37,7 +37,7 @@ pub(in crate::run_loop) struct Open<'p> {
 const TIMER_GRAIN: Duration = Duration::from_micros(50);
 
 impl<'p> Open<'p> {
-    /// Returns the arrivals of one thread. None of them has started yet.
+    /// Returns the arrivals of one thread. No arrival has started yet.
     pub fn new(plan: &Plan, arrivals: Arrivals<'p>, share: Share) -> Self {
         Self {
             offered: arrivals.clone(),

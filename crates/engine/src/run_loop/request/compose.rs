@@ -16,7 +16,7 @@ use wire::sigv4::{Signer, Timestamp};
 pub(in crate::run_loop) struct RequestWriter {
     signer: Option<Signer>,
     /// Header fields of the sessions of this thread's slots. Slot n uses the n-th entry. After the last entry, the
-    /// first one is used again.
+    /// first entry is used again.
     sessions: Box<[Fields]>,
     /// Wall time at the start of the run, from which the times of signatures are computed.
     wall: Timestamp,

@@ -89,7 +89,7 @@ impl BodySource<'_> {
         self.whole_size()
     }
 
-    /// Returns the size of the whole body, even if only a part of it is sent.
+    /// Returns the size of the whole body, even if only a part of the body is sent.
     pub fn whole_size(&self) -> u64 {
         match (&self.body.source, self.subject) {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
@@ -276,7 +276,7 @@ impl Upload {
         }
     }
 
-    /// Records that `bytes` of the waiting bytes were accepted. Returns how many of them are data.
+    /// Records that `bytes` of the waiting bytes were accepted. Returns how many of these bytes are data.
     pub fn take(&mut self, bytes: usize) -> usize {
         let before = bytes.min(self.before);
         self.before -= before;

@@ -106,7 +106,7 @@ pub(in crate::run_loop) fn expected_range(wanted: ByteRange, head: &Head) -> Byt
     object_size(head).and_then(|size| wanted.within(size)).unwrap_or(wanted)
 }
 
-/// Returns the maximum size of a body. Bytes beyond it are not read.
+/// Returns the maximum size of a body. Bytes beyond this size are not read.
 pub(in crate::run_loop) fn size_max(expected: &Expected, checks: &Checks) -> Option<u64> {
     expected.range.map(ByteRange::len).or(checks.size).or(expected.size)
 }

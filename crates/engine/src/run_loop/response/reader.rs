@@ -68,14 +68,14 @@ impl Reader {
         Self::Http2(StreamReader::new())
     }
 
-    /// Returns the parser of HTTP/1 responses. This must be an HTTP/1 reader.
+    /// Returns the parser of HTTP/1 responses. The reader must be an HTTP/1 reader.
     #[inline]
     pub fn http1_mut(&mut self) -> Option<&mut ResponseReader> {
         let reader = if let Self::Http1(reader) = self { Some(reader) } else { None };
         reader.assert_some("an HTTP/1 response is read by an HTTP/1 reader")
     }
 
-    /// Returns the reader of a stream. This must be an HTTP/2 reader.
+    /// Returns the reader of a stream. The reader must be an HTTP/2 reader.
     pub fn http2_mut(&mut self) -> Option<&mut StreamReader> {
         let reader = if let Self::Http2(reader) = self { Some(reader) } else { None };
         reader.assert_some("the frames of a response are read by the reader of a stream")
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Makes the reader keep the trailer fields of the response. With HTTP/2, they are always kept.
+    /// Makes the reader keep the trailer fields of the response. With HTTP/2, the trailer fields are always kept.
     pub fn keep_trailers(&mut self) {
         if let Self::Http1(reader) = self {
             reader.keep_trailers();
@@ -155,8 +155,8 @@ impl Reader {
         }
     }
 
-    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream this is 0, because frames
-    /// have to be parsed.
+    /// Returns how many of the next bytes are body bytes that need no parsing. On a stream, the result is 0, because
+    /// frames have to be parsed.
     #[inline]
     pub fn opaque_bytes(&self) -> u64 {
         match self {

@@ -31,7 +31,7 @@ pub struct Args {
     /// Configuration file for ssh, instead of ~/.ssh/config.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub ssh_config: Option<PathBuf>,
-    /// Collect the time to open a TCP connection, or the time of a GET if this is a URL.
+    /// Collect the time to open a TCP connection; for a URL, the time of a GET request.
     #[arg(long, value_name = "HOST:PORT")]
     pub probe: Vec<String>,
     /// Time between two polls.

@@ -82,7 +82,7 @@ fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Returns the HTTP flags in the form of `get`.
+/// Returns the HTTP flags as arguments of `get`.
 fn http_flags(args: &Args) -> Vec<String> {
     let headers = args.headers.iter().map(|header| format!("--header={header}"));
     let user = args.user.iter().map(|user| format!("--user={user}"));
@@ -118,7 +118,7 @@ fn endpoints(args: &Args, access: &Access) -> Result<Vec<Source>, Failure> {
             let endpoint = access.endpoint(&Address { url: url.clone(), headers: Vec::new() })?;
             Ok(vec![Source::Http(HttpSource::new(endpoint, format(&args.column)?))])
         }
-        _ => Err(Failure::usage("one set or URL can be collected; use several commands for several systems")),
+        _ => Err(Failure::usage("only one set or URL is possible; use a separate command for each system")),
     }
 }
 

@@ -43,7 +43,7 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
         Finding::fact(
             "small requests",
             format!(
-                "one thread can make {:.0}/s of 1 KiB ({:.1} µs of its CPU time each); {small_rate:.0}/s with the server on this host",
+                "one thread can read {:.0}/s of 1 KiB ({:.1} µs of CPU time each); measured {small_rate:.0}/s, with the server on this host",
                 requests / small.cpu_seconds,
                 small.cpu_seconds * 1e6 / requests.max(1.0),
             ),
@@ -51,12 +51,12 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
         Finding::fact(
             "large bodies",
             format!(
-                "one thread can receive {:.1} GB/s ({:.3} s of its CPU time per GB); {large_rate:.2} GB/s with the server on this host",
+                "one thread can receive {:.1} GB/s ({:.3} s of CPU time per GB); measured {large_rate:.2} GB/s, with the server on this host",
                 gigabytes / large.cpu_seconds,
                 large.cpu_seconds / gigabytes.max(1e-9),
             ),
         ),
-        Finding::fact("", "measured over loopback, where the server's core does some of the client's network work"),
+        Finding::fact("", "measured over loopback, where the server's core does part of the client's network work"),
     ])
 }
 

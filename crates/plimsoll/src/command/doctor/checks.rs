@@ -7,12 +7,12 @@ use report::number::plural;
 use std::fs;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// File descriptors for a concurrency of 10,000, plus a reserve.
+/// Recommended number of file descriptors: enough for a concurrency of 10,000, plus a reserve.
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// Required limit for the size of a socket buffer. A lower limit gets a warning. This size allows 3.4 Gbit/s per
-/// connection at a round-trip time of 40 ms.
+/// Recommended limit for the size of a socket buffer, in bytes. If the limit is lower, the check gives a warning. This
+/// size allows 3.4 Gbit/s per connection at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
 const STEAL_MAX: f64 = 0.02;

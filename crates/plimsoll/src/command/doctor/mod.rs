@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// The flags of `doctor`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Only check the host's settings, and skip the measurements (about 5 s).
+    /// Check only the host's settings. Skips the measurements, which take about 5 s.
     #[arg(long)]
     pub quick: bool,
     /// Source of the keys for S3.
@@ -42,7 +42,7 @@ pub struct Finding {
     pub grade: Grade,
     /// Result of the check, in words.
     pub found: String,
-    /// A command or an action that fixes it.
+    /// A command or an action that fixes the problem.
     pub fix: Option<String>,
 }
 

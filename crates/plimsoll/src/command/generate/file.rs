@@ -44,7 +44,7 @@ pub trait Watch {
 pub enum Ended {
     /// The file is complete.
     Whole,
-    /// [`Watch::passed`] stopped the work.
+    /// The work stopped, because [`Watch::passed`] returned `false`.
     Stopped,
 }
 
@@ -161,7 +161,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.finished {
-            // If this fails, the next run replaces the file.
+            // Ignore a failure, because the next run replaces the file.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use sys::signals::Signal;
 use workers::{Done, Workers};
 
-/// Writes the missing files. Prints their number and the speed.
+/// Writes the missing files. Prints the number of files and the speed.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let dataset = args.dataset()?;
     let threads = args.threads()?;
@@ -66,7 +66,7 @@ fn explain(problem: &FileProblem, done: &Done, dataset: &Dataset) -> Failure {
     let progress = progress(done, dataset);
     Failure::could_not_run(match problem {
         FileProblem::Occupied { path, by: Occupant::File(found), size } => format!(
-            "{} has {} B instead of {} B, so it is not of this dataset; it was left alone: remove it, or choose another DIR or --prefix",
+            "{} has {} B instead of {} B, so it is not part of this dataset; it was left alone: remove it, or choose another DIR or --prefix",
             path.display(),
             found.0,
             size.0
@@ -76,7 +76,7 @@ fn explain(problem: &FileProblem, done: &Done, dataset: &Dataset) -> Failure {
             path.display()
         ),
         FileProblem::Differs { path, mismatch } => format!(
-            "{} has wrong content, {mismatch}: it is damaged or of another seed; remove it and run the command again",
+            "{} has wrong content, {mismatch}: it is damaged or has another seed; remove it and run the command again",
             path.display()
         ),
         FileProblem::Refused { path, error, .. } if is_full(error) => format!(

@@ -57,7 +57,7 @@ pub struct Done {
     pub present: u64,
     /// Elapsed time.
     pub elapsed: Duration,
-    /// The signal that interrupted the work, unless all files were complete.
+    /// The signal that interrupted the work, or `None` if all files are complete.
     pub interrupted: Option<Signal>,
 }
 

@@ -56,9 +56,9 @@ pub struct Args {
     /// block is missing. A difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// Checksum to verify in each whole body: sha256:HEX (also md5, sha1, crc32, crc32c, crc64nvme; or base64) for a
-    /// single object; etag if the ETag is an MD5; checksum to use the one in the response (x-amz-checksum-*,
-    /// Content-MD5, Digest; also in a trailer).
+    /// Verify the checksum of each whole body. For a single object: sha256:HEX (also md5, sha1, crc32, crc32c,
+    /// crc64nvme; or base64). For ETags that are MD5s: etag. For a checksum in each response (x-amz-checksum-*,
+    /// Content-MD5, Digest; also in a trailer): checksum.
     #[arg(
         long,
         alias = "expect-hash",
@@ -99,7 +99,7 @@ pub struct Args {
     /// File with the request body, up to 64 MiB. It is sent by POST, unless -m names another method.
     #[arg(long, value_name = "FILE", help_heading = "Requests", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
-    /// Request the range at this offset every time, instead of a random one.
+    /// Request the range at this offset every time, instead of random ranges.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
     /// Size of the objects, for --range. Without this flag, HEAD requests find the sizes.

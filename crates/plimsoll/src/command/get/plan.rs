@@ -93,7 +93,7 @@ fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: Some(form), query })
 }
 
-/// Returns the check of response bodies.
+/// Returns how response bodies are checked.
 fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<ResponseBody, Failure> {
     if let Some(wanted) = &args.expect {
         if matches!(wanted, ExpectedChecksum::Given(_)) && targets.count() != 1 {

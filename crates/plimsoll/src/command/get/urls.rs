@@ -22,7 +22,7 @@ pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let Urls { targets, credentials, .. } = urls;
     if credentials.is_some() && targets.origins().len() > 1 {
         return Err(Failure::usage(
-            "credentials in a URL apply to its own host only: for several hosts use -u user:password",
+            "credentials in a URL apply only to the host of that URL: for several hosts use -u user:password",
         ));
     }
     if targets.items().is_empty() {

@@ -121,7 +121,8 @@ pub struct SearchArgs {
     /// Confidence at which the result of a level is certain enough to stop it early.
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     pub confidence: f64,
-    /// Maximum duration of a level while its backlog or its percentiles are still undecided.
+    /// Maximum duration of a level. A level is extended up to this time if its backlog or its percentiles are
+    /// undecided.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "5m", help_heading = "Search", hide_short_help = true)]
     pub level_max: Duration,
     /// Pause between two levels.

@@ -166,7 +166,7 @@ impl Levels {
         plan.stop.time = Some(duration.max);
         if duration.min > self.level_time {
             let least = format_span(Duration::from_secs(duration.min.as_secs()));
-            console::eprintln(&format!("  {load:>7}: takes {least}, to have enough operations for its percentiles"));
+            console::eprintln(&format!("  {load:>7}: takes {least}, to get enough operations for its percentiles"));
         }
         let rules = duration.rules(self.offered(level, &plan), confirming);
         let monitor = ObjectiveMonitor::new(&self.options.objectives, 1.0 - self.args.confidence).for_level(rules);

@@ -33,7 +33,7 @@ const BACKLOG_SLOWER: f64 = 3.0;
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Maximum time to wait for a backlog.
 const BACKLOG_MAX: Duration = Duration::from_secs(600);
-/// Directory of the last measurement.
+/// Name of the directory for a measurement. Each measurement replaces the previous one.
 const DIRECTORY: &str = "recovery";
 
 /// The speed of a target before the search, and the plan to measure it again.
@@ -48,9 +48,9 @@ pub struct Recovery {
 /// The state of a target after a failed level.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovered {
-    /// It is as fast as before the search.
+    /// The target is as fast as before the search.
     Whole,
-    /// It responds, but is slower than before the search, or fails some operations.
+    /// The target responds, but it is slower than before the search, or some operations fail.
     InPart,
     /// It does not respond.
     Gone,

@@ -37,7 +37,7 @@ pub fn write_all(owners: &ObjectOwners, directory: &Path) -> Result<Vec<List>, F
     }
     let mut lists = Vec::new();
     for (number, (owner, objects)) in owners.by_owner().into_iter().enumerate() {
-        // The host name comes from a server, so only the number keeps file names unique.
+        // The number makes each file name unique. The host name alone is not enough, because it comes from a server.
         let path = directory.join(format!("{number:02}-{}.urls", store::directory_name::host_and_port(&owner)));
         write(&path, objects.iter().filter_map(|index| owners.url(*index)))?;
         lists.push(List { owner, objects: objects.len(), path });

@@ -100,7 +100,7 @@ impl Skipped {
 type Identity = (u64, u64);
 
 impl FoundFiles {
-    /// Adds the file at `path`, or all files below it. `above` identifies the directories that contain it.
+    /// Adds the file at `path`, or all files below it. `above` identifies the directories that contain `path`.
     fn collect(&mut self, path: &Path, above: &mut Vec<Identity>) -> Result<(), (PathBuf, String)> {
         let failed = |error: std::io::Error| (path.to_owned(), error.to_string());
         let about = match fs::metadata(path) {

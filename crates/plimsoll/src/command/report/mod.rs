@@ -28,8 +28,8 @@ pub struct Args {
     /// Output format: text, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     pub print: OutputFormat,
-    /// For a study: subtract the second cell from the first, pair by pair [default: the first target from the others].
-    /// Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
+    /// For a study: subtract the second cell from the first, pair by pair [default: the first target from each other
+    /// target]. Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
     /// For a fill: show its costs at these prices: s3-standard, sia-2018, or files, separated by commas.
@@ -90,14 +90,14 @@ fn show(args: &Args) -> Result<ExitCode, Failure> {
         return fill(args, form);
     }
     if !args.prices.is_empty() {
-        return Err(Failure::usage("--prices: only a fill has costs: name the directory of one"));
+        return Err(Failure::usage("--prices: only a fill has costs: name the directory of a fill"));
     }
     let set = RunSet::of(here)?;
     if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {
-        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of one"));
+        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of a run"));
     }
     if !matches!(set.kind, SetKind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("--subtract: only a study has cells: name the directory of one"));
+        return Err(Failure::usage("--subtract: only a study has cells: name the directory of a study"));
     }
     let exit = match set.kind {
         SetKind::One => {

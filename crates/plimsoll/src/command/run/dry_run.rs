@@ -20,7 +20,7 @@ struct Projected {
     bytes: Option<f64>,
 }
 
-/// Returns the duration of a trial, or `None` if the trial does not end by time.
+/// Returns the duration of a trial, or `None` if the trial does not end after a fixed time.
 pub fn projected(trial: &TrialCommand) -> Option<Duration> {
     project(trial, None).time
 }

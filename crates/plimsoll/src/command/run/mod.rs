@@ -1,5 +1,5 @@
-//! `plimsoll run`: runs the study of a scenario file. Every trial has its own directory. It is a run of `get`, `put` or
-//! `mix`, or a search for the load line. A study that was stopped can be resumed.
+//! `plimsoll run`: runs the study of a scenario file. A trial is a run of `get`, `put` or `mix`, or a search for the
+//! load line. Every trial has its own directory. A study that was stopped can be resumed.
 
 mod dry_run;
 mod hooks;
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
-        // Print the reason why the study stopped after the other failure, so that it is the last message.
+        // Print the other failure first, so that the last message is the reason why the study stopped.
         (Err(failure), Err(unshown)) => {
             console::report(unshown);
             Err(failure)

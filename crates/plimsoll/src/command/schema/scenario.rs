@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use study::scenario::Hooks;
 use study::scenario::Order;
 
-/// Commands whose flags are settings. If several commands have the same flag, the first one provides its help text.
+/// Commands whose flags are settings. If several commands have the same flag, the help text comes from the first of
+/// these commands.
 const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
 /// Flags that are not settings. The study itself decides where runs are saved, how often they are repeated and how they
 /// are shown.

@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Serves a cluster until interrupted, then prints the ledger of each server and their sum.
+/// Serves a cluster until interrupted. Then prints the ledger of each server, and the sum of all ledgers.
 fn run_cluster(args: &Args, cluster: Cluster) -> Result<ExitCode, Failure> {
     let addresses = cluster.addresses();
     args.stand_in.write_lists("http", addresses.first())?;

@@ -26,13 +26,13 @@ pub struct SiaArgs {
     /// siad, renterd: time until all contracts are formed [default: 0s].
     #[arg(long, value_name = "TIME", value_parser = span, hide_short_help = true)]
     pub forming: Option<Duration>,
-    /// siad, renterd: hosts that form contracts [default: 50 for siad, 3 for renterd].
+    /// siad, renterd: number of hosts that form contracts [default: 50 for siad, 3 for renterd].
     #[arg(long = "sia-hosts", value_name = "N", value_parser = count::<NonZeroU64>, hide_short_help = true)]
     pub hosts: Option<NonZeroU64>,
     /// siad: speed of uploads to hosts, in bytes per second with padding and redundancy [default: 1GB].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub bandwidth: Option<ByteSize>,
-    /// siad: version of its JSON [default: 1.3.7].
+    /// siad: version whose JSON responses are imitated [default: 1.3.7].
     #[arg(long, value_name = "VERSION", hide_short_help = true)]
     pub siad_version: Option<Version>,
     /// siad: begin with a locked wallet.
@@ -159,7 +159,7 @@ impl SiaArgs {
             Some(text) => expand(text, "--api-password")?,
             None if local => PASSWORD.to_owned(),
             None => {
-                let why = "others can reach this address: set your own password with --api-password";
+                let why = "other hosts can reach this address: set your own password with --api-password";
                 return Err(Failure::usage(format!("--as renterd: {why}")));
             }
         };

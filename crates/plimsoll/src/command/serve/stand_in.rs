@@ -26,7 +26,7 @@ const NAMES_MAX: u64 = 10_000_000;
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct StandInArgs {
-    /// Start this many servers on ports from --listen on; a 307 redirect leads to the owner of an object.
+    /// Start this many servers on consecutive ports from --listen. A 307 redirect leads to an object's owner.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroUsize>)]
     pub cluster: Option<NonZeroUsize>,
     /// Response to a request for another server's object: redirect, redirect-marked (adds ?redirect) or proxy.
@@ -147,7 +147,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns a message about the other paths of a gateway.
+    /// Returns a message with other paths of the stand-in, if it is a gateway.
     pub fn remark(&self) -> Option<String> {
         let gateway = matches!(self.stand_in, Some(System::BoosterHttp | System::Kubo));
         gateway.then(|| {
@@ -222,7 +222,7 @@ impl StandInArgs {
         Ok(())
     }
 
-    /// Refuses flags of siad and renterd for other systems.
+    /// Refuses the flags of siad and renterd if another system is selected.
     fn check_sia(&self) -> Result<(), Failure> {
         let [both, siad, renterd] = self.sia.given();
         let is_sia = matches!(self.stand_in, Some(System::Siad | System::Renterd));

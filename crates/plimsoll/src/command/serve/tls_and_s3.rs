@@ -61,7 +61,7 @@ pub struct S3Args {
     pub lose_every: Option<NonZeroU64>,
 }
 
-/// Default maximum of bytes that S3 stores in memory.
+/// Default maximum number of bytes that S3 stores in memory.
 const MEMORY_MAX: u64 = 1 << 30;
 /// Default access key, for tests on one host.
 const ACCESS_KEY: &str = "plimsoll";
@@ -160,7 +160,7 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
         (None, Some(secret)) => (ACCESS_KEY.to_owned(), expand(secret, "--secret-key")?),
         _ if local => (ACCESS_KEY.to_owned(), SECRET_KEY.to_owned()),
         _ => {
-            let why = "others can reach this address: set your own keys";
+            let why = "other hosts can reach this address: set your own keys";
             return Err(Failure::usage(format!("--s3: {why} with --access-key and --secret-key")));
         }
     };

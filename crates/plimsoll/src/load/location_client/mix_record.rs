@@ -24,7 +24,8 @@ pub struct MixRecord {
     below: u64,
     /// The same bound for objects that a warm-up wrote. The numbers of these objects start at [`WARMUP_NUMBERS`].
     of_warmup: u64,
-    /// `true` while a run is in progress, and after a run that did not end. Such a run may have written more objects.
+    /// `true` while a run is in progress, and after a run that did not complete. Such a run may have written more
+    /// objects.
     pub open: bool,
 }
 
@@ -62,7 +63,7 @@ impl LocationClient<'_> {
     /// Returns the record, or `None` if there is none.
     pub fn mix_record(&self) -> Result<Option<MixRecord>, Failure> {
         let Some(json) = self.read(KEY)? else { return Ok(None) };
-        // Even an unreadable record shows that objects were written.
+        // A record that cannot be parsed still shows that objects were written.
         Ok(Some(MixRecord::of_json(&serde_json::from_slice(&json).unwrap_or_default())))
     }
 

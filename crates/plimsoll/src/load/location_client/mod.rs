@@ -1,8 +1,8 @@
 //! Single requests to a dataset's location, outside of any run. They read and write the record of the dataset, and list
-//! objects and open uploads.
+//! objects and unfinished uploads.
 //!
-//! The record is a small object next to the objects of the dataset. It describes the dataset to later commands, and
-//! shows `cleanup` which objects it may delete.
+//! The record is a small object next to the objects of the dataset. The record describes the dataset for later
+//! commands, and defines which objects `cleanup` may delete.
 
 mod listing;
 mod mix_record;
@@ -112,7 +112,7 @@ impl<'a> LocationClient<'a> {
         Ok(below.filter_map(|key| fresh_number(seed, key)).collect())
     }
 
-    /// Returns the open multipart uploads below the prefix. Some servers cannot list them, so callers may have to
+    /// Returns the open multipart uploads below the prefix. Some servers cannot list uploads, so callers may have to
     /// ignore a failure.
     pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
         let prefix = wire::percent::parameter(&self.location.prefix);
@@ -265,7 +265,7 @@ impl<'a> LocationClient<'a> {
     }
 }
 
-/// Returns whether a 404 means that the object is missing. It can also mean that the bucket is missing.
+/// Returns whether a response with status 404 means that the object is missing, and not its bucket.
 fn is_about_the_key(reply: &Reply) -> bool {
     ErrorBody::parse(&reply.message).map_or(true, |error| error.code != ErrorCode::NoSuchBucket)
 }
@@ -274,7 +274,8 @@ fn get() -> RequestPlan {
     RequestPlan::new("GET", OpKind::Get)
 }
 
-/// Returns the dataset that the flags describe, or else the dataset that was prepared at the location.
+/// Returns the dataset that the flags describe. Without such flags, returns the dataset that was prepared at the
+/// location.
 pub fn dataset(
     args: &Args,
     location: &DatasetLocation,
@@ -286,7 +287,7 @@ pub fn dataset(
     }
     LocationClient::new(args, location, Patience::Once)?.dataset()?.ok_or_else(|| {
         Failure::usage(
-            "no dataset was prepared there: run `plimsoll prepare` with the same location first, or describe one, for example --count 100 --size 1MiB",
+            "this location has no dataset: run `plimsoll prepare` with the same location first, or describe a dataset, for example --count 100 --size 1MiB",
         )
     })
 }

@@ -25,7 +25,7 @@ pub struct Seen {
     pub requests: Vec<String>,
 }
 
-/// Opens a file. Without Chromium, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
+/// Opens a file. Without Chromium, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
 pub fn open(file: &Path) -> Option<Seen> {
     let program = peer("chromium", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
     let place = TestDir::new();

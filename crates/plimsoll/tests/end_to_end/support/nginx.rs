@@ -75,7 +75,7 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx. Without nginx, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
+    /// Starts nginx. Without nginx, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start(setup: Setup) -> Option<Self> {
         let program = peer("nginx", PROGRAMS.iter().find(|path| Path::new(path).exists()))?;
         let shm = Path::new("/dev/shm");
@@ -152,7 +152,7 @@ impl Nginx {
         self.path("socket")
     }
 
-    /// Returns the path of a file in nginx's directory. The files that it serves are below `files/`.
+    /// Returns the path of a file in nginx's directory. The files that nginx serves are below `files/`.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }

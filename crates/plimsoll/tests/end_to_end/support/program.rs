@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// A directory in which the program runs and saves its runs.
 pub struct TestDir(TempDir);
 
-/// A process of the program that has not ended yet.
+/// A running process of the program.
 pub struct Running {
     child: Child,
     stdout: Collected,
@@ -51,7 +51,7 @@ impl TestDir {
         path
     }
 
-    /// Returns the command that runs the program here.
+    /// Returns the command that runs the program in this directory.
     pub fn command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(words).current_dir(self.0.path()).env("RUST_BACKTRACE", "1");

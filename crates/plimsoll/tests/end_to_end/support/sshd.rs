@@ -25,7 +25,7 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Starts the server. Without sshd, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
+    /// Starts the server. Without sshd, this function returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         peer("openssh-server", Path::new(PROGRAM).exists().then_some(()))?;
         let directory = TempDir::with_prefix("plimsoll-sshd-").expect("can create a directory for sshd");

@@ -40,7 +40,8 @@ impl Logged {
 }
 
 impl Versitygw {
-    /// Starts the server. Without VersityGW, it returns `None` to skip the test, or fails with `REQUIRE_PEERS=1`.
+    /// Starts the server. Without VersityGW, this function returns `None` to skip the test, or fails with
+    /// `REQUIRE_PEERS=1`.
     pub fn start() -> Option<Self> {
         let program = peer("versitygw", find())?;
         // Another process may take the free port first, so try several times.

@@ -12,7 +12,7 @@ const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Ro
 /// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
 
-/// The kind and unit of the columns in each chart, and its title.
+/// For each chart, the kind and the unit of its columns, and its title.
 const GROUPS: [(ColumnKind, ColumnUnit, &str); 11] = [
     (ColumnKind::Gauge, ColumnUnit::Share, "shares"),
     (ColumnKind::Gauge, ColumnUnit::Bytes, "bytes"),

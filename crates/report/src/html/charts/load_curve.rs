@@ -63,7 +63,7 @@ const METRICS: [LevelMetric; 3] = [
 
 const MARKS: &str = " A level that was tried several times has several marks.";
 
-/// Returns the charts of one search, or none if no level was run.
+/// Returns the charts of one search. There are no charts if no level was run.
 pub fn of_one(line: &LoadLine) -> Vec<Chart> {
     let curve = [Curve { label: "", order: 0, line }];
     if line.levels.is_empty() {
@@ -84,7 +84,7 @@ fn any(metric: &LevelMetric, curves: &[Curve]) -> bool {
     curves.iter().flat_map(|curve| &curve.line.levels).any(|level| (metric.of)(level).is_some_and(|value| value > 0.0))
 }
 
-/// Returns the chart of p50, p99, and other percentiles with objectives.
+/// Returns the chart of p50, p99, and all other percentiles for which there are objectives.
 fn response(curve: &Curve) -> Chart {
     let nanos = |value: Option<u64>| value.map(|nanos| nanos as f64);
     let mut lines = vec![

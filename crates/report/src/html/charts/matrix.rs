@@ -34,13 +34,13 @@ const METRICS: [CellMetric; 5] = [
     },
     CellMetric {
         label: "TTFB p95",
-        about: "95th percentile of the time to the first byte, of successful operations.",
+        about: "95th percentile of the time to first byte of successful operations.",
         metric: Metric::Time(Timed::Ttfb, 0.95),
         of: |trial| trial.ttfb_p95_nanos.map(|nanos| nanos as f64),
     },
     CellMetric {
         label: "response p99",
-        about: "99th percentile of the response time, of successful operations.",
+        about: "99th percentile of the response time of successful operations.",
         metric: Metric::Time(Timed::Response, 0.99),
         of: |trial| trial.metrics.response_p99_nanos.map(|nanos| nanos as f64),
     },

@@ -243,7 +243,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<Range> {
     })
 }
 
-/// Rounds to six significant digits. A screen shows fewer, and rounding halves the size of the file.
+/// Rounds to six significant digits. A screen shows fewer digits, and rounding halves the size of the file.
 pub(super) fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

@@ -43,7 +43,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     effects(page, run);
     page.item("CPU", &cpu(run));
     if summary.stats.connections.handshakes() > 0 {
-        page.item("", "with TLS, every body is decrypted; a plain body is dropped inside the kernel, which costs less");
+        page.item("", "with TLS, the client decrypts every body; without TLS, the kernel drops it, which costs less");
     }
     if let Some(end) = &run.end {
         page.item("memory", &format!("{} at its peak", bytes(end.peak_memory_bytes)));

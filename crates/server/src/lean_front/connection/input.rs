@@ -11,7 +11,7 @@ use super::{Connection, Next, PENDING_MAX};
 use crate::lean_front::context::ThreadContext;
 use crate::lean_front::head::CONTINUE;
 
-/// Number of remaining body bytes from which on the kernel discards them, instead of copying them to this process.
+/// Minimum number of remaining body bytes that the kernel discards. If fewer bytes remain, this process reads them.
 const DISCARD_MIN: u64 = 8 * 1024;
 /// Maximum number of bytes that the kernel discards in one call.
 const DISCARD_MAX: u64 = 1 << 30;

@@ -15,7 +15,7 @@ pub(in crate::s3) struct Quota {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::s3) struct QuotaExceeded;
 
-/// Reserved bytes of a quota. Dropping the value returns them to the quota.
+/// Reserved bytes of a quota. Dropping the reservation returns these bytes to the quota.
 #[derive(Debug)]
 pub(super) struct Reservation {
     quota: Arc<Quota>,
@@ -57,7 +57,7 @@ impl Reservation {
 
     /// Moves `bytes` of this reservation to a new reservation. `bytes` must not exceed this reservation.
     pub(super) fn split(&mut self, bytes: u64) -> Self {
-        debug_assert!(bytes <= self.bytes, "split off {bytes} of only {} reserved bytes", self.bytes);
+        debug_assert!(bytes <= self.bytes, "cannot split off {bytes} of {} reserved bytes", self.bytes);
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         Self { quota: Arc::clone(&self.quota), bytes }

@@ -134,7 +134,7 @@ impl Disk {
             Ok(content) => Ok((record, content)),
             Err(WriteError::Failed(error)) => Err(damaged(&error)),
             Err(WriteError::Full) => {
-                Err(io::Error::new(ErrorKind::StorageFull, "the store holds more than --store-max allows; raise it"))
+                Err(io::Error::new(ErrorKind::StorageFull, "the store is larger than --store-max; raise --store-max"))
             }
         }
     }

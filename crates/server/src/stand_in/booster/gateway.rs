@@ -1,9 +1,9 @@
 //! `/ipfs/CID`: the trustless gateway of booster-http (frisbii), or kubo's. Both serve one DAG: a file of the pattern
 //! in a directory (see [`super::dag`]). Every other CID is absent.
 //!
-//! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, it breaks
-//! off the response. kubo has already sent status 200 when it finds that a block is missing. kubo then omits the block
-//! from the CAR, and ends the response as if the CAR were complete.
+//! The two gateways fail in different ways. For an absent CID, frisbii responds with 404. At a missing block, frisbii
+//! breaks off the response. kubo has already sent status 200 when it finds that a block is missing. kubo then omits the
+//! block from the CAR, and ends the response as if the CAR were complete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ pub(super) struct IpfsGateway<'a> {
 struct GatewayRequest<'a> {
     cid: Cid,
     format: Format,
-    /// Nodes from the root to the end of the path. If the path does not resolve, they end at the last node that exists.
+    /// Nodes from the root to the end of the path. If the path does not resolve, the list ends at the last node that
+    /// exists.
     nodes: Vec<Node>,
     /// `true` if the whole path resolves.
     found: bool,

@@ -52,8 +52,8 @@ fn is_unmodified(etag: &str, is_head: bool, facts: &RequestFacts<'_>) -> bool {
     date.is_some_and(|date| date.len() == LAST_MODIFIED.len() && date.ends_with(b" GMT"))
 }
 
-/// Returns whether the `If-Range` condition is true. It is true if its value is the same strong ETag, or the exact
-/// modification time.
+/// Returns whether the `If-Range` condition is true. The condition is true if its value is the same strong ETag, or the
+/// exact modification time.
 fn range_holds(etag: &str, facts: &RequestFacts<'_>) -> bool {
     let condition = facts.fields.if_range.as_deref();
     condition.is_none_or(|value| value == etag.as_bytes() || value == LAST_MODIFIED.as_bytes())

@@ -81,8 +81,8 @@ fn add_file_headers(response: &mut Response) {
 }
 
 /// Sets the media type of API calls. Ranges have this type because Filestash reads them from its copy of the file. (The
-/// response to the first range of a file, which creates the copy, has the type of the file. The stand-in does not
-/// imitate this exception.)
+/// first request for a range of a file creates the copy, and the response to it has the type of the file. The stand-in
+/// does not imitate this exception.)
 fn set_type_of_copy(response: &mut Response) {
     response.media = Media::Named("application/json".into());
 }

@@ -53,7 +53,7 @@ fn entry_text(entry: &Entry, metadata: Metadata) -> String {
     }
 }
 
-/// Returns the ETag of a listing. Like Filestash's, it has no quotes, so it is not a valid ETag.
+/// Returns the ETag of a listing. Like the ETags of Filestash, the result has no quotes, so it is not a valid ETag.
 fn etag(path: &str, entries: usize) -> String {
     // The 32-bit FNV-1 hash of the path and the number of entries.
     let hash = format!("{path}{entries}")

@@ -3,8 +3,8 @@
 //! cost of the SFTP server.
 //!
 //! Filestash runs on Go's `net/http`, which has a buffer of 2 KiB. A longer response without a declared length is sent
-//! in chunks. For an HTTP/1.0 client, such a response ends with the connection. The size of the response therefore
-//! determines whether `ab -k` can keep its connections.
+//! in chunks. For an HTTP/1.0 client, the close of the connection marks the end of such a response. The size of the
+//! response therefore determines whether `ab -k` can keep its connections.
 
 mod cat;
 mod json;

@@ -87,7 +87,7 @@ impl Session {
         Some(Self { token: token.to_owned(), backend })
     }
 
-    /// Returns the fields of the session in JSON. They include the token if the session was just opened.
+    /// Returns the fields of the session in JSON. The fields include the token if the session was just opened.
     pub(super) fn fields(&self, opened: bool) -> Vec<(&'static str, String)> {
         let id: String = Sha256::digest(&self.token).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
         let token = opened.then(|| ("authorization", format!("\"{}\"", self.token)));

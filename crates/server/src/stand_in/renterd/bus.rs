@@ -290,7 +290,7 @@ impl RenterdStandIn {
     }
 }
 
-/// Returns a list, or `None` if it is empty, because renterd then writes `null`.
+/// Returns the list, or `None` if it is empty. For an empty list, renterd writes `null`.
 fn none_if_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }

@@ -1,4 +1,4 @@
-//! renterd, the renter of Sia since 2023. It stores objects in buckets by `PUT`, and has a control API for contracts,
+//! renterd, the renter of Sia since 2023. Clients store objects in buckets with `PUT`. A control API manages contracts,
 //! wallet and settings.
 //!
 //! Objects stay in memory. Slabs, contracts and money are counted as if each object had been cut into slabs of 4 MiB
@@ -119,7 +119,7 @@ impl RenterdStandIn {
         }
     }
 
-    /// Returns the response to a request that no module handles: a request for a token, or one without valid
+    /// Returns the response to a request that no module handles: a request for a token, or a request without valid
     /// credentials.
     fn refusal(&self, parts: &Parts, target: Target<'_>, path: &str) -> Option<ServiceResponse> {
         let now = sys::clock::monotonic();

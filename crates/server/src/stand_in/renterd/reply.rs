@@ -40,12 +40,12 @@ pub(super) fn whole(status: u16, body: impl Into<Bytes>) -> Response<ServiceBody
     response
 }
 
-/// Creates a successful response without a body. `operation` is its name in the ledger.
+/// Creates a successful response without a body. `operation` is the name of the call in the ledger.
 pub(super) fn empty(operation: &'static str) -> ServiceResponse {
     ServiceResponse { operation: Some(operation.into()), ..ServiceResponse::new(whole(200, Bytes::new())) }
 }
 
-/// Creates the response with a document. `operation` is its name in the ledger.
+/// Creates the response with a document. `operation` is the name of the call in the ledger.
 pub(super) fn json(operation: &'static str, document: &impl Serialize) -> ServiceResponse {
     // All keys of the documents are strings, so serialization cannot fail.
     let text = serde_json::to_vec_pretty(document).unwrap_or_default();

@@ -25,7 +25,7 @@ use crate::request::target::Target;
 use crate::response::{AcceptRanges, Media, Response};
 use daemon::Daemon;
 
-/// The required part of `User-Agent`. It prevents web pages in a browser from using the API.
+/// The required part of `User-Agent`. This requirement prevents web pages in a browser from using the API.
 const USER_AGENT: &str = "Sia-Agent";
 
 /// The state of a siad stand-in.

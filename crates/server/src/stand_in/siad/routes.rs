@@ -219,7 +219,7 @@ fn download(daemon: &mut Daemon, name: &str, form: Form<'_>) -> Response {
     let fail = |message: &str| failure(500, &format!("download failed: {message}"));
     let Some(file) = daemon.files.get(name) else { return fail(&format!("no file with that path: {name}")) };
     if form.value("httpresp") != "true" {
-        return fail("the stand-in downloads with httpresp=true only");
+        return fail("the stand-in supports only downloads with httpresp=true");
     }
     if !file.is_available() {
         return fail("insufficient hosts to recover file");
@@ -237,7 +237,7 @@ fn download(daemon: &mut Daemon, name: &str, form: Form<'_>) -> Response {
         source.starts_with(&directory).then(|| fs::File::open(source).ok())?
     };
     let Some(source) = daemon.config.sources.clone().and_then(below) else {
-        return fail("the stand-in returns files below its own directory only");
+        return fail("the stand-in returns only files below its own directory");
     };
     daemon.note_download(length);
     let mut response = Response::new(200, Content::File(source), Some(length));
