@@ -34,15 +34,17 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     Some(uploads)
 }
 
-/// Aborts uploads, each given by the index of its origin, the encoded path of its object, and its ID. Returns the number
+/// The index of an upload's origin, the encoded path of its object, and its ID.
+pub type UploadPath<'u> = (usize, String, &'u str);
+
+/// Aborts uploads. Returns the number
 /// of uploads that could not be aborted. A server may refuse at first, because it is still processing a part that was cut
 /// off. Requests are therefore repeated until the time limit.
-pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
+pub fn abort_all(plan: &Plan, open: Vec<UploadPath<'_>>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
     // Each upload, with the time at which the server first reported it as gone.
-    let mut open: Vec<((usize, String, &str), Option<Instant>)> =
-        open.into_iter().map(|upload| (upload, None)).collect();
+    let mut open: Vec<(UploadPath<'_>, Option<Instant>)> = open.into_iter().map(|upload| (upload, None)).collect();
     let begun = Instant::now();
     // Another interrupt ends the attempts at once.
     let is_over = || begun.elapsed() > limit || sys::signals::interrupts().count > interrupts;
@@ -82,7 +84,7 @@ fn abort_request(plan: &Plan) -> RequestPlan {
     own.unwrap_or_else(|| RequestPlan::new("DELETE", OpKind::Delete))
 }
 
-fn path<'u>(plan: &Plan, upload: &'u OpenUpload) -> (usize, String, &'u str) {
+fn path<'u>(plan: &Plan, upload: &'u OpenUpload) -> UploadPath<'u> {
     let mut path = String::new();
     plan.targets.write_path(upload.subject, &mut String::new(), &mut path);
     (upload.origin, path, &upload.upload_id)

@@ -93,7 +93,7 @@ fn a_killed_fill_goes_on_where_it_was() {
         running.end();
     }
     let before = stored(&fill);
-    assert!(before >= 40 && before < 60, "{before}");
+    assert!((40..60).contains(&before), "{before}");
     let report = json(run(&place, &server.endpoint(), &[&words[..], &["--verify"]].concat()).expect(0));
     assert_eq!((&report["stored"], &report["verified"]["good"]), (&60.into(), &60.into()), "{report:#}");
     let ends: Vec<&str> = report["sessions"].as_array().unwrap().iter().filter_map(|it| it["end"].as_str()).collect();

@@ -114,7 +114,7 @@ impl Objects {
     /// Returns the directory that a fill of this target has by default. It is the same for each start of the command.
     pub fn default_directory(&self) -> PathBuf {
         let DatasetLocation { origins, container, prefix, .. } = &self.location;
-        let host = origins.first().map(|origin| origin.host_header()).unwrap_or_default();
+        let host = origins.first().map(wire::Origin::host_header).unwrap_or_default();
         let path = format!("{host}{container}/{prefix}").replace('/', "_");
         PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_')))
     }
