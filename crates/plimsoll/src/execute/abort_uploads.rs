@@ -34,9 +34,9 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     Some(uploads)
 }
 
-/// Aborts uploads, each given by the index of its origin, the encoded path of its object, and its ID. Returns the number
-/// of uploads that could not be aborted. A server may refuse at first, because it is still processing a part that was cut
-/// off. Requests are therefore repeated until the time limit.
+/// Aborts uploads. Each upload consists of the index of its origin, the encoded path of its object, and its ID. Returns
+/// the number of uploads that could not be aborted. A server may refuse at first, because it is still processing a part
+/// that was cut off. Requests are therefore repeated until the time limit.
 pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
