@@ -1,4 +1,4 @@
-//! Collectors named on the command line, and the thread that polls them during a run.
+//! Collectors that the user names on the command line, and the thread that polls them during a run.
 
 mod access;
 mod during_run;

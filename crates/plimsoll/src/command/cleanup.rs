@@ -1,5 +1,5 @@
-//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. It never empties a bucket. It
-//! deletes only keys that it derives from the dataset's description.
+//! `plimsoll cleanup`: deletes what `prepare` and runs of `mix` wrote, and nothing else. The command never empties a
+//! bucket. It deletes only keys that it derives from the dataset's description.
 
 use super::prepare::show;
 use crate::failure::Failure;
@@ -128,7 +128,7 @@ struct Delete {
 enum Gone {
     /// Each object was deleted by its own request. `missing` objects did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// This many objects were deleted or did not exist. S3 does not distinguish the two.
+    /// This many objects were deleted or did not exist. S3 does not distinguish these two cases.
     InBatches(u64),
 }
 

@@ -53,7 +53,7 @@ inconclusive    neither; more or longer runs may decide it
 With several runs per side, each run counts once (Mann-Whitney, Hodges-Lehmann; 6 per side can show a difference in any
 of the usual metrics). Pairs count once, too (--paired: Wilcoxon's signed ranks; 9 pairs). Success is pooled over all
 operations, so 2 runs per side can decide it. A run in which everything failed counts as slower than any other.
-With one run per side, the seconds of the runs are compared, from 20 s on. This shows nothing about further runs.
+With one run per side, the seconds of the runs are compared (at least 20). This shows nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after

@@ -29,7 +29,7 @@ pub struct Args {
 const DELAY: Duration = Duration::from_millis(5);
 /// The demo server's limit of concurrent requests, and the delay that it adds for each request above the limit.
 const CAPACITY: (u64, Duration) = (100, Duration::from_millis(25));
-/// The search, as a user would type it. The objective is separate, because it contains spaces.
+/// The command line of the search, as a user would type it. The objective is separate, because it contains spaces.
 const SEARCH: &str = "line --from 8 --to 1024 -d 1s";
 const OBJECTIVE: &str = "response p95 <= 50ms";
 

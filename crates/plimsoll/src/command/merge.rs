@@ -35,8 +35,8 @@ pub struct Args {
 }
 
 const AFTER: &str = "Histograms, counts, concurrency and rates are added up. The merged run contains only the time in which all \
-    runs measured; what this leaves out is reported. The clocks of the machines must agree to well below a second \
-    (NTP, chrony).\n\
+    runs measured. The parts that are left out are reported. The clocks of the machines must agree to well below a \
+    second (NTP, chrony).\n\
     \n\
     \x20 plimsoll merge from-a from-b --out both\n\
     \x20 plimsoll report both";

@@ -68,7 +68,7 @@ pub struct Args {
 }
 
 const AFTER: &str = "Default weights: --get 45 --head 30 --put 15 --delete 10. `plimsoll prepare` writes the dataset. `plimsoll \
-    cleanup` deletes it, and the objects that runs wrote. --help-all prints every flag.";
+    cleanup` deletes the dataset and the objects that runs wrote. --help-all prints every flag.";
 
 /// Default weights, the same as in the load tester warp.
 const USUAL: [(OpKind, u32); 4] = [(OpKind::Get, 45), (OpKind::Head, 30), (OpKind::Put, 15), (OpKind::Delete, 10)];

@@ -6,7 +6,8 @@ use engine::plan::Targets;
 use measure::{AttemptClass, Cause};
 use store::DamagedObject;
 
-/// Returns the damage that an operation found, or `None` if it found none. A missing checksum is not damage.
+/// Returns the damage that an operation found, or `None` if the object is not damaged. A missing checksum is not
+/// damage.
 pub fn found_by(op: &OpEntry, targets: &Targets) -> Option<DamagedObject> {
     if op.outcome.class != AttemptClass::Integrity || op.outcome.cause == Cause::NoHash {
         return None;

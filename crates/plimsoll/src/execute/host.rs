@@ -4,7 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use store::Host;
 
-/// Collects the information about this host.
+/// Collects information about this host.
 pub fn facts() -> Host {
     let first_line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).unwrap_or_default();
     Host {

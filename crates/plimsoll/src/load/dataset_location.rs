@@ -39,7 +39,7 @@ impl DatasetLocation {
         }
     }
 
-    /// Like [`Self::of`], but the URLs may have a query. Every request has this query after its key.
+    /// Like [`Self::of`], but the URLs may have a query. In every request, this query follows the key.
     pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
             [] => Err(Failure::usage(
@@ -157,7 +157,7 @@ impl DatasetLocation {
         path
     }
 
-    /// Returns the objects with these numbers that runs of `mix` wrote next to the dataset.
+    /// Returns, by their numbers, objects that runs of `mix` wrote next to the dataset.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.area(dataset, Members::Fresh(numbers.into()))
     }

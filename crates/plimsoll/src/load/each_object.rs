@@ -13,7 +13,8 @@ use report::number::count;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-/// Number of objects per chunk. A chunk starts when the previous one is complete, which bounds the memory for outcomes.
+/// Number of objects per chunk. A chunk starts when the previous chunk is complete, which limits the memory for
+/// outcomes.
 const CHUNK: u64 = 1 << 16;
 /// Number of requests in flight, unless the flags set it.
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");

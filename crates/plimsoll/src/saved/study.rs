@@ -26,7 +26,7 @@ pub struct SavedTrial {
     pub cell: String,
     /// Name of its target.
     pub target: String,
-    /// Number of the repeat, counted from 1. (The log counts from 0.)
+    /// Number of the repeat, counted from 1. In the log, repeats are counted from 0.
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,

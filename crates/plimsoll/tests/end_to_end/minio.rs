@@ -43,7 +43,7 @@ fn counts_of_s3_commands_equal_minios() {
     assert_eq!((of("NewMultipartUpload"), of("CompleteMultipartUpload")), ((3, 0), (3, 0)), "{answered:?}");
     assert_eq!(of("HeadObject").0, mixed["head"].0, "{answered:?}");
     let got = written + 3 + mixed["get"].0 + mixed["get-range"].0;
-    // Each of these commands requests the description of its dataset: `prepare`, `mix` and `cleanup`. Five of the
-    // requests find none.
+    // Each of these commands requests the description of its dataset: `prepare`, `mix` and `cleanup`. Five of these
+    // requests find no description.
     assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
 }

@@ -272,7 +272,7 @@ mod tests {
             "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
         let prices =
             Costs { sheets: vec![PriceSheet::parse(sheet).unwrap()], keep: "2 months".parse::<Months>().unwrap() };
-        let shown = super::text(&fill, &prices, &Style::default());
+        let shown = text(&fill, &prices, &Style::default());
         assert!(shown.starts_with("PASS · 10 objects stored · "), "{shown}");
         for part in
             ["10.00 MB (50.00 %) were sent again", "3.00 USD", "finished", "for keeping what is stored for 2.00 months"]
@@ -282,6 +282,6 @@ mod tests {
         let value = serde_json::to_value(json(&fill, &prices)).unwrap();
         assert!(jsonschema::is_valid(&fill_schema(), &value), "{value:#}");
         assert_eq!((&value["result"], &value["costs"][0]["sum"]), (&"pass".into(), &"3.000000".into()));
-        assert!(!super::text(&fill, &Costs { sheets: Vec::new(), ..prices }, &Style::default()).contains("Costs"));
+        assert!(!text(&fill, &Costs { sheets: Vec::new(), ..prices }, &Style::default()).contains("Costs"));
     }
 }

@@ -24,7 +24,7 @@ pub enum FileProblem {
     Refused { doing: &'static str, path: PathBuf, error: io::Error },
 }
 
-/// Directory entry with the name of an expected file.
+/// Directory entry that has the name of an expected file, but is something else.
 #[derive(Debug)]
 pub enum Occupant {
     /// A file of another size.
@@ -33,7 +33,7 @@ pub enum Occupant {
     Other,
 }
 
-/// An observer of the work on a file, which may stop the work.
+/// An observer of the work on a file. It can stop the work.
 pub trait Watch {
     /// Reports that another `bytes` bytes were written or checked. Returns `false` if the work must stop.
     fn passed(&self, bytes: u64) -> bool;

@@ -39,7 +39,7 @@ pub struct Workers<'a> {
     present: Tally,
 }
 
-/// Number of complete files, and number of bytes in complete and incomplete files.
+/// Numbers of complete files, and of bytes in complete and incomplete files.
 #[derive(Default)]
 struct Tally {
     files: AtomicU64,
@@ -61,7 +61,7 @@ pub struct Done {
     pub interrupted: Option<Signal>,
 }
 
-/// A thread's counter of bytes written or checked.
+/// Counter of the bytes that a thread wrote or checked.
 struct Counting<'a> {
     workers: &'a Workers<'a>,
     bytes: &'a AtomicU64,

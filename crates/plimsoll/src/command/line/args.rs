@@ -142,9 +142,9 @@ pub enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str = "A level lasts -d TIME [here 5s]. With --on rate it lasts until it is certain whether its backlog grows. A \
-    level must meet every --objective, and counts as failed after it fails twice in a row. `plimsoll report DIR` \
-    shows a search again. --help-all prints every flag.";
+const AFTER: &str = "A level lasts -d TIME [default of searches: 5s]. With --on rate, it lasts until it is certain \
+    whether its backlog grows. A level must meet every --objective. It counts as failed if it misses one twice in a \
+    row. `plimsoll report DIR` shows a search again. --help-all prints every flag.";
 
 /// Default duration of a level.
 pub const LEVEL_TIME: Duration = Duration::from_secs(5);

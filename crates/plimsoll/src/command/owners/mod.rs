@@ -37,9 +37,9 @@ pub struct Args {
     pub reach: ClusterFlags,
 }
 
-const AFTER: &str = "Requests the first byte of each object: a 206 means that the server has it, a redirect names its owner. DIR \
-    gets owners.txt (lines of owner|name), a list of URLs for each owner (for `plimsoll get --url-file`), and \
-    failures.txt if an owner was not found (exit code 1, or 4 if none was found).";
+const AFTER: &str = "Requests the first byte of each object. Status 206 means that the server has the object; a \
+    redirect names the owner. Writes to DIR: owners.txt (lines of owner|name), a list of URLs for each owner (for \
+    `plimsoll get --url-file`), and failures.txt if an owner was not found (exit code 1, or 4 if no owner was found).";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {

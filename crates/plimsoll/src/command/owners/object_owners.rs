@@ -158,12 +158,12 @@ impl ObjectOwners {
         &self.plan
     }
 
-    /// Returns host and port of the entry server.
+    /// Returns the host and port of the entry server.
     pub fn entry(&self) -> &str {
         &self.entry
     }
 
-    /// Returns host and port of an object's owner.
+    /// Returns the host and port of an object's owner.
     pub fn owner(&self, index: usize) -> Option<String> {
         match self.found.owners.get(index)? {
             Owner::Entry => Some(self.entry.clone()),
@@ -175,7 +175,7 @@ impl ObjectOwners {
         }
     }
 
-    /// Returns the URL of an object on its owner.
+    /// Returns the URL of an object on the server that owns the object.
     pub fn url(&self, index: usize) -> Option<String> {
         let text = |targets: &Targets, item: usize| targets.listed(item).map(|url| url.to_string());
         match self.found.owners.get(index)? {

@@ -28,7 +28,7 @@ pub fn projected(trial: &TrialCommand) -> Option<Duration> {
 /// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
 fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
     match command(trial) {
-        // The plan of a mix depends on the dataset's record, which only the target has.
+        // The plan of a mix depends on the record of the dataset, which only the target has.
         Ok(LoadCommand::Mix(args)) => {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);

@@ -109,8 +109,8 @@ fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failur
     }
 }
 
-/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. Leftovers of an earlier attempt are
-/// replaced.
+/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. Replaces what an earlier attempt
+/// left in the directory of the trial.
 fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
     saved::remove_earlier(&directory)?;

@@ -177,7 +177,7 @@ impl<'a> LocationClient<'a> {
         }
     }
 
-    /// Returns the dataset that was prepared at the location, if any.
+    /// Returns the dataset that was prepared at the location, or `None` if there is none.
     pub fn dataset(&self) -> Result<Option<Dataset>, Failure> {
         let Some(json) = self.read(DESCRIPTION_KEY)? else { return Ok(None) };
         serde_json::from_slice(&json).map(Some).map_err(|error| {
