@@ -34,19 +34,12 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     Some(uploads)
 }
 
-<<<<<<< HEAD
 /// The index of an upload's origin, the encoded path of its object, and its ID.
 pub type UploadPath<'u> = (usize, String, &'u str);
 
 /// Aborts uploads. Returns the number of uploads that could not be aborted. A server may refuse at first, because it is
 /// still processing a part that was cut off. Requests are therefore repeated until the time limit.
 pub fn abort_all(plan: &Plan, open: Vec<UploadPath<'_>>) -> u64 {
-=======
-/// Aborts uploads. Each upload consists of the index of its origin, the encoded path of its object, and its ID. Returns
-/// the number of uploads that could not be aborted. A server may refuse at first, because it is still processing a part
-/// that was cut off. Requests are therefore repeated until the time limit.
-pub fn abort_all(plan: &Plan, open: Vec<(usize, String, &str)>) -> u64 {
->>>>>>> e12
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
     // Each upload, with the time at which the server first reported it as gone.

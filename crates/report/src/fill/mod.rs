@@ -99,11 +99,13 @@ pub fn active_time(session: &Session) -> Duration {
 pub struct Pace {
     /// Time for which sessions ran.
     pub active: Duration,
+    /// Part of the active time from the start of a session to the last object that it stored.
+    pub uploading: Duration,
     /// Time from the first start to the last durable record, with the gaps between sessions.
     pub wall: Duration,
-    /// Bytes of stored objects per second of active time.
-    pub active_bytes_per_second: Option<f64>,
-    /// Bytes of stored objects per second of wall time.
+    /// Bytes of stored objects per second of uploading.
+    pub uploading_bytes_per_second: Option<f64>,
+    /// Bytes of stored objects per second from the first start to the last object that was stored.
     pub wall_bytes_per_second: Option<f64>,
 }
 
@@ -112,12 +114,20 @@ impl Pace {
     #[must_use]
     pub fn of(fill: &SavedFill) -> Self {
         let sessions = &fill.state.sessions;
-        let active = sessions.iter().map(active_time).sum();
+        let uploading = |it: &Session| Duration::from_millis(it.stored_unix_ms.saturating_sub(it.started_unix_ms));
         let begun = sessions.first().map_or(0, |session| session.started_unix_ms);
-        let ended = sessions.iter().map(|session| session.last_unix_ms).max().unwrap_or(0);
-        let wall = Duration::from_millis(ended.saturating_sub(begun));
+        let until = |at: fn(&Session) -> u64| {
+            Duration::from_millis(sessions.iter().map(at).max().unwrap_or(0).saturating_sub(begun))
+        };
         let rate = |time: Duration| (!time.is_zero()).then(|| fill.state.totals.file_bytes as f64 / time.as_secs_f64());
-        Self { active, wall, active_bytes_per_second: rate(active), wall_bytes_per_second: rate(wall) }
+        let uploading = sessions.iter().map(uploading).sum();
+        Self {
+            active: sessions.iter().map(active_time).sum(),
+            uploading,
+            wall: until(|session| session.last_unix_ms),
+            uploading_bytes_per_second: rate(uploading),
+            wall_bytes_per_second: rate(until(|session| session.stored_unix_ms)),
+        }
     }
 }
 
@@ -260,8 +270,11 @@ mod tests {
         let again = started(2, 100_000);
         let fill = all_stored(&[ended(SessionEnd::Interrupted), again, Record::Deleted(vec![1])]);
         let pace = Pace::of(&fill);
-        assert_eq!((pace.active, pace.wall), (Duration::from_secs(9), Duration::from_secs(100)));
-        assert_eq!(pace.wall_bytes_per_second, Some(100_000.0));
+        let secs = Duration::from_secs;
+        assert_eq!((pace.active, pace.uploading, pace.wall), (secs(9), secs(3), secs(100)));
+        // The second session stored nothing. It started at 100 s, which counts as time without uploads.
+        let rates = (pace.uploading_bytes_per_second, pace.wall_bytes_per_second);
+        assert_eq!(rates, (Some(10e6 / 3.0), Some(100_000.0)));
         assert_eq!(sent_again(&fill), 10 * SIZE);
     }
 

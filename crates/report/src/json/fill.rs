@@ -50,11 +50,14 @@ pub struct JsonFill {
     pub deleted: u64,
     /// Time for which sessions ran, in seconds.
     pub active_seconds: f64,
+    /// Part of the active time from the start of a session to the last object that it stored, in seconds.
+    pub uploading_seconds: f64,
     /// Time from the first start to the last record, in seconds.
     pub wall_seconds: f64,
-    /// Bytes of stored objects per second of active time; null before any time has passed.
-    pub active_bytes_per_second: Option<f64>,
-    /// Bytes of stored objects per second of wall time; null before any time has passed.
+    /// Bytes of stored objects per second of uploading; null before any time has passed.
+    pub uploading_bytes_per_second: Option<f64>,
+    /// Bytes of stored objects per second from the first start to the last stored object; null before any time has
+    /// passed.
     pub wall_bytes_per_second: Option<f64>,
     /// Costs of the uploads and of keeping what is stored, by each price sheet that was named.
     pub costs: Vec<JsonFillCost>,
@@ -172,8 +175,9 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
         verified,
         deleted: state.deleted.len(),
         active_seconds: pace.active.as_secs_f64(),
+        uploading_seconds: pace.uploading.as_secs_f64(),
         wall_seconds: pace.wall.as_secs_f64(),
-        active_bytes_per_second: pace.active_bytes_per_second,
+        uploading_bytes_per_second: pace.uploading_bytes_per_second,
         wall_bytes_per_second: pace.wall_bytes_per_second,
         costs: prices.of(totals).iter().map(cost).collect(),
         sessions: state.sessions.iter().map(session).collect(),

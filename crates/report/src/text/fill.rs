@@ -85,9 +85,10 @@ fn times(page: &mut Page, fill: &SavedFill) {
     let sessions = plural(fill.state.sessions.len() as u64 + fill.state.more_sessions, "session");
     let gaps = pace.wall.saturating_sub(pace.active);
     let gaps = if gaps < Duration::from_secs(1) { String::new() } else { format!(", {} between them", span(gaps)) };
-    page.item("time", &format!("{} in {sessions}{gaps}", span(pace.active)));
-    if let (Some(active), Some(wall)) = (pace.active_bytes_per_second, pace.wall_bytes_per_second) {
-        page.item("bandwidth", &format!("{} over the active time, {} over all time", bit_rate(active), bit_rate(wall)));
+    let uploading = span(pace.uploading);
+    page.item("time", &format!("{} in {sessions}{gaps}, {uploading} of it uploading", span(pace.active)));
+    if let (Some(uploading), Some(wall)) = (pace.uploading_bytes_per_second, pace.wall_bytes_per_second) {
+        page.item("bandwidth", &format!("{} while uploading, {} with the gaps", bit_rate(uploading), bit_rate(wall)));
     }
 }
 

@@ -145,6 +145,8 @@ pub struct Session {
     pub last_unix_ms: u64,
     /// Its end. `None` if it was killed or still runs.
     pub end: Option<SessionEnd>,
+    /// Wall time at which its last objects were stored, in milliseconds since 1970; that of its start if it stored none.
+    pub stored_unix_ms: u64,
     /// Sums over this session.
     pub totals: Totals,
 }
@@ -189,7 +191,12 @@ impl FillState {
             Record::Intend { first: _, end } => self.intended_end = self.intended_end.max(*end),
             Record::UploadCreated { number, upload_id } => self.uploads.add(*number, upload_id),
             Record::UploadGone { number, upload_id } => self.uploads.remove(*number, upload_id),
-            Record::Acked(batch) => batch.iter().for_each(|object| self.ack(object)),
+            Record::Acked(batch) => {
+                batch.iter().for_each(|object| self.ack(object));
+                if let Some(session) = self.session() {
+                    session.stored_unix_ms = session.stored_unix_ms.max(unix_ms);
+                }
+            }
             Record::Failed(batch) => batch.iter().for_each(|object| self.fail(object)),
             Record::Verified(batch) => batch.iter().for_each(|object| self.verified.add(*object)),
             Record::Deleted(batch) => batch.iter().for_each(|number| {
@@ -272,7 +279,15 @@ impl FillState {
             return;
         }
         let totals = Totals::default();
-        self.sessions.push(Session { number, started_unix_ms: unix_ms, last_unix_ms: unix_ms, end: None, totals });
+        let session = Session {
+            number,
+            started_unix_ms: unix_ms,
+            last_unix_ms: unix_ms,
+            end: None,
+            stored_unix_ms: unix_ms,
+            totals,
+        };
+        self.sessions.push(session);
     }
 
     fn end_session(&mut self, number: u32, unix_ms: u64, reason: &SessionEnd) {
