@@ -23,6 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: String::new(),
         target: "http://localhost:9000".to_owned(),
         dataset: serde_json::Value::Null,
+        objects,
+        object_bytes: 0,
         copies: 1,
         part_bytes: None,
         order: "as given".to_owned(),
