@@ -27,6 +27,8 @@ fn identity() -> Identity {
         version: "0.1.0".to_owned(),
         target: "http://h".to_owned(),
         dataset: serde_json::json!({"seed": 1}),
+        objects: 1000,
+        object_bytes: 0,
         copies: 1,
         part_bytes: None,
         order: "as given".to_owned(),
