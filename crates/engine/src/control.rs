@@ -56,6 +56,8 @@ pub struct Control {
     bytes_left: AtomicU64,
     /// Bound for the numbers of operations. An operation of the window starts only if its number is below this bound.
     start_below: AtomicU64,
+    /// Number after the highest one of the operations that have started, while there is a bound.
+    started_below: AtomicU64,
     first_length: OnceLock<u64>,
     stalls: Stalls,
 }
@@ -80,6 +82,7 @@ impl Control {
             first_failure: Mutex::new(None),
             bytes_left: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
             start_below: AtomicU64::new(u64::MAX),
+            started_below: AtomicU64::new(0),
             first_length: OnceLock::new(),
             stalls: Stalls::default(),
         }
@@ -168,6 +171,18 @@ impl Control {
     #[must_use]
     pub fn may_start_below(&self) -> u64 {
         self.start_below.load(Ordering::Acquire)
+    }
+
+    /// Notes that an operation of the window has started. A run without a bound need not note this.
+    pub(crate) fn note_started(&self, number: u64) {
+        self.started_below.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+    }
+
+    /// Returns a number such that operations of the window with higher numbers have not started. It is 0 in runs without
+    /// [`Self::let_start_below`].
+    #[must_use]
+    pub fn started_below(&self) -> u64 {
+        self.started_below.load(Ordering::Acquire)
     }
 
     /// Records that an attempt got a connection to the target.

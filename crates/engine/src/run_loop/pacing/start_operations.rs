@@ -75,13 +75,15 @@ impl<N: Network> RunLoop<'_, N> {
                 closed.retire();
                 continue;
             }
-            let drawn = if measured {
-                closed.tickets.draw(self.control.may_start_below())
-            } else {
-                closed.warmup_tickets.draw(u64::MAX)
-            };
+            let bound = self.control.may_start_below();
+            let drawn = if measured { closed.tickets.draw(bound) } else { closed.warmup_tickets.draw(u64::MAX) };
             let number = match drawn {
-                Draw::Number(number) => number,
+                Draw::Number(number) => {
+                    if bound != u64::MAX {
+                        self.control.note_started(number);
+                    }
+                    number
+                }
                 Draw::AtBound => {
                     closed.hold(slot, since, now);
                     return now;

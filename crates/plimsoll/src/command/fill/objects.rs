@@ -12,6 +12,11 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::fill_directory::{FORMAT, Identity};
+use wire::checksum::{Algorithm, Hasher};
+use wire::s3::ListedPart;
+
+/// Number of bytes that are generated at a time to check a part.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The objects of a fill, and the plan that uploads all of them.
 pub struct Objects {
@@ -81,6 +86,29 @@ impl Objects {
     /// Returns the size of the parts of an object, if it is uploaded in parts.
     pub fn part_bytes(&self, number: u64) -> Option<NonZeroU64> {
         self.multipart().map(|parts| parts.part_bytes(self.size(number)))
+    }
+
+    /// Returns whether the target has all bytes of a part: its ETag must be the MD5 of the part. The size is no evidence,
+    /// since VersityGW lists a part that was cut off with its full size. At a target whose ETags are no MD5s, parts are
+    /// sent again.
+    pub fn part_is_whole(&self, number: u64, part: &ListedPart) -> bool {
+        let Some(part_bytes) = self.part_bytes(number) else { return false };
+        let offset = u64::from(part.number - 1).saturating_mul(part_bytes.get());
+        let mut key = String::new();
+        let Some(size) = self.dataset.read(number, &mut key) else { return false };
+        if part.size != part_bytes.get().min(size.0.saturating_sub(offset)) {
+            return false;
+        }
+        let (content, mut hasher) = (self.content(), Hasher::new(Algorithm::Md5));
+        let (object, mut buffer) = (content.object(&key), vec![0; PIECE_BYTES]);
+        let mut done = 0;
+        while done < part.size {
+            let piece = &mut buffer[..(part.size - done).min(PIECE_BYTES as u64) as usize];
+            object.fill(offset + done, piece);
+            hasher.update(piece);
+            done += piece.len() as u64;
+        }
+        part.etag.replace("&quot;", "").trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
     }
 
     /// Returns the identity of the fill.

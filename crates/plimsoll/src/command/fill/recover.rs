@@ -15,6 +15,7 @@ use measure::OpKind;
 use report::number::plural;
 use std::collections::{BTreeMap, BTreeSet};
 use store::journal::{AckedObject, BATCH_MAX, Evidence, Record};
+use wire::s3::ListedPart;
 
 /// The uploads that are left, as far as earlier sessions reserved them.
 #[derive(Debug, Default)]
@@ -94,12 +95,10 @@ fn open_uploads(
             continue;
         }
         if let Some(parts) = client.parts(&upload)? {
-            let part = |part: wire::s3::ListedPart| StoredPart {
-                number: u32::from(part.number),
-                size: part.size,
-                etag: part.etag,
-            };
-            let parts = parts.into_iter().map(part).collect();
+            let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
+            let part =
+                |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
+            let parts = parts.into_iter().filter(is_whole).map(part).collect();
             open.entry(number).or_default().push(OpenUpload { id: upload.id, parts });
         }
         if sys::signals::interrupts().count > 0 {

@@ -30,10 +30,6 @@ pub struct UploadJournal<'a> {
     chosen: u64,
     /// Number of the first object that no earlier session reserved.
     from: u64,
-    /// Operations that have ended.
-    ended: u64,
-    /// Operations in flight at most.
-    in_flight_max: u64,
     progress: Progress,
     /// How the session ends, if a rule or the limit on spending ended the run.
     stopped: Option<SessionEnd>,
@@ -73,8 +69,6 @@ impl<'a> UploadJournal<'a> {
             targets,
             chosen,
             from,
-            ended: 0,
-            in_flight_max,
             progress: Progress {
                 live,
                 trailing: Trailing::new(SHOWN_WINDOW),
@@ -89,7 +83,7 @@ impl<'a> UploadJournal<'a> {
 
     /// Reserves the first objects. Returns the number below which operations may start.
     pub fn reserve_first(&mut self) -> Result<u64, StoreError> {
-        self.reserve(Duration::ZERO).map(|bound| bound.unwrap_or(self.chosen))
+        self.reserve(Duration::ZERO, 0).map(|bound| bound.unwrap_or(self.chosen))
     }
 
     /// Returns why the run ended, if this observer ended it.
@@ -102,9 +96,9 @@ impl<'a> UploadJournal<'a> {
     }
 
     /// Reserves the next objects, if it is time to. Returns the number below which operations may start now.
-    fn reserve(&mut self, at: Duration) -> Result<Option<u64>, StoreError> {
-        let started = (self.ended + self.in_flight_max).saturating_sub(self.chosen);
-        let next = self.from.saturating_add(started);
+    /// Operations with numbers from `started` on have not started.
+    fn reserve(&mut self, at: Duration, started: u64) -> Result<Option<u64>, StoreError> {
+        let next = self.from.saturating_add(started.saturating_sub(self.chosen));
         let Some(range) = self.reservation.due(at, next) else { return Ok(None) };
         self.session.note(&Record::Intend { first: range.start, end: range.end })?;
         self.session.sync()?;
@@ -115,7 +109,6 @@ impl<'a> UploadJournal<'a> {
     fn add(&mut self, ops: &[OpEntry]) -> Result<(), StoreError> {
         let (mut acked, mut failed) = (Vec::new(), Vec::new());
         for op in ops {
-            self.ended += 1;
             // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
             if matches!(op.outcome.class, AttemptClass::InflightAtEnd | AttemptClass::Interrupted) {
                 continue;
@@ -266,7 +259,7 @@ impl Observer for UploadJournal<'_> {
             self.progress.live.clear();
         }
         if self.failed.is_none() && control.reason().is_none() {
-            match self.reserve(Duration::from_nanos(now.as_nanos())) {
+            match self.reserve(Duration::from_nanos(now.as_nanos()), control.started_below()) {
                 Ok(Some(bound)) => control.let_start_below(bound),
                 Ok(None) => {}
                 Err(error) => self.failed = Some(error),
