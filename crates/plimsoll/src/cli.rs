@@ -29,7 +29,7 @@ pub enum Command {
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
-    /// Uploads a dataset over hours or weeks, with a journal: resumes after crashes, and loses nothing.
+    /// Uploads a dataset over hours or weeks. Resumes after crashes, and loses nothing.
     Fill(Box<fill::Args>),
     /// Runs the study in a scenario file: several targets and settings, repeated in a fair order.
     Run(run::Args),

@@ -2,7 +2,7 @@
 
 use crate::support::TestDir;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "demo",
     "get",
     "put",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 20] = [
     "owners",
     "redirects",
     "line",
+    "fill",
     "run",
     "collect",
     "serve",

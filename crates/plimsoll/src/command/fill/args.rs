@@ -9,6 +9,16 @@ use fill::stop_rule::StopRule;
 /// The flags of `fill`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
+// These flags of `put` have no effect here, and are refused.
+#[command(mut_arg("requests", hide), mut_arg("duration", hide), mut_arg("rate", hide), mut_arg("warmup", hide))]
+#[command(mut_arg("objective", hide), mut_arg("repeat", hide), mut_arg("print", hide), mut_arg("bytes", hide))]
+#[command(mut_arg("success", hide), mut_arg("abort_when", hide), mut_arg("stages", hide), mut_arg("ramp", hide))]
+#[command(mut_arg("probe", hide), mut_arg("ops_per_slot", hide), mut_arg("from", hide), mut_arg("poisson", hide))]
+#[command(mut_arg("in_flight_max", hide))]
+#[command(mut_arg("chunked", demote), mut_arg("expect_continue", demote), mut_arg("no_follow", demote))]
+#[command(mut_arg("expect_status", demote), mut_arg("cookies", demote), mut_arg("method", demote))]
+#[command(mut_arg("concurrency", |flag| flag.help("Objects in flight [default: 10]")))]
+#[command(mut_arg("out", |flag| flag.help("Directory of the fill, with its journal [default: fills/TARGET]")))]
 pub struct Args {
     /// The target, the dataset and the requests.
     #[command(flatten)]
@@ -20,8 +30,8 @@ pub struct Args {
     /// Prices for the estimate and the report: s3-standard, sia-2018, or files, separated by commas.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',', help_heading = "Fill")]
     pub prices: Vec<String>,
-    /// Time for which the stored objects are kept, for their price, e.g. '3 months' or 30d.
-    #[arg(long, value_name = "TIME", default_value = "1 month", help_heading = "Fill")]
+    /// Time for which the stored objects are kept, for their price, e.g. '3 months' [default: 1 month].
+    #[arg(long, value_name = "TIME", default_value = "1 month", hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
     /// Start no further upload once the spending reaches this amount, e.g. 20USD. Needs --prices; the first sheet counts.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
@@ -38,6 +48,16 @@ pub struct Args {
     /// Upload nothing: only --verify or --delete what earlier starts of this fill have stored.
     #[arg(long, help_heading = "Fill")]
     pub no_upload: bool,
+}
+
+/// Hides a flag from all help texts.
+fn hide(flag: clap::Arg) -> clap::Arg {
+    flag.hide(true)
+}
+
+/// Shows a flag in the full help text only.
+fn demote(flag: clap::Arg) -> clap::Arg {
+    flag.hide_short_help(true)
 }
 
 const AFTER: &str = "Every object is uploaded once, and failed requests are retried. The directory of the fill (--out, by default \

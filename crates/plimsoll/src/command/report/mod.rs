@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
     pub html: Option<Option<PathBuf>>,
     /// Output format: text, as ab, or as httpbench.
-    #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_possible_values = true)]
     pub print: OutputFormat,
     /// For a study: subtract the second cell from the first, pair by pair [default: the first target from each other
     /// target]. Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
@@ -35,8 +35,8 @@ pub struct Args {
     /// For a fill: show its costs at these prices: s3-standard, sia-2018, or files, separated by commas.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
     pub prices: Vec<String>,
-    /// For a fill: the costs include storage for this time, e.g. '3 months' or 30d.
-    #[arg(long, value_name = "TIME", default_value = "1 month")]
+    /// For a fill: the costs include storage for this time, e.g. '3 months' [default: 1 month].
+    #[arg(long, value_name = "TIME", default_value = "1 month", hide_default_value = true)]
     pub keep: Months,
     /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
     #[arg(long, value_name = "FILE")]
