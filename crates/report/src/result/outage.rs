@@ -7,8 +7,6 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Share of an interval: a client that was stopped for longer did not see enough of it.
-const STOPPED_MAX: f64 = 0.5;
 /// Quantile of response time that is used as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits, which is three digits.
@@ -43,12 +41,11 @@ fn usual(run: &SavedRun) -> Duration {
 /// Returns the silence after the last sign that the target served. Returns `None` if this client was stopped then, so
 /// that it could not have seen a later sign.
 fn silence(run: &SavedRun) -> Option<Silence> {
-    let all = &run.summary().all;
-    let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;
-    let last = window(run).next_back().filter(|point| !was_stopped(point))?;
+    let (all, seconds) = (&run.summary().all, &run.summary().seconds);
+    let last = window(run).next_back().filter(|_| seconds.stopped_at_end != Some(true))?;
     // A target that reads the bytes of an upload serves. The drain counts too, since operations that succeed in it are
     // measured.
-    let since = run.summary().seconds.since_service;
+    let since = seconds.since_service;
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
