@@ -78,6 +78,10 @@ pub struct SingleSeconds {
     pub without_response: u64,
     /// The time since the target last served.
     pub since_service: SinceService,
+    /// `true` if this client was stopped for most of the last interval of the measured window. `None` if there was no such
+    /// interval.
+    #[serde(default)]
+    pub stopped_at_end: Option<bool>,
 }
 
 impl SingleSeconds {
@@ -106,6 +110,7 @@ impl SingleSeconds {
             added: 0,
             without_response: u64::from(is_whole && interval.stage != Stage::Warmup && is_silent),
             since_service: SinceService { served, failed, longest_nanos, last_failed: last.failed },
+            stopped_at_end: (interval.stage == Stage::Measured).then(|| was_stopped(interval)),
         };
         // Seconds in which the client did not run show nothing about the target.
         if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
@@ -120,10 +125,11 @@ impl SingleSeconds {
 
     /// Adds the facts about the time that follows.
     pub fn append(&mut self, later: &Self) {
-        let Self { stretches, added: _, without_response, since_service } = later;
+        let Self { stretches, added: _, without_response, since_service, stopped_at_end } = later;
         stretches.iter().for_each(|stretch| self.push(*stretch));
         add(&mut self.without_response, *without_response);
         self.since_service.append(since_service);
+        self.stopped_at_end = stopped_at_end.or(self.stopped_at_end);
     }
 
     fn push(&mut self, stretch: Stretch) {
@@ -195,6 +201,20 @@ mod tests {
         assert_eq!(SingleSeconds::of(&stopped).count(), 0);
         stopped.stats.measured.ok = 1;
         assert_eq!(SingleSeconds::of(&stopped).count(), 1);
+    }
+
+    #[test]
+    fn only_the_last_measured_interval_decides_whether_the_client_was_stopped_at_the_end() {
+        let mut stopped = interval(1, 0, 3);
+        stopped.client.throttled = 0.7;
+        let mut facts = of(&[(5, 0)]);
+        assert_eq!(facts.stopped_at_end, Some(false));
+        facts.append(&SingleSeconds::of(&stopped));
+        assert_eq!(facts.stopped_at_end, Some(true));
+        facts.append(&SingleSeconds::of(&Interval { stage: Stage::Drain, ..interval(2, 0, 0) }));
+        assert_eq!(facts.stopped_at_end, Some(true), "the drain does not count");
+        facts.append(&of(&[(5, 0)]));
+        assert_eq!(facts.stopped_at_end, Some(false));
     }
 
     #[test]

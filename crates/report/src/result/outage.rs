@@ -7,9 +7,6 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Maximum share of an interval for which a client may be stopped. A client that was stopped for longer has not
-/// observed enough of the interval.
-const STOPPED_MAX: f64 = 0.5;
 /// Quantile of response time that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits: three digits.
@@ -44,12 +41,11 @@ fn usual(run: &SavedRun) -> Duration {
 /// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
 /// during the silence, because the client may have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
-    let all = &run.summary().all;
-    let was_stopped = |point: &&Point| point.client.frozen.max(point.client.throttled) >= STOPPED_MAX;
-    let last = window(run).next_back().filter(|point| !was_stopped(point))?;
+    let (all, seconds) = (&run.summary().all, &run.summary().seconds);
+    let last = window(run).next_back().filter(|_| seconds.stopped_at_end != Some(true))?;
     // A target that reads the bytes of an upload is serving. Include the drain, because operations that succeed in it
     // are measured.
-    let since = run.summary().seconds.since_service;
+    let since = seconds.since_service;
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
