@@ -9,16 +9,7 @@ use fill::stop_rule::StopRule;
 /// The flags of `fill`.
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
-// These flags of `put` have no effect here, and are refused.
-#[command(mut_arg("requests", hide), mut_arg("duration", hide), mut_arg("rate", hide), mut_arg("warmup", hide))]
-#[command(mut_arg("objective", hide), mut_arg("repeat", hide), mut_arg("print", hide), mut_arg("bytes", hide))]
-#[command(mut_arg("success", hide), mut_arg("abort_when", hide), mut_arg("stages", hide), mut_arg("ramp", hide))]
-#[command(mut_arg("probe", hide), mut_arg("ops_per_slot", hide), mut_arg("from", hide), mut_arg("poisson", hide))]
-#[command(mut_arg("in_flight_max", hide))]
-#[command(mut_arg("chunked", demote), mut_arg("expect_continue", demote), mut_arg("no_follow", demote))]
-#[command(mut_arg("expect_status", demote), mut_arg("cookies", demote), mut_arg("method", demote))]
-#[command(mut_arg("concurrency", |flag| flag.help("Objects in flight [default: 10]")))]
-#[command(mut_arg("out", |flag| flag.help("Directory of the fill, with its journal [default: fills/TARGET]")))]
+#[command(mut_args(adapt))]
 pub struct Args {
     /// The target, the dataset and the requests.
     #[command(flatten)]
@@ -50,14 +41,21 @@ pub struct Args {
     pub no_upload: bool,
 }
 
-/// Hides a flag from all help texts.
-fn hide(flag: clap::Arg) -> clap::Arg {
-    flag.hide(true)
-}
-
-/// Shows a flag in the full help text only.
-fn demote(flag: clap::Arg) -> clap::Arg {
-    flag.hide_short_help(true)
+/// Adapts a flag of `put` to fills: flags without effect are hidden, since they are refused, and rare ones are shown in
+/// the full help text only.
+fn adapt(flag: clap::Arg) -> clap::Arg {
+    match flag.get_id().as_str() {
+        "requests" | "duration" | "bytes" | "ops_per_slot" | "rate" | "poisson" | "in_flight_max" | "stages"
+        | "ramp" | "warmup" | "probe" | "repeat" | "print" | "objective" | "success" | "abort_when" | "from" => {
+            flag.hide(true)
+        }
+        "chunked" | "expect_continue" | "no_follow" | "expect_status" | "cookies" | "method" => {
+            flag.hide_short_help(true)
+        }
+        "concurrency" => flag.help("Objects in flight [default: 10]"),
+        "out" => flag.help("Directory of the fill, with its journal [default: fills/TARGET]"),
+        _ => flag,
+    }
 }
 
 const AFTER: &str = "Every object is uploaded once, and failed requests are retried. The directory of the fill (--out, by default \
