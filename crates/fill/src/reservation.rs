@@ -11,6 +11,8 @@ use std::time::Duration;
 const LEAST: u64 = 256;
 /// The maximum number of objects to reserve beyond those that have started.
 const MOST: u64 = 1 << 18;
+/// Minimum time over which the rate of starts is computed. Two starts in a microsecond do not show a rate.
+const RATE_TIME_MIN: Duration = Duration::from_millis(40);
 /// Objects that are expected to start within this time are reserved. This time is much longer than a slow sync on a
 /// busy disk.
 const AHEAD: Duration = Duration::from_secs(2);
@@ -40,13 +42,13 @@ impl Reservation {
     /// Returns the next range to write to the journal, or `None` while enough objects are reserved. At time `at`, the
     /// objects below `next` have started. Call [`Self::promised`] once the range is durable.
     pub fn due(&mut self, at: Duration, next: u64) -> Option<Range<u64>> {
-        if let Some((before, started)) = self.last.replace((at, next)) {
-            let (time, new) = (at.saturating_sub(before), next.saturating_sub(started));
-            if !time.is_zero() {
-                let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
-                // `ahead` grows at once but shrinks slowly, because reserving too many objects costs little.
-                self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
-            }
+        let (before, started) = *self.last.get_or_insert((at, next));
+        let (time, new) = (at.saturating_sub(before), next.saturating_sub(started));
+        if time >= RATE_TIME_MIN {
+            self.last = Some((at, next));
+            let needed = (new as f64 * AHEAD.as_secs_f64() / time.as_secs_f64()).ceil() as u64;
+            // `ahead` grows at once but shrinks slowly, because reserving too many objects costs little.
+            self.ahead = needed.max(self.ahead - self.ahead / 64).clamp(self.least, MOST);
         }
         let wanted = next.saturating_add(self.ahead).min(self.count);
         // Reserve the next range once at most half of `ahead` is left.

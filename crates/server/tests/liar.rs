@@ -230,7 +230,7 @@ fn errors_in_cases_name_their_place() {
         ("[client]\nchunked = true", "they need a `body`"),
         ("[client]\nbody = \"x\"\nbody_size = \"1\"", "give either `body` or"),
         ("[client]\nbody_size = \"65MiB\"", "at most 64 MiB"),
-        ("flags = [\"Not a name\"]", "not a name"),
+        ("flags = [\"Not a name\"]", "not a valid name"),
         ("earlier = [{ class = \"a\", cause = \"b\" }]", "expect.attempts"),
     ] {
         let error = parse("\"close\"", more);

@@ -47,6 +47,9 @@ pub fn result(fill: &SavedFill) -> FillResult {
         Some(Some(SessionEnd::Interrupted)) => Some("the last session was interrupted"),
         Some(Some(SessionEnd::DiskFull)) => Some("the disk of the fill's directory is full"),
         Some(Some(SessionEnd::Failed)) => Some("an error ended the last session"),
+        Some(Some(SessionEnd::Finished)) if fill.state.totals.objects < fill.identity.objects => {
+            Some("some objects are not uploaded yet")
+        }
         Some(Some(SessionEnd::Finished | SessionEnd::StopRule { .. } | SessionEnd::TargetGone)) => None,
     };
     match cut_off {
@@ -234,6 +237,8 @@ mod tests {
         assert_eq!(word(&[ended(SessionEnd::TargetGone)]), ResultWord::Fail);
         assert_eq!(word(&[ended(SessionEnd::Interrupted)]), ResultWord::Partial);
         assert_eq!(word(&[]), ResultWord::Partial, "killed");
+        let half = [started(1, 0), Record::Intend { first: 0, end: 10 }, acked(0..5), ended(SessionEnd::Finished)];
+        assert_eq!(result(&fill(&half)).word, ResultWord::Partial, "only read back, after an interruption");
         assert_eq!(word(&[ended(SessionEnd::Interrupted), started(2, 20_000)]), ResultWord::Partial);
     }
 

@@ -86,6 +86,10 @@ fn upload(
     session: &mut Session,
     (round, recovered): (u32, Recovered),
 ) -> Result<SessionEnd, Failure> {
+    let from = session.state.intended_end;
+    let chosen = recovered.chosen.len() as u64;
+    let targets = Arc::new(objects.rest(recovered.chosen, from));
+    let Some(count) = NonZeroU64::new(targets.count()) else { return Ok(SessionEnd::Finished) };
     if let Some(stopped) = session.stopped_already() {
         let rule = stopped.rule;
         console::eprintln(&format!("the stop rule `{rule}` holds already: nothing is uploaded; change it to go on"));
@@ -95,10 +99,6 @@ fn upload(
         console::eprintln(&format!("the limit of {cap} is reached already: nothing is uploaded; raise --cap to go on"));
         return Ok(upload_journal::end_by_cap(cap));
     }
-    let from = session.state.intended_end;
-    let chosen = recovered.chosen.len() as u64;
-    let targets = Arc::new(objects.rest(recovered.chosen, from));
-    let Some(count) = NonZeroU64::new(targets.count()) else { return Ok(SessionEnd::Finished) };
     let plan = Plan {
         targets: Arc::clone(&targets),
         choice: Choice::RoundRobin,

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::load::each_object::{ObjectRequests, Pass};
 use crate::load::location_client::{self, LocationClient, Upload};
 use crate::progress::requests_failed;
-use engine::plan::{RequestPlan, ResumedUpload, Subject};
+use engine::plan::{RequestPlan, ResponseBody, ResumedUpload, Subject};
 use fill::in_doubt::{Decision, Next, OpenUpload, Shape, Stored, StoredPart, decide};
 use measure::OpKind;
 use report::number::plural;
@@ -44,7 +44,7 @@ pub fn recover(
     for number in in_doubt {
         let stored = match missing.contains(&number) {
             true => Stored::Missing,
-            false => Stored::Found { size: Some(objects.size(number)), checksum: None },
+            false => Stored::Found { size: Some(objects.size(number)), checksum: Some(true) },
         };
         let shape = Shape { size: objects.size(number), part_bytes: objects.part_bytes(number) };
         let Decision { next, abort } = decide(shape, stored, open.remove(&number).unwrap_or_default());
@@ -64,10 +64,12 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// Returns the numbers of the objects that the target does not have, or has with another size.
+/// Returns the numbers of the objects that the target does not have, or has with other bytes. Objects are read back: a
+/// size alone would not show that an earlier fill with another seed has left them.
 fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
-    let request = location_client::request(&args.put.common, &objects.location, "HEAD", OpKind::Head)?;
-    let request = RequestPlan { query: objects.location.query.clone(), ..request };
+    let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
+    let response_body = ResponseBody::Compared(objects.content());
+    let request = RequestPlan { query: objects.location.query.clone(), response_body, ..request };
     let pass = Pass {
         request,
         doing: "looking for objects that were begun",

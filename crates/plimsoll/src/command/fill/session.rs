@@ -9,7 +9,7 @@ use fill::stop_rule::StopRule;
 use fill::stop_watch::{Reached, StopWatch, Stopped};
 use report::number::plural;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store::fill_directory::{FillDirectory, Origin};
 use store::journal::{FillState, JournalWriter, Record, SessionEnd, Totals, for_each_entry};
 use store::{StoreError, StoreErrorKind};
@@ -22,7 +22,8 @@ pub struct Session {
     /// The stop rules, with what they remember of earlier sessions.
     pub watch: StopWatch,
     /// Time during which earlier sessions ran.
-    pub active_before: Duration,
+    active_before: Duration,
+    started: Instant,
     /// Number of the session.
     number: u32,
     /// Directory with the runs of the session.
@@ -49,7 +50,8 @@ impl Session {
                 report::number::count(objects.dataset.count()),
             ));
         }
-        let mut session = Self { journal, state, watch, active_before, number, runs, directory };
+        let mut session =
+            Self { journal, state, watch, active_before, started: Instant::now(), number, runs, directory };
         let started = Record::SessionStarted { session: number, unix_ms: unix_ms() };
         let noted = session.note(&started).and_then(|()| session.note_rules(args)).and_then(|()| session.sync());
         noted.map_err(|error| cannot_write(&error))?;
@@ -73,6 +75,11 @@ impl Session {
         }
     }
 
+    /// Returns the time for which this session and earlier ones ran.
+    pub fn active(&self) -> Duration {
+        self.active_before + self.started.elapsed()
+    }
+
     /// Writes a notable event to the journal.
     pub fn note_event(&mut self, text: &str) -> Result<(), StoreError> {
         self.note(&Record::Event { unix_ms: unix_ms(), text: text.to_owned() })
@@ -81,7 +88,7 @@ impl Session {
     /// Returns the stop rule that holds before the session has uploaded anything, if one does.
     pub fn stopped_already(&mut self) -> Option<Stopped> {
         let Totals { objects: files, file_bytes, .. } = self.state.totals;
-        self.watch.note(Reached { active: self.active_before, files, file_bytes, in_touch: true })
+        self.watch.note(Reached { active: self.active(), files, file_bytes, in_touch: true })
     }
 
     /// Returns the directory of a run of this session.

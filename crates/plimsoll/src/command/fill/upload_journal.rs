@@ -217,7 +217,7 @@ impl Observer for UploadJournal<'_> {
         let stats = &interval.stats;
         let traffic = &stats.traffic;
         let reached = Reached {
-            active: self.session.active_before + Duration::from_nanos(interval.end.as_nanos()),
+            active: self.session.active(),
             files: self.session.state.totals.objects,
             file_bytes: self.session.state.totals.file_bytes,
             in_touch: traffic.sent + traffic.body + traffic.overhead > 0,
