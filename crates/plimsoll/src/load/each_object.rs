@@ -40,7 +40,7 @@ pub struct Pass {
     /// Rest of the error message, which begins with a text such as `3 of 10 objects`. For example: `are written; the
     /// same command writes all of them again`.
     pub done: &'static str,
-    /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Judged::Bad`].
+    /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Consequence::Bad`].
     pub looks: bool,
 }
 
