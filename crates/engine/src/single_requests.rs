@@ -156,8 +156,6 @@ pub struct RequestOutcome {
     pub outcome: AttemptOutcome,
     /// Status of the response, if there was one.
     pub status: Option<u16>,
-    /// Size of the whole object, according to the response.
-    pub object_bytes: Option<u64>,
 }
 
 /// Results of the requests for all objects of a plan, one by one.
@@ -185,7 +183,7 @@ impl Observer for Trying<'_> {
             if let Subject::Target(index) = op.subject
                 && let Some(place) = self.tried.outcomes.get_mut(index as usize)
             {
-                *place = Some(RequestOutcome { outcome: op.outcome, status: op.status, object_bytes: op.object_bytes });
+                *place = Some(RequestOutcome { outcome: op.outcome, status: op.status });
                 self.ended += 1;
             }
         }

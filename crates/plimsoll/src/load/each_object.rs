@@ -6,7 +6,7 @@ use super::retry::Retries;
 use crate::failure::Failure;
 use crate::progress::{requests_interrupted, with_progress};
 use engine::OpEntry;
-use engine::plan::{Plan, RequestPlan, Subject, Targets, is_transient};
+use engine::plan::{Plan, RequestPlan, Targets, is_transient};
 use engine::single_requests::{RequestOutcome, try_each};
 use measure::{AttemptClass, AttemptOutcome};
 use report::number::count;
@@ -94,9 +94,8 @@ impl<'a> ObjectRequests<'a> {
             let tried = with_progress(describe, |tick| try_each(&plan, pass.request.clone(), self.concurrency, tick));
             let tried = tried.map_err(|error| Failure::could_not_run(error.to_string()))?;
             let (before, mut again, mut refused) = (open.len(), Vec::new(), false);
-            for ((index, number), result) in (0..).zip(&open).zip(&tried.outcomes) {
-                let size = plan.targets.size(Subject::Target(index));
-                match result.map(|result| (pass.consequence(result, size), result)) {
+            for (number, result) in open.iter().zip(&tried.outcomes) {
+                match result.map(|result| (pass.consequence(result), result)) {
                     Some((Consequence::Good, _)) => {}
                     Some((Consequence::Bad, _)) => bad.push(*number),
                     Some((Consequence::Refused, _)) => refused = true,
@@ -146,12 +145,9 @@ impl<'a> ObjectRequests<'a> {
 }
 
 impl Pass {
-    /// Returns how a response affects its object. `size` is the expected size of the object in bytes.
-    fn consequence(&self, result: RequestOutcome, size: Option<u64>) -> Consequence {
-        let RequestOutcome { outcome, status, object_bytes } = result;
-        let has_other_size = || matches!((object_bytes, size), (Some(found), Some(size)) if found != size);
+    /// Returns how a response affects its object.
+    fn consequence(&self, RequestOutcome { outcome, status }: RequestOutcome) -> Consequence {
         match (outcome, status) {
-            (AttemptOutcome::OK, _) if self.looks && has_other_size() => Consequence::Bad,
             (AttemptOutcome::OK, _) => Consequence::Good,
             (AttemptOutcome { class: AttemptClass::Integrity, .. }, _) | (_, Some(404 | 410)) if self.looks => {
                 Consequence::Bad
