@@ -76,15 +76,25 @@ fn failures(fill: &SavedFill) -> Vec<String> {
         reasons.push(format!("{} could not be uploaded{most}", plural(failed, "object")));
     }
     match state.sessions.last().and_then(|session| session.end.as_ref()) {
-        Some(SessionEnd::StopRule { text })
-            if matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_))) =>
-        {
+        Some(SessionEnd::TargetGone) => reasons.push("the target did not respond for too long".to_owned()),
+        Some(end @ SessionEnd::StopRule { text }) if is_about_the_target(end) => {
             reasons.push(format!("the fill was stopped, because `{text}`"));
         }
-        Some(SessionEnd::TargetGone) => reasons.push("the target did not respond for too long".to_owned()),
         _ => {}
     }
     reasons
+}
+
+/// Returns whether a session ended because the target was too slow or gone.
+#[must_use]
+pub fn is_about_the_target(end: &SessionEnd) -> bool {
+    match end {
+        SessionEnd::TargetGone => true,
+        SessionEnd::StopRule { text } => {
+            matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_)))
+        }
+        SessionEnd::Finished | SessionEnd::Interrupted | SessionEnd::DiskFull | SessionEnd::Failed => false,
+    }
 }
 
 fn are(number: u64) -> &'static str {

@@ -24,7 +24,7 @@ pub struct Replay {
 /// [`FillError::UnknownRecord`] for journals of other versions;
 /// errors of the system.
 pub fn replay(directories: &[&Path], identity: Option<&[u8; 32]>) -> Result<Replay, StoreError> {
-    replay_directories(directories, identity).map(|(replay, _)| replay)
+    replay_directories(directories, identity, |_| {}).map(|(replay, _)| replay)
 }
 
 /// Replays segments in memory, numbered from 1.
@@ -53,9 +53,13 @@ pub fn for_each_entry(
 pub(crate) fn replay_directories(
     directories: &[&Path],
     identity: Option<&[u8; 32]>,
+    mut visit: impl FnMut(&Entry),
 ) -> Result<(Replay, Tip), StoreError> {
     let mut state = FillState::default();
-    let read = read_directories(directories, identity, |entry| state.apply(&entry.record, entry.unix_ms));
+    let read = read_directories(directories, identity, |entry| {
+        visit(&entry);
+        state.apply(&entry.record, entry.unix_ms);
+    });
     read.map(|(extent, tip)| (Replay { state, extent }, tip))
 }
 

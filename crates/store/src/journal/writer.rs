@@ -1,7 +1,7 @@
 //! The writer of a journal.
 
 use super::disk::{Disk, HostDisk, SegmentFile};
-use super::read::Tip;
+use super::read::{Entry, Tip};
 use super::record::{OBJECTS_MAX, Record, UPLOAD_ID_BYTES_MAX};
 use super::replay::{self, Replay};
 use super::segment::{GROUP_BYTES, Group, HEADER_BYTES, Header, Previous, SEGMENT_BYTES_MAX};
@@ -74,11 +74,23 @@ impl JournalWriter {
     /// # Errors
     /// Those of [`super::replay`]; errors of the system, such as a full disk.
     pub fn open(fill: &FillDirectory, spares: &[&Path]) -> Result<(Self, Replay), StoreError> {
+        Self::open_visiting(fill, spares, |_| {})
+    }
+
+    /// Like [`Self::open`], and calls `visit` for each record, in order, while the journal is read.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_visiting(
+        fill: &FillDirectory,
+        spares: &[&Path],
+        visit: impl FnMut(&Entry),
+    ) -> Result<(Self, Replay), StoreError> {
         let directory = fill.journal_directory();
         fs::create_dir_all(&directory).map_err(|error| StoreError::new(&directory, error))?;
         sync_directory(fill.path()).map_err(|error| StoreError::new(fill.path(), error))?;
         let directories: Vec<&Path> = [directory.as_path()].into_iter().chain(spares.iter().copied()).collect();
-        let (replay, tip) = replay::replay_directories(&directories, Some(&fill.identity_hash()))?;
+        let (replay, tip) = replay::replay_directories(&directories, Some(&fill.identity_hash()), visit)?;
         let mut writer = Self::start(Box::new(HostDisk), &directory, fill.identity_hash(), tip)?;
         writer._lock = Some(fill.lock());
         Ok((writer, replay))

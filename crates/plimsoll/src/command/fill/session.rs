@@ -5,13 +5,13 @@ use super::objects::Objects;
 use crate::console;
 use crate::failure::Failure;
 use crate::saved::unix_ms;
-use fill::stop_rule::StopRule;
 use fill::stop_watch::{Reached, StopWatch, Stopped};
+use report::fill::is_about_the_target;
 use report::number::plural;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use store::fill_directory::{FillDirectory, Origin};
-use store::journal::{FillState, JournalWriter, Record, SessionEnd, Totals, for_each_entry};
+use store::journal::{Entry, FillState, JournalWriter, Record, SessionEnd, Totals};
 use store::{StoreError, StoreErrorKind};
 
 /// A session of a fill.
@@ -37,9 +37,11 @@ impl Session {
         let path = args.put.common.output.out.clone().unwrap_or_else(|| objects.default_directory());
         let (directory, origin) =
             FillDirectory::start(&path, &objects.identity()?).map_err(|error| cannot_open(&error))?;
-        let mut watch = StopWatch::new(&args.stop_when);
-        let active_before = recall(&directory, &mut watch).map_err(|error| cannot_open(&error))?;
-        let (journal, replay) = JournalWriter::open(&directory, &[]).map_err(|error| cannot_open(&error))?;
+        let watch = StopWatch::new(&args.stop_when);
+        let mut recalled = Recalled { watch, active: Duration::ZERO, bytes: 0, last_unix_ms: None };
+        let opened = JournalWriter::open_visiting(&directory, &[], |entry| recalled.add(entry));
+        let (journal, replay) = opened.map_err(|error| cannot_open(&error))?;
+        let Recalled { watch, active: active_before, .. } = recalled;
         let state = replay.state;
         let (number, runs) = directory.next_session(&state).map_err(|error| cannot_open(&error))?;
         if origin == Origin::Resumed {
@@ -128,40 +130,36 @@ impl Session {
     }
 }
 
-/// Tells the stop rules how earlier sessions went. Returns the time for which these ran.
-fn recall(directory: &FillDirectory, watch: &mut StopWatch) -> Result<Duration, StoreError> {
-    let (mut active, mut bytes) = (Duration::ZERO, 0_u64);
-    // Wall time of the last record of the current session.
-    let mut last_unix_ms = None;
-    let journal = directory.journal_directory();
-    if !journal.exists() {
-        return Ok(active);
-    }
-    for_each_entry(&[&journal], Some(&directory.identity_hash()), |entry| {
+/// The earlier sessions, as far as the stop rules need them.
+struct Recalled {
+    watch: StopWatch,
+    /// Time for which the sessions ran.
+    active: Duration,
+    /// Bytes of the objects that they stored.
+    bytes: u64,
+    /// Wall time of the last record of the current session.
+    last_unix_ms: Option<u64>,
+}
+
+impl Recalled {
+    /// Adds the next entry of the journal.
+    fn add(&mut self, entry: &Entry) {
         if matches!(entry.record, Record::SessionStarted { .. }) {
-            last_unix_ms = Some(entry.unix_ms);
+            self.last_unix_ms = Some(entry.unix_ms);
         }
-        let passed = entry.unix_ms.saturating_sub(last_unix_ms.unwrap_or(entry.unix_ms));
-        last_unix_ms = Some(entry.unix_ms);
-        active += Duration::from_millis(passed);
+        let passed = entry.unix_ms.saturating_sub(self.last_unix_ms.unwrap_or(entry.unix_ms));
+        self.last_unix_ms = Some(entry.unix_ms);
+        self.active += Duration::from_millis(passed);
         if let Record::Acked(batch) = &entry.record {
-            bytes += batch.iter().map(|object| object.file_bytes).sum::<u64>();
+            self.bytes += batch.iter().map(|object| object.file_bytes).sum::<u64>();
         }
         match &entry.record {
             // The user goes on although the target was too slow or gone, so its past no longer counts.
-            Record::SessionEnded { reason, .. } if is_about_the_target(reason) => watch.restart(active, bytes),
-            _ => watch.recall(active, bytes),
+            Record::SessionEnded { reason, .. } if is_about_the_target(reason) => {
+                self.watch.restart(self.active, self.bytes);
+            }
+            _ => self.watch.recall(self.active, self.bytes),
         }
-    })?;
-    Ok(active)
-}
-
-/// Returns whether a session ended because the target was too slow or gone.
-fn is_about_the_target(end: &SessionEnd) -> bool {
-    match end {
-        SessionEnd::TargetGone => true,
-        SessionEnd::StopRule { text } => matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. })),
-        SessionEnd::Finished | SessionEnd::Interrupted | SessionEnd::DiskFull | SessionEnd::Failed => false,
     }
 }
 
