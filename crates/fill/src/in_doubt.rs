@@ -68,7 +68,8 @@ pub struct Shape {
 
 impl Shape {
     /// Returns the size of part `number`; `None` if there is no such part. The first part has number 1.
-    fn part_size(self, number: u32) -> Option<u64> {
+    #[must_use]
+    pub fn part_size(self, number: u32) -> Option<u64> {
         let part_bytes = self.part_bytes?.get();
         let offset = u64::from(number.checked_sub(1)?).checked_mul(part_bytes)?;
         // An empty object has one empty part.

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::load::dataset_location::DatasetLocation;
 use content::{Content, Dataset};
 use engine::plan::{Area, Members, Multipart, Plan, RetryPolicy, Targets, Then};
+use fill::in_doubt::Shape;
 use measure::units::ByteSize;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -88,15 +89,23 @@ impl Objects {
         self.multipart().map(|parts| parts.part_bytes(self.size(number)))
     }
 
+    /// Returns the size of an object and of its parts.
+    pub fn shape(&self, number: u64) -> Shape {
+        Shape { size: self.size(number), part_bytes: self.part_bytes(number) }
+    }
+
     /// Returns whether the target has all bytes of a part: its ETag must be the MD5 of the part. The size is no evidence,
     /// since VersityGW lists a part that was cut off with its full size. At a target whose ETags are no MD5s, parts are
     /// sent again.
     pub fn part_is_whole(&self, number: u64, part: &ListedPart) -> bool {
-        let Some(part_bytes) = self.part_bytes(number) else { return false };
-        let offset = u64::from(part.number - 1).saturating_mul(part_bytes.get());
+        let shape = self.shape(number);
+        let Some(part_bytes) = shape.part_bytes.filter(|_| shape.part_size(part.number.into()) == Some(part.size))
+        else {
+            return false;
+        };
+        let offset = u64::from(part.number - 1) * part_bytes.get();
         let mut key = String::new();
-        let Some(size) = self.dataset.read(number, &mut key) else { return false };
-        if part.size != part_bytes.get().min(size.0.saturating_sub(offset)) {
+        if self.dataset.read(number, &mut key).is_none() {
             return false;
         }
         let (content, mut hasher) = (self.content(), Hasher::new(Algorithm::Md5));
@@ -108,7 +117,7 @@ impl Objects {
             hasher.update(piece);
             done += piece.len() as u64;
         }
-        part.etag.replace("&quot;", "").trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
+        part.etag.trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
     }
 
     /// Returns the identity of the fill.

@@ -10,7 +10,7 @@ use crate::load::each_object::{ObjectRequests, Pass};
 use crate::load::location_client::{self, LocationClient, Upload};
 use crate::progress::requests_failed;
 use engine::plan::{RequestPlan, ResponseBody, ResumedUpload, Subject};
-use fill::in_doubt::{Decision, Next, OpenUpload, Shape, Stored, StoredPart, decide};
+use fill::in_doubt::{Decision, Next, OpenUpload, Stored, StoredPart, decide};
 use measure::OpKind;
 use report::number::plural;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,8 +46,7 @@ pub fn recover(
             true => Stored::Missing,
             false => Stored::Found { size: Some(objects.size(number)), checksum: Some(true) },
         };
-        let shape = Shape { size: objects.size(number), part_bytes: objects.part_bytes(number) };
-        let Decision { next, abort } = decide(shape, stored, open.remove(&number).unwrap_or_default());
+        let Decision { next, abort } = decide(objects.shape(number), stored, open.remove(&number).unwrap_or_default());
         useless.extend(abort.into_iter().map(|id| (number, id)));
         match next {
             Next::Recovered => found.push(number),
