@@ -1,6 +1,7 @@
 //! A fill as JSON.
 
 use crate::fill::{Costs, Pace, active_time, end_text, result, sent_again};
+use crate::result::ResultName;
 use cost::Money;
 use cost::bill::Offer;
 use measure::ResultWord;
@@ -18,8 +19,9 @@ const FORMAT: u32 = 1;
 pub struct JsonFill {
     /// Version of this format.
     pub format: u32,
-    /// The result: pass, fail or partial.
-    pub result: String,
+    /// PASS, FAIL or PARTIAL, in lower case.
+    #[serde(with = "ResultName")]
+    pub result: ResultWord,
     /// The reasons for another result than pass.
     pub reasons: Vec<String>,
     /// URL of the target, without credentials.
@@ -159,7 +161,7 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
     };
     JsonFill {
         format: FORMAT,
-        result: word(result.word).to_owned(),
+        result: result.word,
         reasons: result.reasons,
         target: fill.identity.target.clone(),
         objects: fill.identity.objects,
@@ -214,14 +216,5 @@ fn cost(offer: &Offer) -> JsonFillCost {
         sum: amount(&total.money),
         is_incomplete: !total.without.is_empty(),
         per_tb_month: offer.per_tb_month.as_ref().map(amount),
-    }
-}
-
-fn word(word: ResultWord) -> &'static str {
-    match word {
-        ResultWord::Pass => "pass",
-        ResultWord::Partial => "partial",
-        ResultWord::Unusable => "unusable",
-        ResultWord::Fail => "fail",
     }
 }
