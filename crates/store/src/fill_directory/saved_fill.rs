@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 /// A saved fill.
 #[derive(Clone, Debug)]
 pub struct SavedFill {
-    /// What is uploaded, and how.
+    /// The target, the dataset and the way of uploading.
     pub identity: Identity,
-    /// What was done so far.
+    /// The progress so far.
     pub state: FillState,
     /// Number and directory of each session. A directory contains a run for each phase.
     pub sessions: Vec<(u32, PathBuf)>,

@@ -33,15 +33,15 @@ pub fn carry_out(
     session: &mut Session,
 ) -> Result<SessionEnd, Failure> {
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat)?;
+    let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
         client.check_reachable()?;
         end = upload_in_rounds(args, (objects, budget), &client, session)?;
-        if matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. }) {
+        if goes_on(&end) {
             abort_leftovers(objects, &client, session)?;
         }
     }
-    let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     if args.verify && goes_on(&end) {
         end = after(end, verify(args, objects, session)?);
     }

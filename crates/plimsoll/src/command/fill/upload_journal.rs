@@ -31,13 +31,13 @@ pub struct UploadJournal<'a> {
     /// Number of the first object that no earlier session reserved.
     from: u64,
     progress: Progress,
-    /// How the session ends, if a rule or the limit on spending ended the run.
+    /// The end of the session, if a rule or the limit on spending ended the run.
     stopped: Option<SessionEnd>,
     /// The failure of the journal that ended the run.
     failed: Option<StoreError>,
 }
 
-/// What the live line shows of the whole fill.
+/// The progress of the whole fill, for the live line.
 struct Progress {
     live: LiveLine,
     /// Bytes that this session has stored.
