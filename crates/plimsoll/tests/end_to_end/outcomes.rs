@@ -4,7 +4,7 @@ use crate::support::versitygw::run;
 use crate::support::{Ended, Nginx, Report, Running, Setup, TestDir, respond, shared_cores, wait_for};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts an S3 server. Returns the process and its endpoint.
 fn serve(place: &TestDir, words: &[&str]) -> (Running, String) {
@@ -129,13 +129,33 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
         let ended = run.end();
         nginx.signal_workers("CONT");
         let report = Report::read(&ended);
-        assert_eq!(ended.code, Some(1), "{}", report.at("/result"));
+        assert_eq!(ended.code, Some(1), "{load:?}: {}", report.at(""));
         if load[0] == "-c" {
             assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
         }
         assert_eq!(report.text("/limited_by"), "target");
     }
     drop(nginx.quit());
+}
+
+/// The target stops one connection after the other within 150 ms.
+#[test]
+fn a_target_that_stops_step_by_step_fails_a_closed_run() {
+    let _cores = shared_cores();
+    let started = Instant::now();
+    let hanging = AtomicU64::new(0);
+    let url = respond(move |send| {
+        let stops = Duration::from_millis(1500 + 50 * hanging.load(Ordering::Relaxed));
+        if started.elapsed() < stops {
+            send();
+        } else {
+            hanging.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let place = TestDir::new();
+    let (ended, report) = place.get([&url, "-c", "4", "-d", "5s", "--drain", "500ms"]);
+    assert_eq!(ended.code, Some(1), "{}", report.at("/result"));
+    assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
 }
 
 /// One of 100 requests never gets a response. The other requests get a response at once, so most of the operations in

@@ -11,6 +11,9 @@ use store::{Point, SavedRun};
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits: three digits.
 const RESOLUTION: f64 = 1e-3;
+/// Part of a silence during which the target may have stopped step by step. Operations that hung in that time belong to
+/// the outage, although others still succeeded after they had started.
+const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.
 fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
@@ -49,8 +52,9 @@ fn silence(run: &SavedRun) -> Option<Silence> {
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));
     let end = run.points.last()?.end.max(run.end.as_ref().map_or(Instant::ZERO, |end| end.at));
-    // A hanging operation may have been sent just before the last successful operation ended.
-    let longest = Duration::from_nanos(end.nanos_since(earliest)) + usual(run);
+    // A target rarely stops all operations at one moment. An operation may also have been sent just before the last
+    // successful operation ended.
+    let longest = Duration::from_nanos(end.nanos_since(earliest)).mul_f64(1.0 + ONSET) + usual(run);
     let last_failed = since.last_failed.map(|at| at.min(last.end));
     Some(Silence {
         time: Duration::from_nanos(end.nanos_since(sign)),
