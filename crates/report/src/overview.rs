@@ -100,7 +100,12 @@ fn rates(run: &SavedRun, limit: &Limit) -> Vec<String> {
     let summary = run.summary();
     let at_least = if limit.rates_are_lower_bounds { "at least " } else { "" };
     let mut pieces = Vec::new();
-    if let (Some(requests), Some(goodput), Some(sending)) =
+    let ok = summary.stats.measured.ok;
+    if ok > 0 && summary.window_ok == 0 {
+        // A rate of 0 would look as if nothing had succeeded.
+        let successes = if ok == 1 { "the only success".to_owned() } else { format!("all {}", plural(ok, "success")) };
+        pieces.push(format!("no rate, because {successes} ended after the window: use a longer -d"));
+    } else if let (Some(requests), Some(goodput), Some(sending)) =
         (summary.ok_rate(), summary.goodput(), summary.good_sending())
     {
         pieces.push(format!("{at_least}{} requests/s", four_digits(requests)));

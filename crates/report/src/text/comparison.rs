@@ -116,6 +116,14 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
             ));
         }
     }
+    let contrary: Vec<&str> =
+        comparison.rows.iter().filter(|row| is_contrary(row)).map(|row| row.metric.title()).collect();
+    if !contrary.is_empty() {
+        notes.push(format!(
+            "{}: base and new are medians; the change is the median of all pairwise differences, which can have another sign",
+            contrary.join(", ")
+        ));
+    }
     if let Some(needed) = comparison.runs_missing() {
         let what = if comparison.scope == Scope::AcrossPairs { "pairs" } else { "runs" };
         let needed = match what {
@@ -125,6 +133,14 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
         notes.push(format!("too few {what} to find a difference in so many metrics (except success): {needed}"));
     }
     notes
+}
+
+/// Returns whether the medians of the two sides differ in the other direction than most runs.
+fn is_contrary(row: &Row) -> bool {
+    match (row.base, row.new, row.difference) {
+        (Some(base), Some(new), Some(difference)) => (new - base) * difference.change < 0.0,
+        _ => false,
+    }
 }
 
 /// Returns one sentence for each run that has a remark.
