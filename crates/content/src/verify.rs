@@ -81,6 +81,12 @@ impl<'c> Verifier<'c> {
 }
 
 impl Mismatch {
+    /// Returns the first difference between two pieces of the same length, which start at `offset` in the object.
+    #[must_use]
+    pub fn find(offset: u64, expected: &[u8], got: &[u8]) -> Option<Self> {
+        (expected != got).then(|| Self::within(offset, expected, got))
+    }
+
     #[cold]
     fn within(offset: u64, expected: &[u8], got: &[u8]) -> Self {
         let at = expected.iter().zip(got).position(|(a, b)| a != b).unwrap_or(0);

@@ -172,6 +172,10 @@ impl Network for EpollNetwork {
         self.clock.now()
     }
 
+    fn unix_seconds(&self) -> Option<u64> {
+        Some(sys::clock::realtime().as_secs())
+    }
+
     fn connect(&mut self, token: Token, to: &Address) -> io::Result<(Socket, Connecting)> {
         let from = self.local_address(to);
         let (socket, connected) = match to {

@@ -115,6 +115,12 @@ pub trait Network {
     /// Returns the current instant.
     fn now(&self) -> Instant;
 
+    /// Returns the wall time in seconds since 1970, if the network has a wall clock. It may have been set since the last
+    /// call.
+    fn unix_seconds(&self) -> Option<u64> {
+        None
+    }
+
     /// Starts to open a connection. After this call, [`Self::wait`] reports its events.
     ///
     /// # Errors

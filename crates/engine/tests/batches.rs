@@ -95,9 +95,12 @@ fn targets(count: u64) -> Targets {
         last_bytes: None,
     };
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
-    let (dataset, objects) = (Dataset::new(description), Members::Dataset);
+    let (dataset, objects) = (Dataset::new(description), Members::All);
     // The prefix contains a `&`, because it must be escaped in XML.
-    Targets::of_dataset(vec![origin], Area { dataset, objects, container: "/bucket".into(), prefix: "a&b/".into() })
+    Targets::of_set(
+        vec![origin],
+        Area { set: dataset.into(), objects, container: "/bucket".into(), prefix: "a&b/".into() },
+    )
 }
 
 fn batch(objects: BatchObjects, most: u64) -> RequestPlan {

@@ -86,7 +86,7 @@ fn created_uploads_are_reported_with_the_numbers_of_their_objects() {
     let mut plan = fill(dataset(20, 95), 3, in_parts(10, 2));
     let Some(area) = plan.targets.area() else { unreachable!() };
     let rest = Area { objects: Members::Rest { chosen: [4, 1].into(), from: 15 }, ..area.clone() };
-    plan.targets = Arc::new(Targets::of_dataset(plan.targets.origins().to_vec(), rest));
+    plan.targets = Arc::new(Targets::of_set(plan.targets.origins().to_vec(), rest));
     plan.stop.ops = std::num::NonZeroU64::new(plan.targets.count());
     let outcome = carry_out(&plan, State::default(), start_all);
     assert_eq!(outcome.summary.stats.measured.ok, 7);

@@ -62,7 +62,7 @@ fn accepts(_: Instant) -> Accept {
 
 /// Asserts that the bucket has all objects of the plan, with the right bytes, and nothing else.
 fn assert_complete(plan: &Plan, state: &State) {
-    let dataset = &plan.targets.area().unwrap().dataset;
+    let dataset = plan.targets.area().unwrap().set.dataset().unwrap();
     assert_eq!(state.objects.len() as u64, dataset.count());
     for number in 0..dataset.count() {
         let path = format!("/bucket/{}", dataset.object(number).unwrap().key);

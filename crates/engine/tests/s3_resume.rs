@@ -117,9 +117,9 @@ fn a_run_that_was_cut_off_is_completed_by_another_one() {
     let front = HyperServer::start_s3(&Config { faults, ..Config::default() }, None, &s3).unwrap();
     let origin = wire::Url::parse(&format!("http://{}/", front.addresses()[0])).unwrap().origin().clone();
     let area =
-        |objects| Area { dataset: dataset(COUNT, SIZE), objects, container: "/bucket".into(), prefix: "".into() };
-    let targets = |objects| Arc::new(Targets::of_dataset(vec![origin.clone()], area(objects)));
-    let first = Plan { targets: targets(Members::Dataset), ..fill(dataset(COUNT, SIZE), 2, in_parts(5 << 20, 2)) };
+        |objects| Area { set: dataset(COUNT, SIZE).into(), objects, container: "/bucket".into(), prefix: "".into() };
+    let targets = |objects| Arc::new(Targets::of_set(vec![origin.clone()], area(objects)));
+    let first = Plan { targets: targets(Members::All), ..fill(dataset(COUNT, SIZE), 2, in_parts(5 << 20, 2)) };
     ask(&first, "PUT", "/bucket");
     let cut = carry_out(&first, Some(5));
     let mut done: BTreeSet<u64> =

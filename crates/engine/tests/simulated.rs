@@ -8,9 +8,11 @@ use engine::sim::{Accept, Reply, SimNetwork, SimServer, simulate};
 use measure::limits;
 use measure::result::accounting::audit;
 use measure::{AttemptClass, Cause, Flag, Instant};
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroU64;
 use std::time::Duration;
 use support::*;
+use wire::sigv4::Timestamp;
 
 /// Maximum error of the histograms.
 const FINE: Duration = Duration::from_micros(50);
@@ -516,4 +518,29 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
     near(&summary.all.response, 1.0, ms(501), ms(2));
     near(&summary.all.response, 0.9, ms(201), ms(5));
     near(&summary.all.lateness, 1.0, ms(0), ms(1));
+}
+
+#[test]
+fn signatures_follow_a_wall_clock_that_is_set() {
+    /// The wall time by a clock that is set forward by a day, 5 s after the start of the run.
+    fn wall_clock(now: Instant) -> u64 {
+        let seconds = now.nanos_since(Instant::ZERO) / 1_000_000_000;
+        1_700_000_000 + seconds + if seconds >= 5 { 86_400 } else { 0 }
+    }
+    let plan = Plan { auth: s3_auth(), ..plan() };
+    let (signed, off) = (Cell::new(0), RefCell::new(Vec::new()));
+    let server = |now: Instant, request: &str| {
+        let date = request.lines().find_map(|line| line.strip_prefix("x-amz-date: ")).unwrap_or_default();
+        let date = Timestamp::parse(date).expect("a signed request").unix_seconds();
+        signed.set(signed.get() + 1);
+        if date.abs_diff(wall_clock(now)) > 1 {
+            off.borrow_mut().push(now.nanos_since(Instant::ZERO) / 1_000_000_000);
+        }
+        respond_at(now + ms(100), 10)
+    };
+    let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server).with_wall_clock(wall_clock));
+    assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);
+    // The clock is read once per second: the first second is before the first reading.
+    let off = off.into_inner();
+    assert!(signed.get() >= 90 && off.iter().all(|second| [0, 5].contains(second)), "{off:?}");
 }

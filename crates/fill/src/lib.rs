@@ -6,6 +6,7 @@
 //! target.
 
 pub mod in_doubt;
+pub mod refusals;
 pub mod reservation;
 pub mod stop_rule;
 pub mod stop_watch;

@@ -74,6 +74,18 @@ impl StopWatch {
         self.in_touch = active;
     }
 
+    /// Records the time of a phase that uploads nothing, and whether there was contact with the target. Returns the first
+    /// rule about a target that is gone, if it is met. All other rules are about uploads.
+    pub fn note_contact(&mut self, active: Duration, in_touch: bool) -> Option<Stopped> {
+        if in_touch {
+            self.in_touch = active;
+        }
+        let silent = active.saturating_sub(self.in_touch);
+        let mut rules = self.rules.iter().map(|watched| watched.rule);
+        let rule = rules.find(|rule| matches!(rule, StopRule::Gone(time) if silent > *time))?;
+        Some(Stopped { rule, bandwidth: None })
+    }
+
     /// Records the progress. Returns the first rule that is met.
     pub fn note(&mut self, reached: Reached) -> Option<Stopped> {
         if reached.in_touch {
@@ -164,6 +176,16 @@ mod tests {
         let gone = "gone > 1h";
         assert_eq!(stops_at(&[gone], 1, |second| if second < 7200 { 800 } else { 0 }).unwrap().0, 180);
         assert_eq!(stops_at(&[gone], 3, |second| if second % 3600 == 0 { 8 } else { 0 }), None, "one word each hour");
+    }
+
+    #[test]
+    fn phases_without_uploads_end_only_if_the_target_is_gone() {
+        let rules = ["trailing 1h bandwidth < 1kbit/s", "time >= 1s", "bytes >= 0B", "files >= 0", "gone > 1h"];
+        let mut watch = StopWatch::new(&rules.map(rule));
+        assert_eq!(watch.note_contact(5 * HOUR, true), None);
+        assert_eq!(watch.note_contact(6 * HOUR, false), None);
+        let stopped = watch.note_contact(6 * HOUR + MINUTE, false).unwrap();
+        assert_eq!(stopped.rule, rule("gone > 1h"));
     }
 
     #[test]

@@ -42,6 +42,15 @@ pub fn check(plimsoll: &Path, server: &mut Server, fill: &Path) -> Result<String
     ))
 }
 
+/// Returns the objects that are acknowledged according to the journal. No session may be running.
+pub fn acked(fill: &Path) -> Result<BTreeSet<u64>> {
+    if !fill.join(store::fill_directory::JOURNAL_DIRECTORY).exists() {
+        return Ok(BTreeSet::new());
+    }
+    let (_, hash) = FillDirectory::read_identity(fill).map_err(failure)?;
+    Ok(Recomputed::of(fill, &hash)?.acked.into_keys().collect())
+}
+
 /// Returns the report of the fill as JSON.
 fn report(plimsoll: &Path, server: &Server, fill: &Path) -> Result<Value> {
     let mut command = server.client(plimsoll, &["report", "--json"]);
@@ -76,7 +85,7 @@ impl Recomputed {
     fn of(fill: &Path, hash: &[u8; 32]) -> Result<Self> {
         let mut totals = Self::default();
         let journal = fill.join(store::fill_directory::JOURNAL_DIRECTORY);
-        let mut unintended = 0_u64;
+        let (mut unintended, mut twice) = (0_u64, 0_u64);
         let visited = for_each_entry(&[&journal], Some(hash), |entry| match entry.record {
             Record::Intend { first, end } => totals.intended.extend(first..end),
             Record::Acked(batch) => {
@@ -86,6 +95,8 @@ impl Recomputed {
                         totals.found += u64::from(object.evidence == store::journal::Evidence::FoundOnResume);
                         totals.attempts += u64::from(object.attempts);
                         totals.sent_bytes += object.sent_bytes;
+                    } else {
+                        twice += 1;
                     }
                 }
             }
@@ -98,8 +109,9 @@ impl Recomputed {
             _ => {}
         });
         visited.map_err(failure)?;
-        match unintended {
-            0 => Ok(totals),
+        match (unintended, twice) {
+            (0, 0) => Ok(totals),
+            (0, _) => Err(failure(format_args!("{twice} objects were acknowledged twice"))),
             _ => Err(failure(format_args!("{unintended} objects were acknowledged that were never intended"))),
         }
     }

@@ -13,6 +13,7 @@ use crate::process::{Affinity, ProcessEnd, Running, start};
 use clap::ValueEnum;
 use measure::values::random::mix;
 use server::Server;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -131,6 +132,8 @@ struct Fill<'p> {
     shape: Shape,
     random: Random,
     starts: u32,
+    /// Objects that were acknowledged at the last kill of the client.
+    acked: BTreeSet<u64>,
 }
 
 impl<'p> Fill<'p> {
@@ -140,7 +143,7 @@ impl<'p> Fill<'p> {
         let shape = SHAPES[random.below(SHAPES.len() as u64) as usize];
         let faults = faults(&mut random);
         let server = Server::start(kind, program, directory.path(), faults)?;
-        Ok(Self { program, directory, server, shape, random, starts: 0 })
+        Ok(Self { program, directory, server, shape, random, starts: 0, acked: BTreeSet::new() })
     }
 
     /// Kills the fill and its server, lets the fill end, and checks what is stored. The directory is removed if all is
@@ -148,6 +151,7 @@ impl<'p> Fill<'p> {
     fn carry_out(mut self, kills_max: u32) -> Result<(Kills, String)> {
         let outcome = self.make_bucket().and_then(|()| self.kill(kills_max)).and_then(|kills| {
             self.finish()?;
+            self.compare_acked()?;
             let outcome = check::check(self.program, &mut self.server, &self.directory.path().join("fill"))?;
             Ok((kills, outcome))
         });
@@ -190,11 +194,23 @@ impl<'p> Fill<'p> {
                 // Dropping kills.
                 drop(client);
                 kills.client += 1;
+                self.compare_acked()?;
                 client = self.start_client(&[])?;
             }
         }
         client.finish(PATIENCE)?;
         Ok(kills)
+    }
+
+    /// Checks that all objects that were acknowledged at the last kill still are.
+    fn compare_acked(&mut self) -> Result<()> {
+        let acked = check::acked(&self.directory.path().join("fill"))?;
+        let lost = self.acked.difference(&acked).count();
+        if lost > 0 {
+            return Err(failure(format_args!("{lost} acknowledged objects are no longer in the journal")));
+        }
+        self.acked = acked;
+        Ok(())
     }
 
     /// Runs the same command until it succeeds, and reads everything back.

@@ -6,6 +6,7 @@
 mod auth;
 mod batch;
 mod connections;
+mod files;
 mod poll;
 mod request;
 mod resume;
@@ -15,6 +16,8 @@ mod targets;
 pub use auth::{Auth, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared, SignaturePlace};
 pub use batch::{Batch, BatchObjects, BatchSize};
 pub use connections::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread};
+pub(crate) use files::SourceChanged;
+pub use files::{LocalFile, LocalFiles};
 pub use poll::{LIST_BYTES_MAX, Poll, PollCheck};
 pub use request::{
     BodyPlan, Checks, EXPECTED_HEADERS_MAX, ExpectedChecksum, Framing, MESSAGE_BYTES_MAX, Mix, Multipart, Pick,
@@ -23,7 +26,7 @@ pub use request::{
 pub use resume::{ResumedUpload, ResumedUploads};
 pub(crate) use retry::Retried;
 pub use retry::{RetryPolicy, is_transient};
-pub use targets::{Area, Item, Members, ORIGINS_MAX, Subject, Targets, fresh_number, fresh_prefix};
+pub use targets::{Area, Item, Members, ORIGINS_MAX, ObjectSet, Subject, Targets, fresh_number, fresh_prefix};
 
 use crate::schedule::{Profile, Spacing};
 use measure::recorder::Pacing;
@@ -164,6 +167,18 @@ pub struct RedirectRules {
     /// Redirects from a public address to a private one. A server could use them to make the client access the client's
     /// own network.
     pub private: RedirectRule,
+    /// Hosts to which redirects may lead.
+    pub hosts: RedirectHosts,
+}
+
+/// Hosts to which redirects may lead. A host is a combination of scheme, name and port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RedirectHosts {
+    /// Any host.
+    #[default]
+    Any,
+    /// Only the hosts of the targets, which the user named.
+    Named,
 }
 
 /// Handling of a redirect that falls under one of the [`RedirectRules`].

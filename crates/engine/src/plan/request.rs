@@ -1,11 +1,10 @@
 //! The requests of a run: their method, object and body, and the checks of their responses.
 
-use super::{Batch, BatchObjects, Poll};
+use super::{Batch, BatchObjects, LocalFiles, Poll};
 use crate::random::{Stream, below};
 use content::Content;
 use measure::OpKind;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
 use std::sync::Arc;
 use wire::checksum::Checksum;
 use wire::gateway::Depth;
@@ -54,8 +53,8 @@ pub enum Source {
     Bytes(Arc<[u8]>),
     /// The content of the operation's object.
     Content(Arc<Content>),
-    /// Files with their sizes. The n-th file is the body for the n-th target of a list.
-    Files(Arc<[(PathBuf, u64)]>),
+    /// The file of the operation's object.
+    Files(Arc<LocalFiles>),
     /// A message that the operation composes from earlier responses.
     Own,
 }
@@ -150,6 +149,8 @@ pub enum ResponseBody {
     Discarded,
     /// Bodies are compared with the content of the object, byte by byte.
     Compared(Arc<Content>),
+    /// Bodies are compared with the file of the object, byte by byte.
+    ComparedWithFiles(Arc<LocalFiles>),
     /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
     Hashed(ExpectedChecksum),
     /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Possible
@@ -159,6 +160,14 @@ pub enum ResponseBody {
     Kept,
     /// Bodies of up to [`super::LIST_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     KeptList,
+}
+
+impl ResponseBody {
+    /// Returns whether bodies are compared with the content of the object that was written before.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        matches!(self, Self::Compared(_) | Self::ComparedWithFiles(_))
+    }
 }
 
 /// Expected checksum of a body.

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Rules for retries.
 ///
 /// A transient failure, as defined by [`is_transient`], is retried until the request succeeds or the run ends. A
-/// refusal is retried a few times, because some servers refuse at random. Wrong credentials are not retried.
+/// refusal is retried a few times, because some servers refuse at random, and because the host's clock may just have been
+/// set. Wrong credentials are not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Maximum pause before the first retry. The maximum doubles with each further retry.
@@ -68,7 +69,8 @@ pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
         Dns => outcome.cause == Cause::ResolverFailed,
         TlsHandshake => matches!(outcome.cause, Cause::TlsClosed | Cause::TlsReset),
         Throttled | ConnectRefused | ConnectTimeout | ConnectOther | ClosedEarly | StaleReuse | Reset | Incomplete
-        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal | ClientResource => true,
+        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
+        ClientResource => !matches!(outcome.cause, Cause::BodyUnreadable | Cause::SourceChanged),
         _ => false,
     }
 }

@@ -1,6 +1,8 @@
 //! The objects of a run: the URLs of a list, or the objects of a dataset, whose URLs are computed.
 
+use super::files::LocalFiles;
 use content::Dataset;
+use std::sync::Arc;
 use wire::url::{Origin, Url};
 
 /// Maximum number of different origins in a list of URLs.
@@ -18,8 +20,8 @@ pub struct Targets {
 enum Objects {
     /// The URLs of a list, stored compactly because there can be millions.
     Listed(Vec<Item>),
-    /// Objects of a dataset, whose names are computed.
-    Dataset(Box<Area>),
+    /// Objects of a set, whose names are computed.
+    Set(Box<Area>),
 }
 
 impl Default for Objects {
@@ -39,12 +41,82 @@ pub struct Item {
     pub size: Option<u64>,
 }
 
-/// Place of a dataset at a server.
+/// Objects whose names and sizes follow from their numbers.
+#[derive(Clone, Debug)]
+pub enum ObjectSet {
+    /// Generated objects.
+    Dataset(Dataset),
+    /// Local files, with their copies.
+    Files(Arc<LocalFiles>),
+}
+
+impl From<Dataset> for ObjectSet {
+    fn from(dataset: Dataset) -> Self {
+        Self::Dataset(dataset)
+    }
+}
+
+impl ObjectSet {
+    /// Number of objects.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Dataset(dataset) => dataset.count(),
+            Self::Files(files) => files.count(),
+        }
+    }
+
+    /// Writes the key of an object to `key`, and returns its size in bytes. `None` if there is no such object.
+    pub fn read(&self, number: u64, key: &mut String) -> Option<u64> {
+        match self {
+            Self::Dataset(dataset) => dataset.read(number, key).map(|size| size.0),
+            Self::Files(files) => files.read(number, key),
+        }
+    }
+
+    /// Returns the size of an object in bytes.
+    #[must_use]
+    pub fn size(&self, number: u64) -> Option<u64> {
+        match self {
+            Self::Dataset(dataset) => dataset.size(number).map(|size| size.0),
+            Self::Files(files) => files.file(number).map(|file| file.size),
+        }
+    }
+
+    /// Returns the number of the object with this key.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        match self {
+            Self::Dataset(dataset) => dataset.index_of(key),
+            Self::Files(files) => files.number(key),
+        }
+    }
+
+    /// Size of all objects in bytes.
+    #[must_use]
+    pub fn total_bytes(&self) -> u128 {
+        match self {
+            Self::Dataset(dataset) => dataset.total_bytes(),
+            Self::Files(files) => files.total_bytes(),
+        }
+    }
+
+    /// Returns the dataset, if the objects are generated.
+    #[must_use]
+    pub fn dataset(&self) -> Option<&Dataset> {
+        match self {
+            Self::Dataset(dataset) => Some(dataset),
+            Self::Files(_) => None,
+        }
+    }
+}
+
+/// Place of a set of objects at a server.
 #[derive(Clone, Debug)]
 pub struct Area {
-    /// The dataset.
-    pub dataset: Dataset,
-    /// The objects.
+    /// The set.
+    pub set: ObjectSet,
+    /// The objects of the set.
     pub objects: Members,
     /// Encoded path of the bucket or folder, without a slash at the end.
     pub container: Box<str>,
@@ -55,12 +127,12 @@ pub struct Area {
 /// Objects of an area that a run uses.
 #[derive(Clone, Debug)]
 pub enum Members {
-    /// All objects of the dataset.
-    Dataset,
-    /// The objects of the dataset with these numbers.
+    /// All objects of the set.
+    All,
+    /// The objects of the set with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects that remain for a resumed run. The run uses the objects of the dataset with the given numbers first,
-    /// then all objects from number `from` on.
+    /// The objects that remain for a resumed run. The run uses the objects of the set with the given numbers first, then
+    /// all objects from number `from` on.
     Rest {
         /// Numbers of the first objects.
         chosen: Box<[u64]>,
@@ -86,27 +158,26 @@ impl Area {
     /// Number of objects.
     fn count(&self) -> u64 {
         match &self.objects {
-            Members::Dataset => self.dataset.count(),
+            Members::All => self.set.count(),
             Members::Chosen(numbers) | Members::Fresh(numbers) => numbers.len() as u64,
             Members::Rest { chosen, from } => {
-                (chosen.len() as u64).saturating_add(self.dataset.count().saturating_sub(*from))
+                (chosen.len() as u64).saturating_add(self.set.count().saturating_sub(*from))
             }
         }
     }
 
-    /// Returns the dataset's number of the target with this index; `None` if the target is not an object of the
-    /// dataset.
+    /// Returns the set's number of the target with this index; `None` if the target is not an object of the set.
     fn number(&self, index: u64) -> Option<u64> {
         let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
         match &self.objects {
-            Members::Dataset => Some(index),
+            Members::All => Some(index),
             Members::Chosen(numbers) => of(numbers),
             Members::Rest { chosen, from } => {
                 of(chosen).or_else(|| from.checked_add(index.checked_sub(chosen.len() as u64)?))
             }
             Members::Fresh(_) => None,
         }
-        .filter(|number| *number < self.dataset.count())
+        .filter(|number| *number < self.set.count())
     }
 
     /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and
@@ -116,14 +187,14 @@ impl Area {
             (Subject::Target(index), Members::Fresh(numbers)) => {
                 self.read_key(Subject::Fresh(*numbers.get(usize::try_from(index).ok()?)?), key)
             }
-            (Subject::Target(index), _) => Some(self.dataset.read(self.number(index)?, key)?.0),
+            (Subject::Target(index), _) => self.set.read(self.number(index)?, key),
             (Subject::Fresh(number), _) => {
                 // The object has the same size as one of the dataset's objects. Its name contains the dataset's seed,
                 // and differs from the names of all objects of the dataset.
-                let index = number.checked_rem(self.dataset.count())?;
-                let size = self.dataset.read(index, key)?.0;
+                let dataset = self.set.dataset()?;
+                let size = dataset.size(number.checked_rem(dataset.count())?)?.0;
                 key.clear();
-                fresh_key(self.dataset.description().seed.0, number, key);
+                fresh_key(dataset.description().seed.0, number, key);
                 Some(size)
             }
             (Subject::Container, _) => None,
@@ -172,10 +243,10 @@ pub fn fresh_number(seed: u64, key: &str) -> Option<u64> {
 }
 
 impl Targets {
-    /// Returns the objects of a dataset at several origins. Each origin serves all objects.
+    /// Returns the objects of a set at several origins. Each origin serves all objects.
     #[must_use]
-    pub fn of_dataset(origins: Vec<Origin>, area: Area) -> Self {
-        Self { origins, objects: Objects::Dataset(Box::new(area)) }
+    pub fn of_set(origins: Vec<Origin>, area: Area) -> Self {
+        Self { origins, objects: Objects::Set(Box::new(area)) }
     }
 
     /// Returns an empty list with these origins.
@@ -213,7 +284,7 @@ impl Targets {
     pub fn items(&self) -> &[Item] {
         match &self.objects {
             Objects::Listed(items) => items,
-            Objects::Dataset(_) => &[],
+            Objects::Set(_) => &[],
         }
     }
 
@@ -228,16 +299,16 @@ impl Targets {
     pub fn items_mut(&mut self) -> &mut [Item] {
         match &mut self.objects {
             Objects::Listed(items) => items,
-            Objects::Dataset(_) => &mut [],
+            Objects::Set(_) => &mut [],
         }
     }
 
-    /// Returns the dataset and its place, if the targets are a dataset.
+    /// Returns the set and its place, if the targets are a set.
     #[must_use]
     pub fn area(&self) -> Option<&Area> {
         match &self.objects {
             Objects::Listed(_) => None,
-            Objects::Dataset(area) => Some(area),
+            Objects::Set(area) => Some(area),
         }
     }
 
@@ -258,7 +329,7 @@ impl Targets {
     pub fn count(&self) -> u64 {
         match &self.objects {
             Objects::Listed(items) => items.len() as u64,
-            Objects::Dataset(area) => area.count(),
+            Objects::Set(area) => area.count(),
         }
     }
 
@@ -267,7 +338,7 @@ impl Targets {
     pub(crate) fn origin(&self, subject: Subject) -> Option<usize> {
         match (&self.objects, subject) {
             (Objects::Listed(items), Subject::Target(index)) => Some(items.get(index as usize)?.origin as usize),
-            (Objects::Listed(_) | Objects::Dataset(_), _) => None,
+            (Objects::Listed(_) | Objects::Set(_), _) => None,
         }
     }
 
@@ -279,7 +350,7 @@ impl Targets {
         let Subject::Target(index) = subject else { return None };
         match &self.objects {
             Objects::Listed(items) => (index < items.len() as u64).then_some(index),
-            Objects::Dataset(area) => area.number(index),
+            Objects::Set(area) => area.number(index),
         }
     }
 
@@ -289,12 +360,10 @@ impl Targets {
     pub fn size(&self, subject: Subject) -> Option<u64> {
         match (&self.objects, subject) {
             (Objects::Listed(items), Subject::Target(index)) => items.get(index as usize)?.size,
-            (Objects::Dataset(area), Subject::Target(index)) if !matches!(area.objects, Members::Fresh(_)) => {
-                area.dataset.size(area.number(index)?).map(|size| size.0)
+            (Objects::Set(area), Subject::Target(index)) if !matches!(area.objects, Members::Fresh(_)) => {
+                area.set.size(area.number(index)?)
             }
-            (Objects::Dataset(area), Subject::Target(_) | Subject::Fresh(_)) => {
-                area.read_key(subject, &mut String::new())
-            }
+            (Objects::Set(area), Subject::Target(_) | Subject::Fresh(_)) => area.read_key(subject, &mut String::new()),
             (_, Subject::Container) | (Objects::Listed(_), Subject::Fresh(_)) => None,
         }
     }
@@ -306,7 +375,7 @@ impl Targets {
             (Objects::Listed(items), Subject::Target(index)) => {
                 path.push_str(items.get(index as usize).map_or("/", |item| &item.target));
             }
-            (Objects::Dataset(area), _) => area.write_path(subject, key, path),
+            (Objects::Set(area), _) => area.write_path(subject, key, path),
             (Objects::Listed(_), Subject::Fresh(_) | Subject::Container) => path.push('/'),
         }
     }
@@ -334,7 +403,7 @@ mod tests {
     use content::{Description, Names, Seed};
 
     fn targets() -> Targets {
-        of(Members::Dataset)
+        of(Members::All)
     }
 
     fn of(objects: Members) -> Targets {
@@ -348,7 +417,7 @@ mod tests {
         let origin = Url::parse("http://h:1/").unwrap().origin().clone();
         let dataset = Dataset::new(description);
         let (container, prefix) = ("/bucket".into(), "p q/".into());
-        Targets::of_dataset(vec![origin], Area { dataset, objects, container, prefix })
+        Targets::of_set(vec![origin], Area { set: dataset.into(), objects, container, prefix })
     }
 
     #[test]

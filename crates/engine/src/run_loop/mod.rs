@@ -245,6 +245,9 @@ impl<'p, N: Network> RunLoop<'p, N> {
 
     #[cold]
     fn close_interval(&mut self, net: &mut N, now: Instant) {
+        if let Some(seconds) = net.unix_seconds() {
+            self.requests.set_wall_clock(now, seconds);
+        }
         self.note_gap(now);
         self.offer(now);
         self.record_load(net, now);

@@ -125,6 +125,8 @@ pub struct SimNetwork<S> {
     stalls: Vec<(Instant, Instant)>,
     /// Arrival time of the newest byte of the last read.
     newest: Option<Instant>,
+    /// Returns the wall time in seconds since 1970, if there is a wall clock.
+    wall_clock: Option<fn(Instant) -> u64>,
 }
 
 impl<S: SimServer> SimNetwork<S> {
@@ -139,7 +141,15 @@ impl<S: SimServer> SimNetwork<S> {
             descriptors: usize::MAX,
             stalls: Vec::new(),
             newest: None,
+            wall_clock: None,
         }
+    }
+
+    /// Adds a wall clock, which may be set during the run.
+    #[must_use]
+    pub fn with_wall_clock(mut self, unix_seconds: fn(Instant) -> u64) -> Self {
+        self.wall_clock = Some(unix_seconds);
+        self
     }
 
     /// Stops the client from running in some periods, each with start and end. The periods must be in order and must
@@ -189,6 +199,10 @@ impl<S: SimServer> Network for SimNetwork<S> {
 
     fn now(&self) -> Instant {
         self.now.get()
+    }
+
+    fn unix_seconds(&self) -> Option<u64> {
+        self.wall_clock.map(|wall_clock| wall_clock(self.now.get()))
     }
 
     fn connect(&mut self, token: Token, address: &Address) -> io::Result<(SimSocket, Connecting)> {

@@ -211,7 +211,7 @@ pub fn dataset(count: u64, bytes: u64) -> Dataset {
 pub fn fill(dataset: Dataset, slots: u64, mix: Mix) -> Plan {
     let count = NonZeroU64::new(dataset.count());
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
-    let area = Area { dataset, objects: Members::Dataset, container: "/bucket".into(), prefix: "".into() };
+    let area = Area { set: dataset.into(), objects: Members::All, container: "/bucket".into(), prefix: "".into() };
     let load = super::support::closed(slots);
     Plan {
         mix,
@@ -219,7 +219,7 @@ pub fn fill(dataset: Dataset, slots: u64, mix: Mix) -> Plan {
         stop: StopAfter { ops: count, ..StopAfter::default() },
         retry: Some(RetryPolicy::default()),
         log_ops: true,
-        ..Plan::new(Targets::of_dataset(vec![origin], area), load)
+        ..Plan::new(Targets::of_set(vec![origin], area), load)
     }
 }
 

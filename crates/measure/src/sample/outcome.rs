@@ -95,6 +95,7 @@ enumerated! {
         SendFailed => "send_failed", "the request could not be sent";
         SendStalled => "send_stalled", "the server accepted no byte of the request within the idle timeout";
         BodyUnreadable => "body_unreadable", "the request could not be made: its body cannot be read or signed";
+        SourceChanged => "source_changed", "the local file has changed since it was found";
         EarlyResponse => "early_response", "a success response before the whole request was sent";
         HeadTimedOut => "head_timed_out", "no complete head within the head timeout";
         ClosedBeforeHead => "closed_before_head", "closed without a byte of a response";
@@ -138,6 +139,7 @@ enumerated! {
         UnsupportedScheme => "unsupported_scheme", "a redirect to an unsupported scheme";
         Downgrade => "downgrade", "a redirect from https to http (--allow-downgrade follows it)";
         PrivateAddress => "private_address", "a redirect from a public to a private address (--allow-private-redirects follows it)";
+        UnnamedHost => "unnamed_host", "a redirect from S3 to a host that the command does not name (--allow-other-hosts follows it)";
         Status => "status", "an error status code";
         ContentDiffers => "content_differs", "a body byte differs from the object";
         ErrorWithin200 => "error_within_200", "the status was 200, but the body contained an error";

@@ -5,6 +5,7 @@ use super::prepare::show;
 use crate::failure::Failure;
 use crate::load::dataset;
 use crate::load::location_client::{LocationClient, Patience, Upload, s3_error};
+use crate::load::retry::RetryLimit;
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::progress::{requests_interrupted, with_progress};
 use crate::saved::{self, OutputFormat};
@@ -52,7 +53,7 @@ const CHUNK: u64 = 1 << 16;
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
-    let stored = LocationClient::new(&args.common, &place, Patience::Repeat)?;
+    let stored = LocationClient::new(&args.common, &place, Patience::Repeat(RetryLimit::HalfMinute))?;
     let dataset = match args.objects.is_given() {
         true => args.objects.dataset(args.dataset_seed)?,
         false => stored.dataset()?.ok_or_else(|| {

@@ -5,8 +5,9 @@
 use crate::console;
 use crate::failure::Failure;
 use crate::load::dataset;
-use crate::load::each_object::{ObjectRequests, Pass};
+use crate::load::each_object::{ObjectRequests, Pass, Search};
 use crate::load::location_client::{LocationClient, Patience};
+use crate::load::retry::RetryLimit;
 use crate::load::{self, dataset_location::DatasetLocation, location_client, s3};
 use crate::saved::{self, OutputFormat};
 use content::Content;
@@ -56,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     check(args)?;
     let location = DatasetLocation::of(&args.urls, &args.s3)?;
     let dataset = args.objects.dataset(args.dataset_seed)?;
-    let stored = LocationClient::new(&args.common, &location, Patience::Repeat)?;
+    let stored = LocationClient::new(&args.common, &location, Patience::Repeat(RetryLimit::HalfMinute))?;
     if args.make_bucket {
         stored.create_bucket()?;
     }
@@ -64,7 +65,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let objects = format!("{}, {}", plural(dataset.count(), "object"), ByteSize(bytes).human());
     let mut made = JsonPrepared::new(dataset.count(), bytes);
     let targets = |numbers: &[u64]| location.chosen(dataset.clone(), numbers);
-    let mut requests = ObjectRequests::new(&args.common, stored.plan(), &targets);
+    let mut requests = ObjectRequests::new(&args.common, stored.plan(), &targets, RetryLimit::HalfMinute);
     let begun = Instant::now();
     let is_there = match stored.dataset()? {
         Some(there) if there == dataset => true,
@@ -111,7 +112,7 @@ fn writing(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
         request,
         doing: "preparing",
         done: "are written; the same command writes all of them again",
-        looks: false,
+        search: Search::No,
     })
 }
 
@@ -120,7 +121,7 @@ fn reading(args: &Args, location: &DatasetLocation) -> Result<Pass, Failure> {
     let response_body = ResponseBody::Compared(Arc::new(Content::new(content::Seed(args.dataset_seed))));
     let request =
         RequestPlan { response_body, ..location_client::request(&args.common, location, "GET", OpKind::Get)? };
-    Ok(Pass { request, doing: "reading", done: "are read, and nothing is repaired", looks: true })
+    Ok(Pass { request, doing: "reading", done: "are read, and nothing is repaired", search: Search::Strict })
 }
 
 /// Prints the result in the format that the flags select.

@@ -4,7 +4,7 @@ use super::{RunOptions, host};
 use crate::redact;
 use engine::plan::{
     Auth, BodyPlan, Choice, ExpectedChecksum, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus,
-    RedirectRule, RequestPlan, ResponseBody, Route, Shared, Source, Subject, Targets,
+    RedirectHosts, RedirectRule, RequestPlan, ResponseBody, Route, Shared, Source, Subject, Targets,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -139,7 +139,8 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
                 let also = |trap, text| if trap == RedirectRule::Allow { text } else { "" };
                 let downgrade = also(traps.downgrade, ", also from https to http");
                 let private = also(traps.private, ", also from public to private addresses");
-                format!("followed, up to {most}{downgrade}{private}")
+                let hosts = if traps.hosts == RedirectHosts::Named { ", only to named hosts" } else { "" };
+                format!("followed, up to {most}{downgrade}{private}{hosts}")
             }
         },
     );
@@ -181,8 +182,8 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
 /// Returns a setting that describes the objects of the load, if they are a dataset, or a list of URLs that is too long
 /// for the record.
 fn objects(targets: &Targets) -> Option<(String, String)> {
-    if let Some(area) = targets.area() {
-        let description = area.dataset.description();
+    if let Some(dataset) = targets.area().and_then(|area| area.set.dataset()) {
+        let description = dataset.description();
         let (count, last) = (plural(description.count, "object"), description.last_bytes);
         let last = last.map(|size| format!(", the last of {size}")).unwrap_or_default();
         let (sizes, seed) = (&description.sizes, description.seed.0);
@@ -286,7 +287,7 @@ fn body_text(body: &BodyPlan) -> String {
     let mut parts = vec![match &body.source {
         Source::Bytes(bytes) => ByteSize(bytes.len() as u64).to_string(),
         Source::Content(content) => format!("made from seed {}", content.seed().0),
-        Source::Files(files) => format!("{} files", files.len()),
+        Source::Files(files) => plural(files.files().len() as u64, "file"),
         Source::Own => "a message".to_owned(),
     }];
     if body.framing == Framing::Chunked {

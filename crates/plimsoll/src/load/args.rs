@@ -147,6 +147,10 @@ pub struct Requests {
     /// Also follow redirects from a public address to a private one (loopback, private, link-local).
     #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
     pub allow_private_redirects: bool,
+    /// With s3://, also follow redirects to hosts that the command does not name. Elsewhere, such redirects are always
+    /// followed.
+    #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
+    pub allow_other_hosts: bool,
 }
 
 /// Connection settings.

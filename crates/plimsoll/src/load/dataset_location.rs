@@ -4,7 +4,7 @@ use super::s3;
 use crate::failure::Failure;
 use crate::redact;
 use content::Dataset;
-use engine::plan::{Area, Auth, Members, Spread, Targets};
+use engine::plan::{Area, Auth, Members, ObjectSet, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
@@ -140,14 +140,14 @@ impl DatasetLocation {
         Ok(())
     }
 
-    /// Returns the objects of a dataset in this location.
-    pub fn targets(&self, dataset: Dataset) -> Targets {
-        self.area(dataset, Members::Dataset)
+    /// Returns the objects of a set in this location.
+    pub fn targets(&self, set: impl Into<ObjectSet>) -> Targets {
+        self.members(set, Members::All)
     }
 
-    /// Returns the objects of a dataset with these numbers in this location.
-    pub fn chosen(&self, dataset: Dataset, numbers: &[u64]) -> Targets {
-        self.area(dataset, Members::Chosen(numbers.into()))
+    /// Returns the objects of a set with these numbers in this location.
+    pub fn chosen(&self, set: impl Into<ObjectSet>, numbers: &[u64]) -> Targets {
+        self.members(set, Members::Chosen(numbers.into()))
     }
 
     /// Returns the path of a key in the bucket or folder, percent-encoded.
@@ -159,12 +159,13 @@ impl DatasetLocation {
 
     /// Returns, by their numbers, objects that runs of `mix` wrote next to the dataset.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
-        self.area(dataset, Members::Fresh(numbers.into()))
+        self.members(dataset, Members::Fresh(numbers.into()))
     }
 
-    fn area(&self, dataset: Dataset, objects: Members) -> Targets {
+    /// Returns some objects of a set in this location.
+    pub fn members(&self, set: impl Into<ObjectSet>, objects: Members) -> Targets {
         let (container, prefix) = (self.container.as_str().into(), self.prefix.as_str().into());
-        Targets::of_dataset(self.origins.clone(), Area { dataset, objects, container, prefix })
+        Targets::of_set(self.origins.clone(), Area { set: set.into(), objects, container, prefix })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::location_client::s3_error;
-use super::retry::Retries;
+use super::retry::{Retries, RetryLimit};
 use crate::failure::Failure;
 use crate::progress::{requests_interrupted, with_progress};
 use engine::OpEntry;
@@ -40,8 +40,19 @@ pub struct Pass {
     /// Rest of the error message, which begins with a text such as `3 of 10 objects`. For example: `are written; the
     /// same command writes all of them again`.
     pub done: &'static str,
-    /// `true` if the pass searches for missing and damaged objects. Only then can an object be [`Consequence::Bad`].
-    pub looks: bool,
+    /// Whether the pass searches for missing and damaged objects.
+    pub search: Search,
+}
+
+/// Whether a pass searches for missing and damaged objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// It does not. A missing object ends the command.
+    No,
+    /// It does. Objects that the server refuses end the command.
+    Strict,
+    /// It does. Objects that the server refuses count as missing.
+    Lenient,
 }
 
 /// A sender of requests for numbered objects.
@@ -56,9 +67,9 @@ pub struct ObjectRequests<'a> {
 
 impl<'a> ObjectRequests<'a> {
     /// Returns a sender with the connections and the authentication of a plan, and the concurrency of the flags.
-    pub fn new(args: &Args, plan: &'a Plan, targets: &'a dyn Fn(&[u64]) -> Targets) -> Self {
+    pub fn new(args: &Args, plan: &'a Plan, targets: &'a dyn Fn(&[u64]) -> Targets, limit: RetryLimit) -> Self {
         let concurrency = args.load.concurrency.unwrap_or(DEFAULT_CONCURRENCY);
-        Self { plan, targets, concurrency, retries: Retries::default() }
+        Self { plan, targets, concurrency, retries: Retries::new(limit) }
     }
 
     /// Sends the request for the first `total` objects. Returns the numbers of missing and damaged objects.
@@ -149,10 +160,13 @@ impl Pass {
     fn consequence(&self, RequestOutcome { outcome, status }: RequestOutcome) -> Consequence {
         match (outcome, status) {
             (AttemptOutcome::OK, _) => Consequence::Good,
-            (AttemptOutcome { class: AttemptClass::Integrity, .. }, _) | (_, Some(404 | 410)) if self.looks => {
+            (AttemptOutcome { class: AttemptClass::Integrity, .. }, _) | (_, Some(404 | 410))
+                if self.search != Search::No =>
+            {
                 Consequence::Bad
             }
             _ if is_transient(outcome, status) => Consequence::Retry,
+            _ if self.search == Search::Lenient => Consequence::Bad,
             _ => Consequence::Refused,
         }
     }

@@ -7,8 +7,8 @@ use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
 use crate::saved::OutputFormat;
 use engine::plan::{
-    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectRule, RedirectRules, ResumedUploads, Spread,
-    StopAfter, Targets, Timeouts,
+    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules, ResumedUploads,
+    Spread, StopAfter, Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::{Enumerated, Objective};
@@ -75,6 +75,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
         return Err(Failure::usage(format!("--repeat {repeat}: the maximum is {REPEAT_MAX}")));
     }
     let once = NonZeroU64::new(targets.count()).filter(|_| once);
+    let follow = follow(&args.requests, &auth);
     Ok(Plan {
         targets: Arc::new(targets),
         choice,
@@ -94,7 +95,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
             idle: timeouts.timeout_idle,
             total: timeouts.timeout_total,
         },
-        follow: follow(&args.requests),
+        follow,
         connections: connections(args, spread)?,
         retry: None,
         resumed_uploads: ResumedUploads::default(),
@@ -143,9 +144,14 @@ fn objectives(checks: &Checks) -> Vec<Objective> {
     typed.or(default).into_iter().chain(given.iter().copied()).collect()
 }
 
-fn follow(flags: &Requests) -> Follow {
+fn follow(flags: &Requests, auth: &Auth) -> Follow {
     let trap = |allowed| if allowed { RedirectRule::Allow } else { RedirectRule::Deny };
-    let traps = RedirectRules { downgrade: trap(flags.allow_downgrade), private: trap(flags.allow_private_redirects) };
+    let is_s3 = matches!(auth, Auth::S3 { .. } | Auth::S3Anonymous);
+    let traps = RedirectRules {
+        downgrade: trap(flags.allow_downgrade),
+        private: trap(flags.allow_private_redirects),
+        hosts: if is_s3 && !flags.allow_other_hosts { RedirectHosts::Named } else { RedirectHosts::Any },
+    };
     if flags.no_follow { Follow::Never } else { Follow::UpTo(flags.redirects_max, traps) }
 }
 

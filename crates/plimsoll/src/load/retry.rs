@@ -1,5 +1,6 @@
 //! Retries of requests outside of a measured load. Their number is limited, and the pause before each retry doubles.
 
+use crate::console;
 use measure::{Cause, Enumerated};
 use report::number::{self, plural};
 use std::collections::BTreeMap;
@@ -9,20 +10,38 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
-/// Maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
+/// Usual maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long requests are retried without a success in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryLimit {
+    /// For about half a minute.
+    #[default]
+    HalfMinute,
+    /// For this time, or until the user interrupts.
+    Time(Option<Duration>),
+}
 
 /// Counts of retries by cause, and the state of the pauses.
 #[derive(Debug, Default)]
 pub struct Retries {
     /// Number of retried requests by the cause of the failure.
     causes: BTreeMap<&'static str, u64>,
+    limit: RetryLimit,
     in_a_row: u32,
+    /// Start of the first of these pauses.
+    since: Option<Instant>,
 }
 
 impl Retries {
+    /// Returns the state before the first request.
+    pub fn new(limit: RetryLimit) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// Counts a request that will be retried.
     pub fn count(&mut self, cause: Cause) {
         *self.causes.entry(cause.name()).or_default() += 1;
@@ -31,14 +50,23 @@ impl Retries {
     /// Records a success, so that the next pause is short again.
     pub fn note_success(&mut self) {
         self.in_a_row = 0;
+        self.since = None;
     }
 
-    /// Waits before the next attempt. Returns `false` if the maximum is reached, or if the user interrupts.
+    /// Waits before the next attempt. Returns `false` if the limit is reached, or if the user interrupts.
     pub fn pause(&mut self) -> bool {
-        if self.in_a_row >= PAUSES_MAX {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let is_over = match self.limit {
+            RetryLimit::HalfMinute => self.in_a_row >= PAUSES_MAX,
+            RetryLimit::Time(most) => most.is_some_and(|most| since.elapsed() >= most),
+        };
+        if is_over {
             return false;
         }
-        let until = Instant::now() + (PAUSE * (1 << self.in_a_row)).min(PAUSE_MAX);
+        if self.in_a_row == PAUSES_MAX {
+            console::eprintln("the target has not responded for half a minute: trying again until it does");
+        }
+        let until = Instant::now() + (PAUSE * (1 << self.in_a_row.min(PAUSES_MAX))).min(PAUSE_MAX);
         self.in_a_row += 1;
         while Instant::now() < until {
             if sys::signals::interrupts().count > 0 {

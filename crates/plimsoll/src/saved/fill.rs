@@ -28,5 +28,5 @@ pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<()
 
 /// Returns the exit code of a fill.
 pub fn exit_code(fill: &SavedFill) -> Exit {
-    report::fill::result(fill).exit().into()
+    report::fill::result(fill).exit.into()
 }

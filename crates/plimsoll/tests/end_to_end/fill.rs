@@ -3,7 +3,7 @@
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};
-use crate::support::{Ended, Running, TestDir, Versitygw, shared_cores, wait_for};
+use crate::support::{Ended, Nginx, Running, Setup, TestDir, Versitygw, shared_cores, wait_for};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -50,7 +50,8 @@ fn every_object_is_uploaded_read_back_and_deleted_once() {
     let deleted = json(run(&place, &endpoint, &[&words[..], &["--delete"]].concat()).expect(0));
     assert_eq!(deleted["deleted"], 50);
     let text = place.run(["report", "fill"]);
-    assert!(text.expect(0).stdout.starts_with("PASS · 50 objects stored · 3.28 MB"), "{}", text.stdout);
+    let begin = "PASS · 50 objects stored, 50 deleted again · 3.28 MB";
+    assert!(text.expect(0).stdout.starts_with(begin), "{}", text.stdout);
     let ledger = server.stop();
     assert!(ledger.contains("PutObject"), "{ledger}");
 }
@@ -163,6 +164,182 @@ fn objects_that_the_server_loses_are_found_by_reading_back() {
     assert_eq!((verified("missing"), verified("good")), (10, 60), "{report:#}");
     assert_eq!((&report["result"], &report["stored"]), (&"fail".into(), &70.into()));
     server.stop();
+}
+
+/// A server that takes uploads, and refuses to give them back or to delete them.
+const WRITE_ONLY: &str =
+    "location /up/ { root .; dav_methods PUT; create_full_put_path on; limit_except PUT { deny all; } }";
+
+#[test]
+fn objects_that_the_target_does_not_give_back_fail_a_fill() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup { server: WRITE_ONLY, ..Setup::default() }) else { return };
+    let place = TestDir::new();
+    let url = nginx.url("/up/f");
+    let words = ["fill", &url, "--count", "20", "--size", "1KiB", "--out", "fill", "--json"];
+    let report = json(place.run(words.iter().chain(&["--verify"])).expect(1));
+    let facts = (&report["result"], &report["stored"], &report["verified"]["unknown"], &report["verified"]["good"]);
+    assert_eq!(facts, (&"fail".into(), &20.into(), &20.into(), &0.into()), "{report:#}");
+    assert_eq!(report["reasons"][0], "20 objects could not be read back");
+    let report = json(place.run(words.iter().chain(&["--no-upload", "--delete"])).expect(1));
+    assert_eq!((&report["deleted"], &report["not_deleted"]), (&0.into(), &20.into()), "{report:#}");
+    nginx.quit();
+}
+
+#[test]
+fn a_fill_goes_on_although_the_target_does_not_give_objects_back() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup { server: WRITE_ONLY, ..Setup::default() }) else { return };
+    let place = TestDir::new();
+    let url = nginx.url("/up/f");
+    let words = ["fill", &url, "--count", "3000", "--size", "4KiB", "-c", "2", "--out", "fill", "--json"];
+    let running = place.start(&words);
+    let at_server = || std::fs::read_dir(nginx.path("up/f")).map_or(0, Iterator::count);
+    wait_for("stored objects", || (at_server() >= 20).then_some(()));
+    running.signal("KILL");
+    running.end();
+    assert!(stored(&place.path("fill")) < 3000);
+    let report = json(place.run(&words).expect(0));
+    assert_eq!((&report["stored"], &report["found_on_resume"]), (&3000.into(), &0.into()), "{report:#}");
+    let log = nginx.quit();
+    assert!(log.iter().any(|request| request.method == "GET" && request.status == 403));
+}
+
+#[test]
+fn a_target_that_refuses_everything_ends_a_fill() {
+    let _cores = shared_cores();
+    let refusing = "location /up/ { limit_except GET { deny all; } return 404; }";
+    let Some(nginx) = Nginx::start(Setup { server: refusing, ..Setup::default() }) else { return };
+    let place = TestDir::new();
+    let url = nginx.url("/up/f");
+    let words = ["fill", &url, "--count", "100000", "--size", "1KiB", "-c", "64", "--out", "fill", "--json"];
+    let ended = place.run(&words);
+    let report = json(ended.expect(1));
+    assert_eq!(report["sessions"][0]["end"], "refused by the target", "{report:#}");
+    assert!(ended.stderr.contains("check keys and permissions"), "{ended:?}");
+    assert!(report["failed"].as_u64().is_some_and(|failed| (100..1000).contains(&failed)), "{report:#}");
+    nginx.quit();
+}
+
+#[test]
+fn reading_back_ends_if_the_target_is_gone() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup {
+        server: "location /up/ { root .; dav_methods PUT DELETE; create_full_put_path on; limit_rate 20k; }",
+        ..Setup::default()
+    }) else {
+        return;
+    };
+    let place = TestDir::new();
+    let url = nginx.url("/up/f");
+    let words = ["fill", &url, "--count", "8", "--size", "40KiB", "-c", "1", "--out", "fill", "--json"];
+    let words = [&words[..], &["--stop-when", "gone > 2s", "--verify", "--drain", "1s"]].concat();
+    let running = place.start(&words);
+    wait_for("all objects", || (stored(&place.path("fill")) == 8).then_some(()));
+    nginx.quit();
+    let ended = running.end();
+    let report = json(ended.expect(1));
+    assert_eq!((&report["sessions"][0]["end"], &report["stored"]), (&"target gone".into(), &8.into()), "{report:#}");
+}
+
+/// Makes a tree of files: two levels, an empty file, a large one, a link and a broken link.
+fn make_tree(place: &TestDir) {
+    let at = |name: &str| place.path("tree").join(name);
+    std::fs::create_dir_all(at("a/b")).unwrap();
+    std::fs::write(at("a/b/empty"), "").unwrap();
+    std::fs::write(at("a/one.txt"), "one").unwrap();
+    std::fs::write(at("large.bin"), vec![7; 6 << 20]).unwrap();
+    std::os::unix::fs::symlink("a/one.txt", at("link.txt")).unwrap();
+    std::os::unix::fs::symlink("nowhere", at("broken")).unwrap();
+}
+
+#[test]
+fn a_tree_of_files_is_uploaded_with_copies_and_compared() {
+    let _cores = shared_cores();
+    let Some(server) = Versitygw::start() else { return };
+    let place = TestDir::new();
+    let endpoint = server.endpoint();
+    make_bucket(&place, &endpoint);
+    make_tree(&place);
+    let words = ["fill", "s3://bucket/f", "--from", "tree", "--copies", "2", "--multipart", "5MiB", "--out", "fill"];
+    let words = [&words[..], &["--json"]].concat();
+    let first = run(&place, &endpoint, &[&words[..], &["--verify"]].concat());
+    assert!(first.stderr.contains("1 broken link"), "{first:?}");
+    let report = json(first.expect(0));
+    assert_eq!((&report["stored"], &report["verified"]["good"]), (&8.into(), &8.into()), "{report:#}");
+    let mut keys = server.keys("bucket");
+    keys.retain(|key| key.starts_with("f/"));
+    keys.sort();
+    let copies = |copy: &str| {
+        let name = |name: &str| format!("f/{}", name.replace('#', copy));
+        ["a/b/empty-#", "a/one-#.txt", "large-#.bin", "link-#.txt"].map(name)
+    };
+    let mut expected = [copies("00000000"), copies("00000001")].concat();
+    expected.sort();
+    assert_eq!(keys, expected);
+    // Files that are added later do not belong to the fill.
+    place.write("tree/added", "new");
+    let again = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!((&again["stored"], &again["sent_bytes"]), (&8.into(), &report["sent_bytes"]), "{again:#}");
+    let other = run(&place, &endpoint, &[&words[..], &["--copies", "3"]].concat());
+    assert!(other.code == Some(2), "{other:?}");
+    server.stop();
+}
+
+#[test]
+fn files_that_change_are_neither_uploaded_nor_compared() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &[]);
+    make_tree(&place);
+    let words = ["fill", "s3://bucket/f", "--from", "tree", "--out", "fill", "--json"];
+    // Without a bucket, the first start lists the files and uploads nothing.
+    assert_eq!(run(&place, &endpoint, &words).code, Some(4));
+    make_bucket(&place, &endpoint);
+    let was = std::fs::read(place.path("tree/large.bin")).unwrap();
+    let modified = std::fs::metadata(place.path("tree/large.bin")).unwrap().modified().unwrap();
+    place.write("tree/large.bin", "other");
+    let report = json(run(&place, &endpoint, &words).expect(1));
+    assert_eq!((&report["stored"], &report["failed"]), (&3.into(), &1.into()), "{report:#}");
+    assert_eq!(report["failures"][0]["cause"], "source_changed", "{report:#}");
+    // With its old content and time, it is the same file.
+    place.write("tree/large.bin", was);
+    std::fs::File::options().append(true).open(place.path("tree/large.bin")).unwrap().set_modified(modified).unwrap();
+    let report = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!((&report["stored"], &report["failed"]), (&4.into(), &0.into()), "{report:#}");
+    place.write("tree/a/one.txt", "two");
+    let report = json(run(&place, &endpoint, &[&words[..], &["--no-upload", "--verify"]].concat()).expect(1));
+    // The link leads to the file that has changed.
+    let verified = (&report["verified"]["good"], &report["verified"]["changed_source"]);
+    assert_eq!(verified, (&2.into(), &2.into()), "{report:#}");
+    assert_eq!(report["reasons"][0], "2 objects could not be compared, because their files have changed");
+    server.stop();
+}
+
+#[test]
+fn an_estimate_sends_nothing_and_a_cap_ends_the_fill() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--delay", "5ms"]);
+    make_bucket(&place, &endpoint);
+    let sheet = "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 0, per: GB}\nupload: {price: 0, per: GB}\nrequests: {put: 1000}\n";
+    place.write("mine.yaml", sheet);
+    let words = ["fill", "s3://bucket/f", "--count", "1000", "--size", "1KiB", "-c", "2", "--prices", "mine.yaml"];
+    let estimate = run(&place, &endpoint, &[&words[..], &["--dry-run", "--out", "planned"]].concat());
+    assert!(estimate.expect(0).stdout.contains("000.00 USD"), "{estimate:?}");
+    assert!(!place.path("planned").exists());
+    let capped = [&words[..], &["--cap", "100USD", "--out", "fill", "--json"]].concat();
+    let ended = run(&place, &endpoint, &capped);
+    let report = json(ended.expect(0));
+    let stored = report["stored"].as_u64().unwrap();
+    assert!((100..1000).contains(&stored), "{report:#}");
+    assert_eq!(report["sessions"][0]["end"], "stopped: spending >= 100USD", "{report:#}");
+    let events = report["events"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["kind"] == "rules" && event["text"].to_string().contains("spending")));
+    let again = run(&place, &endpoint, &capped);
+    assert!(again.expect(0).stderr.contains("raise --cap"), "{again:?}");
+    let ledger = server.stop();
+    assert!(ledger.contains("PutObject"), "{ledger}");
 }
 
 #[test]

@@ -138,6 +138,19 @@ fn a_target_that_hangs_until_the_end_fails_the_run() {
     drop(nginx.quit());
 }
 
+#[test]
+fn a_run_whose_operations_all_end_after_its_window_has_no_rate() {
+    let _cores = shared_cores();
+    let url = respond(|send| {
+        std::thread::sleep(Duration::from_millis(1200));
+        send();
+    });
+    let place = TestDir::new();
+    let ended = place.run(["get", &url, "-c", "2", "-d", "300ms"]);
+    let first = ended.expect(0).stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("PASS · no rate, because all 2 successes ended after the window"), "{first}");
+}
+
 /// The target stops one connection after the other within 150 ms.
 #[test]
 fn a_target_that_stops_step_by_step_fails_a_closed_run() {

@@ -2,7 +2,7 @@
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
-use crate::support::{Ended, Running, TestDir, shared_cores};
+use crate::support::{Ended, Nginx, Running, Setup, TestDir, shared_cores};
 
 const LOCATION: &str = "s3://bucket/set";
 
@@ -82,4 +82,22 @@ fn requests_go_to_the_server_of_a_profile_or_its_services() {
     let ended = run(&place, "[default]\nendpoint_url = localhost\n", &[], &put);
     assert!(ended.code == Some(2) && ended.stderr.contains("endpoint_url of profile default"), "{ended:?}");
     server.stop();
+}
+
+#[test]
+fn redirects_do_not_lead_from_s3_to_another_host() {
+    let _cores = shared_cores();
+    let Some(other) = Nginx::start(Setup::default()) else { return };
+    let moved = format!("location ~ ^/bucket/ {{ return 307 {}; }}", other.url("/f/1k"));
+    let Some(named) = Nginx::start(Setup { server: moved.leak(), ..Setup::default() }) else { return };
+    let place = TestDir::new();
+    let endpoint = named.url("");
+    let get = ["get", "s3://bucket/key", "-n", "3", "--anonymous", "--endpoint", &endpoint];
+    let ended = run(&place, "", &[], &get);
+    assert!(ended.code == Some(1) && ended.stdout.contains("redirect_denied"), "{ended:?}");
+    assert!(ended.stdout.contains("--allow-other-hosts"), "{ended:?}");
+    run(&place, "", &[], &[&get[..], &["--allow-other-hosts"]].concat()).expect(0);
+    // With URLs, redirects to other hosts are part of the load, as in clusters.
+    place.run(["get", &named.url("/bucket/key"), "-n", "3"]).expect(0);
+    assert_eq!((named.quit().len(), other.quit().len()), (9, 6));
 }

@@ -7,7 +7,7 @@ use fill::stop_rule::StopRule;
 use measure::{ExitStatus, ResultWord};
 use std::time::Duration;
 use store::SavedFill;
-use store::journal::{Session, SessionEnd};
+use store::journal::SessionEnd;
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
 pub use crate::text::{fill_estimate as estimate, fill_text as text};
@@ -20,42 +20,37 @@ pub struct FillResult {
     pub word: ResultWord,
     /// The reasons, unless the word is PASS.
     pub reasons: Vec<String>,
+    /// The exit status of a command that ends with this result.
+    pub exit: ExitStatus,
 }
 
-impl FillResult {
-    /// Returns the exit status of a command that ends with this result.
-    #[must_use]
-    pub fn exit(&self) -> ExitStatus {
-        match self.word {
-            ResultWord::Fail => ExitStatus::Failed,
-            ResultWord::Unusable => ExitStatus::Unusable,
-            ResultWord::Pass | ResultWord::Partial => ExitStatus::Good,
-        }
-    }
-}
-
-/// Returns the result of a fill. FAIL: an object is missing, damaged or refused, or the fill ended because the target was
-/// too slow or gone. PARTIAL: the last session was cut off. A stop rule on time, bytes or files is a planned end.
+/// Returns the result of a fill. FAIL: an object is missing, damaged or refused, its state is unknown, or the fill ended
+/// because the target was too slow or gone. PARTIAL: the last session was cut off. A stop rule on time, bytes or files is
+/// a planned end.
 #[must_use]
 pub fn result(fill: &SavedFill) -> FillResult {
+    let end = fill.state.sessions.last().and_then(|session| session.end.as_ref());
+    let could_not_go_on = matches!(end, Some(SessionEnd::DiskFull | SessionEnd::Failed));
+    let exit = |otherwise| if could_not_go_on { ExitStatus::CouldNotRun } else { otherwise };
     let failures = failures(fill);
     if !failures.is_empty() {
-        return FillResult { word: ResultWord::Fail, reasons: failures };
+        return FillResult { word: ResultWord::Fail, reasons: failures, exit: exit(ExitStatus::Failed) };
     }
-    let cut_off = match fill.state.sessions.last().map(|session| &session.end) {
-        None | Some(None) => Some("the last session still runs, or was killed"),
-        Some(Some(SessionEnd::Interrupted)) => Some("the last session was interrupted"),
-        Some(Some(SessionEnd::DiskFull)) => Some("the disk of the fill's directory is full"),
-        Some(Some(SessionEnd::Failed)) => Some("an error ended the last session"),
-        Some(Some(SessionEnd::Finished)) if fill.state.totals.objects < fill.identity.objects => {
+    let cut_off = match end {
+        None => Some("the last session still runs, or was killed"),
+        Some(SessionEnd::Interrupted) => Some("the last session was interrupted"),
+        Some(SessionEnd::DiskFull) => Some("the disk of the fill's directory is full"),
+        Some(SessionEnd::Failed) => Some("an error ended the last session"),
+        Some(SessionEnd::Finished) if fill.state.totals.objects < fill.identity.objects => {
             Some("some objects are not uploaded yet")
         }
-        Some(Some(SessionEnd::Finished | SessionEnd::StopRule { .. } | SessionEnd::TargetGone)) => None,
+        Some(SessionEnd::Finished | SessionEnd::StopRule { .. } | SessionEnd::TargetGone | SessionEnd::Refused) => None,
     };
-    match cut_off {
-        Some(reason) => FillResult { word: ResultWord::Partial, reasons: vec![reason.to_owned()] },
-        None => FillResult { word: ResultWord::Pass, reasons: Vec::new() },
-    }
+    let (word, reasons) = match cut_off {
+        Some(reason) => (ResultWord::Partial, vec![reason.to_owned()]),
+        None => (ResultWord::Pass, Vec::new()),
+    };
+    FillResult { word, reasons, exit: exit(ExitStatus::Good) }
 }
 
 /// Returns the reasons for FAIL.
@@ -69,6 +64,18 @@ fn failures(fill: &SavedFill) -> Vec<String> {
     if damaged > 0 {
         reasons.push(format!("{} that the target had confirmed {} damaged", plural(damaged, "object"), are(damaged)));
     }
+    let (unknown, not_deleted) = (state.verified.unknown.len(), state.not_deleted.len());
+    if unknown > 0 {
+        reasons.push(format!("{} could not be read back", plural(unknown, "object")));
+    }
+    let changed = state.verified.changed_source.len();
+    if changed > 0 {
+        let files = if changed == 1 { "its file has" } else { "their files have" };
+        reasons.push(format!("{} could not be compared, because {files} changed", plural(changed, "object")));
+    }
+    if not_deleted > 0 {
+        reasons.push(format!("{} could not be deleted", plural(not_deleted, "object")));
+    }
     if !state.failed.is_empty() {
         let failed = state.failed.len();
         let most = state.failures.iter().max_by_key(|(_, number)| **number);
@@ -77,6 +84,7 @@ fn failures(fill: &SavedFill) -> Vec<String> {
     }
     match state.sessions.last().and_then(|session| session.end.as_ref()) {
         Some(SessionEnd::TargetGone) => reasons.push("the target did not respond for too long".to_owned()),
+        Some(SessionEnd::Refused) => reasons.push("the target refused one object after the other".to_owned()),
         Some(end @ SessionEnd::StopRule { text }) if is_about_the_target(end) => {
             reasons.push(format!("the fill was stopped, because `{text}`"));
         }
@@ -89,7 +97,7 @@ fn failures(fill: &SavedFill) -> Vec<String> {
 #[must_use]
 pub fn is_about_the_target(end: &SessionEnd) -> bool {
     match end {
-        SessionEnd::TargetGone => true,
+        SessionEnd::TargetGone | SessionEnd::Refused => true,
         SessionEnd::StopRule { text } => {
             matches!(text.parse::<StopRule>(), Ok(StopRule::TrailingBandwidth { .. } | StopRule::Gone(_)))
         }
@@ -99,12 +107,6 @@ pub fn is_about_the_target(end: &SessionEnd) -> bool {
 
 fn are(number: u64) -> &'static str {
     if number == 1 { "is" } else { "are" }
-}
-
-/// Returns the time for which a session ran, up to its last durable record.
-#[must_use]
-pub fn active_time(session: &Session) -> Duration {
-    Duration::from_millis(session.last_unix_ms.saturating_sub(session.started_unix_ms))
 }
 
 /// Times and rates of a fill.
@@ -127,15 +129,14 @@ impl Pace {
     #[must_use]
     pub fn of(fill: &SavedFill) -> Self {
         let sessions = &fill.state.sessions;
-        let uploading = |it: &Session| Duration::from_millis(it.stored_unix_ms.saturating_sub(it.started_unix_ms));
         let begun = sessions.first().map_or(0, |session| session.started_unix_ms);
-        let until = |at: fn(&Session) -> u64| {
+        let until = |at: fn(&store::journal::Session) -> u64| {
             Duration::from_millis(sessions.iter().map(at).max().unwrap_or(0).saturating_sub(begun))
         };
         let rate = |time: Duration| (!time.is_zero()).then(|| fill.state.totals.file_bytes as f64 / time.as_secs_f64());
-        let uploading = sessions.iter().map(uploading).sum();
+        let uploading = sessions.iter().map(|session| session.uploading).sum();
         Self {
-            active: sessions.iter().map(active_time).sum(),
+            active: sessions.iter().map(|session| session.active.get()).sum(),
             uploading,
             wall: until(|session| session.last_unix_ms),
             uploading_bytes_per_second: rate(uploading),
@@ -161,6 +162,7 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
         Some(SessionEnd::Interrupted) => "interrupted".to_owned(),
         Some(SessionEnd::StopRule { text }) => format!("stopped: {text}"),
         Some(SessionEnd::TargetGone) => "target gone".to_owned(),
+        Some(SessionEnd::Refused) => "refused by the target".to_owned(),
         Some(SessionEnd::DiskFull) => "disk full".to_owned(),
         Some(SessionEnd::Failed) => "failed".to_owned(),
     }
@@ -169,11 +171,12 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
 /// Returns the first line of the report after the result: `900 of 1,000 objects stored`.
 #[must_use]
 pub(crate) fn headline(fill: &SavedFill) -> String {
-    let (stored, all) = (fill.state.totals.objects, fill.identity.objects);
+    let (stored, all, deleted) = (fill.state.totals.objects, fill.identity.objects, fill.state.deleted.len());
+    let deleted = if deleted > 0 { format!(", {} deleted again", count(deleted)) } else { String::new() };
     if stored == all {
-        format!("{} stored", plural(stored, "object"))
+        format!("{} stored{deleted}", plural(stored, "object"))
     } else {
-        format!("{} of {} stored", count(stored), plural(all, "object"))
+        format!("{} of {} stored{deleted}", count(stored), plural(all, "object"))
     }
 }
 

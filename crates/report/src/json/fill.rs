@@ -1,6 +1,6 @@
 //! A fill as JSON.
 
-use crate::fill::{Costs, Pace, active_time, end_text, result, sent_again};
+use crate::fill::{Costs, Pace, end_text, result, sent_again};
 use crate::result::ResultName;
 use cost::Money;
 use cost::bill::Offer;
@@ -50,6 +50,9 @@ pub struct JsonFill {
     pub verified: Option<JsonVerified>,
     /// Number of objects that were deleted.
     pub deleted: u64,
+    /// Number of objects that could not be deleted.
+    #[serde(default)]
+    pub not_deleted: u64,
     /// Time for which sessions ran, in seconds.
     pub active_seconds: f64,
     /// Part of the active time from the start of a session to the last object that it stored, in seconds.
@@ -108,6 +111,9 @@ pub struct JsonVerified {
     pub damaged: u64,
     /// Number of objects whose file has changed since the upload.
     pub changed_source: u64,
+    /// Number of objects that could not be read, because the target refused it or all attempts failed.
+    #[serde(default)]
+    pub unknown: u64,
 }
 
 /// One start of the command.
@@ -153,6 +159,7 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
         missing: verified.missing.len(),
         damaged: verified.damaged.len(),
         changed_source: verified.changed_source.len(),
+        unknown: verified.unknown.len(),
     });
     let event = |event: &store::journal::Event| JsonFillEvent {
         unix_ms: event.unix_ms,
@@ -176,6 +183,7 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
         failures: state.failures.iter().map(failure).collect(),
         verified,
         deleted: state.deleted.len(),
+        not_deleted: state.not_deleted.len(),
         active_seconds: pace.active.as_secs_f64(),
         uploading_seconds: pace.uploading.as_secs_f64(),
         wall_seconds: pace.wall.as_secs_f64(),
@@ -197,7 +205,7 @@ fn session(session: &Session) -> JsonSession {
     JsonSession {
         number: session.number,
         started_unix_ms: session.started_unix_ms,
-        active_seconds: active_time(session).as_secs_f64(),
+        active_seconds: session.active.get().as_secs_f64(),
         stored: session.totals.objects,
         stored_bytes: session.totals.file_bytes,
         end: end_text(session.end.as_ref()),

@@ -5,7 +5,7 @@ use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::fill::{Pace, active_time, end_text, headline, result, sent_again};
+use crate::fill::{Pace, end_text, headline, result, sent_again};
 use crate::number::{bit_rate, bytes, count, plural, share};
 use cost::Component;
 use cost::bill::Offer;
@@ -131,6 +131,7 @@ fn checks(page: &mut Page, fill: &SavedFill) {
             (verified.missing.len(), "missing"),
             (verified.damaged.len(), "damaged"),
             (verified.changed_source.len(), "not compared, because their files have changed"),
+            (verified.unknown.len(), "not read, because the target refused it or all attempts failed"),
         ];
         for (number, what) in others.iter().filter(|(number, _)| *number > 0) {
             text += &format!(", {} {what}", count(*number));
@@ -140,8 +141,11 @@ fn checks(page: &mut Page, fill: &SavedFill) {
         }
         page.item("read back", &text);
     }
-    if !fill.state.deleted.is_empty() {
-        page.item("deleted", &plural(fill.state.deleted.len(), "object"));
+    let (deleted, not_deleted) = (fill.state.deleted.len(), fill.state.not_deleted.len());
+    if deleted + not_deleted > 0 {
+        let rest =
+            if not_deleted > 0 { format!(", {} could not be deleted", count(not_deleted)) } else { String::new() };
+        page.item("deleted", &format!("{}{rest}", plural(deleted, "object")));
     }
 }
 
@@ -150,7 +154,7 @@ fn sessions(page: &mut Page, sessions: &[Session]) {
     let mut table = Table::with_text_from(6);
     table.head(["session", "started", "active", "objects", "stored", "bandwidth", "end"]);
     for session in sessions.iter().skip(sessions.len().saturating_sub(ROWS_MAX)) {
-        let active = active_time(session);
+        let active = session.active.get();
         let rate = session.totals.file_bytes as f64 / active.as_secs_f64();
         table.row([
             session.number.to_string(),

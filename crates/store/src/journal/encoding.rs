@@ -13,6 +13,8 @@
 //! deleted             10  count, count × number
 //! rule changed        11  Unix time in ms, text
 //! event               12  Unix time in ms, text
+//! not deleted         13  count, count × number
+//! alive               14  time since the start of the session in ms
 //! ```
 //!
 //! Numbers are LEB128. The numbers of a batch are signed differences, each to the one before. Types 0 and 1 belong to the
@@ -36,6 +38,8 @@ const VERIFIED: u8 = 9;
 const DELETED: u8 = 10;
 const RULE_CHANGED: u8 = 11;
 const EVENT: u8 = 12;
+const NOT_DELETED: u8 = 13;
+const ALIVE: u8 = 14;
 
 impl Record {
     /// Appends this record to `out`, and a large batch as several records. Returns the next sequence number.
@@ -59,8 +63,8 @@ impl Record {
                 put_after(out, last, object.number);
                 put_verification(out, object.result);
             }),
-            Self::Deleted(batch) => {
-                put_batches(out, seq, DELETED, batch, |out, last, number| put_after(out, last, *number))
+            Self::Deleted(batch) | Self::NotDeleted(batch) => {
+                put_batches(out, seq, self.kind(), batch, |out, last, number| put_after(out, last, *number))
             }
             single => {
                 put_record(out, single.kind(), seq, |out| single.put_single(out));
@@ -88,6 +92,8 @@ impl Record {
             FAILED => Self::Failed(batch(fields, failed)?),
             VERIFIED => Self::Verified(batch(fields, verified)?),
             DELETED => Self::Deleted(batch(fields, |_, number| Ok(number))?),
+            NOT_DELETED => Self::NotDeleted(batch(fields, |_, number| Ok(number))?),
+            ALIVE => Self::Alive { active_ms: fields.number()? },
             RULE_CHANGED => Self::RuleChanged { unix_ms: fields.number()?, text: fields.text(TEXT_BYTES_MAX)? },
             EVENT => Self::Event { unix_ms: fields.number()?, text: fields.text(TEXT_BYTES_MAX)? },
             _ => return Ok(None),
@@ -107,6 +113,8 @@ impl Record {
             Self::Failed(_) => FAILED,
             Self::Verified(_) => VERIFIED,
             Self::Deleted(_) => DELETED,
+            Self::NotDeleted(_) => NOT_DELETED,
+            Self::Alive { .. } => ALIVE,
             Self::RuleChanged { .. } => RULE_CHANGED,
             Self::Event { .. } => EVENT,
         }
@@ -135,7 +143,8 @@ impl Record {
                 put_number(out, *unix_ms);
                 put_text(out, text, TEXT_BYTES_MAX);
             }
-            Self::Acked(_) | Self::Failed(_) | Self::Verified(_) | Self::Deleted(_) => {
+            Self::Alive { active_ms } => put_number(out, *active_ms),
+            Self::Acked(_) | Self::Failed(_) | Self::Verified(_) | Self::Deleted(_) | Self::NotDeleted(_) => {
                 unreachable!("batches are written by put")
             }
         }
@@ -183,6 +192,7 @@ fn put_session_end(out: &mut Vec<u8>, reason: &SessionEnd) {
         SessionEnd::TargetGone => put_number(out, 3),
         SessionEnd::DiskFull => put_number(out, 4),
         SessionEnd::Failed => put_number(out, 5),
+        SessionEnd::Refused => put_number(out, 6),
     }
 }
 
@@ -194,6 +204,7 @@ fn session_end(fields: &mut Fields<'_>) -> Result<SessionEnd, Malformed> {
         3 => Ok(SessionEnd::TargetGone),
         4 => Ok(SessionEnd::DiskFull),
         5 => Ok(SessionEnd::Failed),
+        6 => Ok(SessionEnd::Refused),
         _ => Err(Malformed("an unknown reason for the end of a session")),
     }
 }
@@ -207,6 +218,7 @@ fn put_verification(out: &mut Vec<u8>, result: Verification) {
             put_number(out, offset);
         }
         Verification::ChangedSource => put_number(out, 3),
+        Verification::Unknown => put_number(out, 4),
     }
 }
 
@@ -216,6 +228,7 @@ fn verified(fields: &mut Fields<'_>, number: u64) -> Result<VerifiedObject, Malf
         1 => Verification::Missing,
         2 => Verification::Damaged { offset: fields.number()? },
         3 => Verification::ChangedSource,
+        4 => Verification::Unknown,
         _ => return Err(Malformed("an unknown result of a verification")),
     };
     Ok(VerifiedObject { number, result })

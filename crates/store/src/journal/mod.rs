@@ -10,6 +10,7 @@
 //! records are written to the next segment. Its header excludes the remains of the first attempt. For the same reason,
 //! a resumed fill repeats the last records of the previous session, because they may have been in memory only.
 
+mod active_time;
 mod disk;
 mod encoding;
 mod number_set;
@@ -25,6 +26,7 @@ mod tests;
 mod uploads;
 mod writer;
 
+pub use active_time::{ALIVE_EVERY, ActiveTime};
 pub use number_set::NumberSet;
 pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 pub use read::{Entry, Extent};

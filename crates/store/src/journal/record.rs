@@ -59,6 +59,13 @@ pub enum Record {
     Verified(Vec<VerifiedObject>),
     /// Objects that the server has deleted.
     Deleted(Vec<u64>),
+    /// Objects that the server did not delete, although it was asked to.
+    NotDeleted(Vec<u64>),
+    /// A sign that the session still runs.
+    Alive {
+        /// Time since the start of the session by a monotonic clock, in milliseconds.
+        active_ms: u64,
+    },
     /// A stop rule or limit that differs from that of the session before.
     RuleChanged {
         /// Wall time in milliseconds since 1970.
@@ -89,6 +96,8 @@ pub enum SessionEnd {
     },
     /// The target did not respond for too long.
     TargetGone,
+    /// The target refused one object after the other.
+    Refused,
     /// The disk of the fill directory is full.
     DiskFull,
     /// Another error ended it.
@@ -157,4 +166,6 @@ pub enum Verification {
     },
     /// A file that has changed since its upload, so its content cannot be compared.
     ChangedSource,
+    /// Unknown, because the server refused the request, or all attempts failed.
+    Unknown,
 }

@@ -1,9 +1,11 @@
 //! The state of a fill, folded from the records of its journal.
 
+use super::active_time::ActiveTime;
 use super::number_set::NumberSet;
 use super::record::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Verification, VerifiedObject};
 use super::uploads::OpenUploads;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Maximum number of sessions that are kept. Later ones are counted.
 pub const SESSIONS_MAX: usize = 10_000;
@@ -25,6 +27,8 @@ pub struct FillState {
     pub failed: NumberSet,
     /// Objects that were deleted and not stored again.
     pub deleted: NumberSet,
+    /// Objects that the server did not delete, although it was asked to.
+    pub not_deleted: NumberSet,
     /// Results of reading objects back. Only the last result of each object is kept.
     pub verified: Verified,
     /// Multipart uploads that were neither completed nor aborted.
@@ -92,6 +96,8 @@ pub struct Verified {
     pub damaged: NumberSet,
     /// Objects whose file has changed since the upload.
     pub changed_source: NumberSet,
+    /// Objects that could not be read.
+    pub unknown: NumberSet,
     /// Offset of the first wrong byte of damaged objects, up to [`DAMAGED_MAX`] of them.
     pub offsets: BTreeMap<u64, u64>,
 }
@@ -100,7 +106,7 @@ impl Verified {
     /// Returns how many objects have a result.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.good.len() + self.missing.len() + self.damaged.len() + self.changed_source.len()
+        self.good.len() + self.missing.len() + self.damaged.len() + self.changed_source.len() + self.unknown.len()
     }
 
     /// Returns whether no object has a result.
@@ -110,7 +116,8 @@ impl Verified {
     }
 
     fn forget(&mut self, number: u64) {
-        for set in [&mut self.good, &mut self.missing, &mut self.damaged, &mut self.changed_source] {
+        let Self { good, missing, damaged, changed_source, unknown, offsets: _ } = self;
+        for set in [good, missing, damaged, changed_source, unknown] {
             set.remove(number);
         }
         self.offsets.remove(&number);
@@ -128,6 +135,7 @@ impl Verified {
                 &mut self.damaged
             }
             Verification::ChangedSource => &mut self.changed_source,
+            Verification::Unknown => &mut self.unknown,
         };
         set.insert(number);
     }
@@ -147,6 +155,10 @@ pub struct Session {
     pub end: Option<SessionEnd>,
     /// Wall time at which its last objects were stored, in milliseconds since 1970; that of its start if it stored none.
     pub stored_unix_ms: u64,
+    /// Time for which it ran.
+    pub active: ActiveTime,
+    /// Part of this time until its last objects were stored.
+    pub uploading: Duration,
     /// Sums over this session.
     pub totals: Totals,
 }
@@ -195,13 +207,24 @@ impl FillState {
                 batch.iter().for_each(|object| self.ack(object));
                 if let Some(session) = self.session() {
                     session.stored_unix_ms = session.stored_unix_ms.max(unix_ms);
+                    session.active.saw(unix_ms);
+                    session.uploading = session.active.get();
                 }
             }
             Record::Failed(batch) => batch.iter().for_each(|object| self.fail(object)),
             Record::Verified(batch) => batch.iter().for_each(|object| self.verified.add(*object)),
             Record::Deleted(batch) => batch.iter().for_each(|number| {
                 self.deleted.insert(*number);
+                self.not_deleted.remove(*number);
             }),
+            Record::NotDeleted(batch) => batch.iter().for_each(|number| {
+                self.not_deleted.insert(*number);
+            }),
+            Record::Alive { active_ms } => {
+                if let Some(session) = self.session() {
+                    session.active.record(*active_ms, unix_ms);
+                }
+            }
             Record::RuleChanged { unix_ms, text } => self.event(*unix_ms, EventKind::RuleChanged, text),
             Record::Event { unix_ms, text } => self.event(*unix_ms, EventKind::Other, text),
         }
@@ -234,6 +257,7 @@ impl FillState {
         self.unintended += u64::from(number >= self.intended_end);
         self.failed.remove(number);
         let was_deleted = self.deleted.remove(number);
+        self.not_deleted.remove(number);
         let upload = Totals { attempts: attempts.into(), sent_bytes, ..Totals::default() };
         if self.completed.insert(number) {
             let found_on_resume = u64::from(evidence == Evidence::FoundOnResume);
@@ -285,6 +309,8 @@ impl FillState {
             last_unix_ms: unix_ms,
             end: None,
             stored_unix_ms: unix_ms,
+            active: ActiveTime::starting(unix_ms),
+            uploading: Duration::ZERO,
             totals,
         };
         self.sessions.push(session);
@@ -300,6 +326,7 @@ impl FillState {
     fn saw(&mut self, unix_ms: u64) {
         if let Some(session) = self.session() {
             session.last_unix_ms = session.last_unix_ms.max(unix_ms);
+            session.active.saw(unix_ms);
         }
     }
 

@@ -303,10 +303,11 @@ fn check(record: &Record) -> Result<(), FillError> {
         Record::Acked(batch) => batch.iter().map(|object| object.number).max().unwrap_or(0),
         Record::Failed(batch) => batch.iter().map(|object| object.number).max().unwrap_or(0),
         Record::Verified(batch) => batch.iter().map(|object| object.number).max().unwrap_or(0),
-        Record::Deleted(batch) => batch.iter().copied().max().unwrap_or(0),
+        Record::Deleted(batch) | Record::NotDeleted(batch) => batch.iter().copied().max().unwrap_or(0),
         Record::SessionStarted { .. }
         | Record::SessionEnded { .. }
         | Record::RuleChanged { .. }
+        | Record::Alive { .. }
         | Record::Event { .. } => 0,
     };
     if highest >= OBJECTS_MAX {

@@ -10,7 +10,7 @@ use super::exchange::ExchangeId;
 use super::private_address::{is_private, is_private_host};
 use super::redirect_chain::RedirectTarget;
 use crate::network::{Address, Network};
-use crate::plan::{Follow, ORIGINS_MAX, RedirectRule, RedirectRules, Route};
+use crate::plan::{Follow, ORIGINS_MAX, RedirectHosts, RedirectRule, RedirectRules, Route};
 use crate::run_loop::RunLoop;
 use crate::run_loop::connections::origin::OriginPool;
 use crate::run_loop::invariant::Invariant;
@@ -86,14 +86,18 @@ impl<N: Network> RunLoop<'_, N> {
             self.note_target(url);
             return Err(denied(Cause::Downgrade, Phase::Head));
         }
+        // A redirect to a host that the user named is harmless, because the user sends load to that host anyway.
+        let named = origin < self.plan.targets.origins().len();
+        if !named && rules.hosts == RedirectHosts::Named {
+            self.note_target(url);
+            return Err(denied(Cause::UnnamedHost, Phase::Head));
+        }
         // With a proxy, the addresses are not known here, so only the URL can be checked.
         let from_public = match from {
             _ if proxied => !is_private_host(base.origin()),
             Address::Tcp(address) => !is_private(address.ip()),
             Address::Unix(_) => false,
         };
-        // A redirect to a host that the user named is harmless, because the user sends load to that host anyway.
-        let named = origin < self.plan.targets.origins().len();
         let only_public = from_public && !named && rules.private == RedirectRule::Deny;
         if only_public && proxied && is_private_host(url.origin()) {
             self.note_target(url);

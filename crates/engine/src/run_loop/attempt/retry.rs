@@ -8,7 +8,7 @@ use crate::run_loop::RunLoop;
 use crate::run_loop::operation::op::Op;
 use crate::run_loop::response::body::BodySink;
 use measure::sample::AttemptKind;
-use measure::{AttemptClass, AttemptOutcome, Instant};
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant};
 use wire::s3::{ErrorBody, ErrorCode};
 
 /// Number of redirects after which a retry goes to the target of the last redirect. With fewer redirects, a retry goes
@@ -53,6 +53,9 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
     match outcome.class {
+        // The wall clock is read once per second. After the host was suspended, signatures have the wrong time at first.
+        AttemptClass::Auth if outcome.cause == Cause::ClockSkew => Prospect::Poor,
+        AttemptClass::ClientResource if outcome.cause == Cause::SourceChanged => Prospect::None,
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,
         // S3 also reports errors in the body of a 200.
         AttemptClass::S3Error | AttemptClass::Http4xx if is_busy => Prospect::Good,
@@ -176,7 +179,7 @@ impl<N: Network> RunLoop<'_, N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Cause, Phase};
+    use measure::Phase;
 
     fn of(class: AttemptClass, status: u16, code: Option<&ErrorCode>) -> Prospect {
         prospect(AttemptOutcome::failed(class, Cause::Status, Phase::Head), Some(status), code)
@@ -195,6 +198,8 @@ mod tests {
         }
         assert_eq!(of(Http5xx, 501, None), Prospect::Poor);
         assert_eq!((of(Auth, 403, None), of(Internal, 0, None)), (Prospect::None, Prospect::None));
+        let skewed = AttemptOutcome::failed(Auth, Cause::ClockSkew, Phase::Head);
+        assert_eq!(prospect(skewed, Some(403), Some(&ErrorCode::RequestTimeTooSkewed)), Prospect::Poor);
     }
 
     #[test]

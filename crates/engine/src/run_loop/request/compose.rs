@@ -18,7 +18,8 @@ pub(in crate::run_loop) struct RequestWriter {
     /// Header fields of the sessions of this thread's slots. Slot n uses the n-th entry. After the last entry, the
     /// first entry is used again.
     sessions: Box<[Fields]>,
-    /// Wall time at the start of the run, from which the times of signatures are computed.
+    /// Wall time at the start of the run by the last reading of the wall clock. The times of signatures are computed
+    /// from it.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,
@@ -38,6 +39,13 @@ impl RequestWriter {
         };
         let (target, key) = (String::new(), String::new());
         Self { signer, sessions, wall, target, fields: Fields::default(), key }
+    }
+
+    /// Sets the wall time at `now`, in seconds since 1970. In a long run, the wall clock may be set, or the host may be
+    /// suspended, and servers refuse signatures of another time.
+    pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
+        let passed = now.nanos_since(Instant::ZERO) / 1_000_000_000;
+        self.wall = Timestamp::from_unix_seconds(seconds.saturating_sub(passed));
     }
 
     /// Returns the wall time at `now`, in seconds since 1970.

@@ -94,15 +94,14 @@ impl BodySource<'_> {
         match (&self.body.source, self.subject) {
             (Source::Bytes(bytes), _) => bytes.len() as u64,
             (Source::Own, _) => self.own.len() as u64,
-            (Source::Content(_), subject) => self.targets.size(subject).unwrap_or(0),
-            (Source::Files(files), Subject::Target(index)) => files.get(index as usize).map_or(0, |(_, size)| *size),
-            (Source::Files(_), Subject::Fresh(_) | Subject::Container) => 0,
+            (Source::Content(_) | Source::Files(_), subject) => self.targets.size(subject).unwrap_or(0),
         }
     }
 
     /// Fills `out` with the bytes from `offset` on.
     fn fill(&mut self, file: &mut Option<File>, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let offset = offset + self.slice.map_or(0, |(first, _)| first);
+        let first = self.slice.map_or(0, |(first, _)| first);
+        let (offset, end) = (first + offset, first + self.size());
         match &self.body.source {
             Source::Bytes(bytes) => copy(bytes, offset, out)?,
             Source::Own => copy(self.own, offset, out)?,
@@ -113,13 +112,18 @@ impl BodySource<'_> {
                 content.object(self.key).fill(offset, out);
             }
             Source::Files(files) => {
-                let Subject::Target(index) = self.subject else { return Err(io::ErrorKind::NotFound.into()) };
-                let (path, _) = files.get(index as usize).ok_or(io::ErrorKind::NotFound)?;
+                let number = self.targets.object_number(self.subject).ok_or(io::ErrorKind::NotFound)?;
+                let local = files.file(number).ok_or(io::ErrorKind::NotFound)?;
                 let file = match file {
                     Some(file) => file,
-                    None => file.insert(File::open(path)?),
+                    None => file.insert(local.open()?),
                 };
-                file.read_exact_at(out, offset)?;
+                let read = file.read_exact_at(out, offset);
+                // The last bytes that are sent must be those of the file that was found.
+                if read.is_err() || offset + out.len() as u64 == end {
+                    local.check(file)?;
+                }
+                read?;
             }
         }
         Ok(())

@@ -1,8 +1,10 @@
 //! Consumers of a response body. A consumer receives the body piece by piece as it arrives.
 
 use super::digest::BodyDigest;
+use super::file_verifier::FileVerifier;
 use crate::plan::{LIST_BYTES_MAX, MESSAGE_BYTES_MAX};
 use content::{Mismatch, Verifier};
+use measure::AttemptOutcome;
 use wire::gateway;
 
 /// Maximum number of bytes that are kept of an error message.
@@ -15,6 +17,8 @@ pub(in crate::run_loop) enum BodySink<'p> {
     Discard,
     /// Compares the body with the content of its object.
     Compare(Verifier<'p>),
+    /// Compares the body with a local file.
+    CompareFile(Box<FileVerifier<'p>>),
     /// Keeps the body until it is complete.
     Keep(Vec<u8>),
     /// Keeps a list, which may be long, until it is complete.
@@ -36,6 +40,8 @@ pub(in crate::run_loop) enum BodyFault {
     Gateway(gateway::Fault),
     /// The body is too large to be kept.
     TooLarge,
+    /// The local file with which the body is compared has changed, or cannot be read.
+    LocalFile(AttemptOutcome),
 }
 
 impl BodySink<'_> {
@@ -49,7 +55,7 @@ impl BodySink<'_> {
     pub fn kept(&self) -> &[u8] {
         match self {
             Self::Keep(bytes) | Self::KeepList(bytes) | Self::Error(bytes) => bytes,
-            Self::Discard | Self::Compare(_) | Self::Digest(_) | Self::Gateway(_) => &[],
+            Self::Discard | Self::Compare(_) | Self::CompareFile(_) | Self::Digest(_) | Self::Gateway(_) => &[],
         }
     }
 
@@ -62,6 +68,7 @@ impl BodySink<'_> {
         match self {
             Self::Discard => Ok(()),
             Self::Compare(verifier) => verifier.check(piece).map_err(BodyFault::Differs),
+            Self::CompareFile(verifier) => verifier.check(piece),
             Self::Error(message) => {
                 // Some servers send white space first, to keep the connection open.
                 let piece = if message.is_empty() { piece.trim_ascii_start() } else { piece };

@@ -3,6 +3,7 @@
 use super::body::BodySink;
 use super::checks::{self, AfterHead};
 use super::digest::BodyDigest;
+use super::file_verifier::FileVerifier;
 use super::header_values::{HeaderValues, speaks_s3};
 use super::refusal::Refusal;
 use super::transport_failures;
@@ -142,7 +143,7 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
-            if matches!(head.status, 404 | 410) && matches!(request.response_body, ResponseBody::Compared(_)) =>
+            if matches!(head.status, 404 | 410) && request.response_body.is_compared() =>
         {
             AfterHead::ReadAndFail(ACKED_LOST)
         }
@@ -180,6 +181,14 @@ fn body_sink<'p>(
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
             let first = op.range.map_or(0, ByteRange::first);
             known.map_or(BodySink::Discard, |_| BodySink::Compare(content.object(key).verifier(first)))
+        }
+        ResponseBody::ComparedWithFiles(files) => {
+            let first = op.range.map_or(0, ByteRange::first);
+            let local = plan.targets.object_number(op.subject).and_then(|number| files.file(number));
+            match local {
+                Some(local) => BodySink::CompareFile(Box::new(FileVerifier::open(local, first)?)),
+                None => BodySink::Discard,
+            }
         }
     })
 }

@@ -6,6 +6,7 @@
 pub(in crate::run_loop) mod body;
 pub(in crate::run_loop) mod checks;
 pub(in crate::run_loop) mod digest;
+mod file_verifier;
 pub(in crate::run_loop) mod first_response;
 pub(in crate::run_loop) mod head;
 pub(in crate::run_loop) mod header_values;

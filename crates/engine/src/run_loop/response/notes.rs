@@ -91,6 +91,7 @@ impl ResponseNotes {
                 CONTENT_DIFFERS
             }
             BodyFault::TooLarge => MESSAGE_TOO_LARGE,
+            BodyFault::LocalFile(outcome) => outcome,
         }
     }
 

@@ -86,9 +86,12 @@ pub(in crate::run_loop) fn of_success<'t>(
             },
             |()| AttemptOutcome::OK,
         ),
-        BodySink::Discard | BodySink::Compare(_) | BodySink::Keep(_) | BodySink::KeepList(_) | BodySink::Error(_) => {
-            AttemptOutcome::OK
-        }
+        BodySink::Discard
+        | BodySink::Compare(_)
+        | BodySink::CompareFile(_)
+        | BodySink::Keep(_)
+        | BodySink::KeepList(_)
+        | BodySink::Error(_) => AttemptOutcome::OK,
     }
 }
 

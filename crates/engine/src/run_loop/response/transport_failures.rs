@@ -2,7 +2,9 @@
 //! compute these outcomes from closed sets of errors.
 
 use crate::http2_session::Failure;
+use crate::plan::SourceChanged;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use std::io;
 use wire::gateway::Fault;
 use wire::message::Truncated;
 use wire::response::Malformed;
@@ -46,6 +48,13 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
     AttemptOutcome::failed(class, cause, Phase::Body)
 }
 
+/// Returns the outcome of an attempt whose local file cannot be read.
+pub(in crate::run_loop) fn of_local_file(error: &io::Error, phase: Phase) -> AttemptOutcome {
+    let has_changed = error.get_ref().is_some_and(|error| error.is::<SourceChanged>());
+    let cause = if has_changed { Cause::SourceChanged } else { Cause::BodyUnreadable };
+    AttemptOutcome::failed(AttemptClass::ClientResource, cause, phase)
+}
+
 /// Returns the outcome of a response that the server cut off by closing the connection.
 pub(in crate::run_loop) fn of_truncated(error: Truncated) -> AttemptOutcome {
     match error {
@@ -86,7 +95,7 @@ pub(in crate::run_loop) fn of_stream(
 }
 
 /// Returns the outcome of a connection that could not be opened.
-pub(in crate::run_loop) fn of_connect_error(error: &std::io::Error) -> AttemptOutcome {
+pub(in crate::run_loop) fn of_connect_error(error: &io::Error) -> AttemptOutcome {
     use std::io::ErrorKind;
     let (class, cause) = match error.kind() {
         ErrorKind::ConnectionRefused => (AttemptClass::ConnectRefused, Cause::Refused),

@@ -70,7 +70,7 @@ impl Budget {
 
 /// Returns the totals of a fill in which every request is made once.
 fn planned(objects: &Objects) -> Totals {
-    let count = objects.dataset.count();
+    let count = objects.set.count();
     let mut totals = Totals { objects: count, ..Totals::default() };
     for number in 0..count {
         let size = objects.size(number);

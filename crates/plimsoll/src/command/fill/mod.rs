@@ -16,6 +16,7 @@ mod objects;
 mod phases;
 mod recover;
 mod session;
+mod tree;
 mod upload_journal;
 
 pub use args::Args;
@@ -26,6 +27,7 @@ use crate::load;
 use crate::saved;
 use budget::Budget;
 use objects::Objects;
+use report::fill::is_about_the_target;
 use session::Session;
 use std::process::ExitCode;
 use store::journal::SessionEnd;
@@ -43,7 +45,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let mut session = Session::open(args, &objects)?;
     let result = phases::carry_out(args, &objects, &budget, &mut session);
     let (directory, reason) = session.close(&result)?;
-    let goes_on = if reason == SessionEnd::Finished { "" } else { "; the same command goes on with this fill" };
+    let goes_on = match &reason {
+        SessionEnd::Finished => "",
+        end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => "; change the rule to go on with this fill",
+        _ => "; the same command goes on with this fill",
+    };
     let saved_in = format!("saved in {}{goes_on}", directory.display());
     result.map_err(|failure| failure.and(&saved_in))?;
     let fill = saved::fill::read(&directory)?;

@@ -1,18 +1,23 @@
 //! The objects of a fill: where they are at the target, and how they are uploaded.
 
 use super::Args;
+use super::tree;
 use crate::command::put;
 use crate::execute;
 use crate::failure::Failure;
 use crate::load::dataset_location::DatasetLocation;
-use content::{Content, Dataset};
-use engine::plan::{Area, Members, Multipart, Plan, RetryPolicy, Targets, Then};
+use content::Content;
+use engine::plan::{Members, Multipart, ObjectSet, Plan, ResponseBody, RetryPolicy, Targets, Then};
 use fill::in_doubt::Shape;
 use measure::units::ByteSize;
+use std::fs::File;
+use std::io;
 use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::fill_directory::{FORMAT, Identity};
+use store::StoreError;
+use store::fill_directory::{FORMAT, Identity, Reservation};
 use wire::checksum::{Algorithm, Hasher};
 use wire::s3::ListedPart;
 
@@ -23,8 +28,10 @@ const PIECE_BYTES: usize = 64 << 10;
 pub struct Objects {
     /// Their location.
     pub location: DatasetLocation,
-    /// Their names, sizes and bytes.
-    pub dataset: Dataset,
+    /// Their names and sizes.
+    pub set: ObjectSet,
+    /// Description of the set.
+    about: serde_json::Value,
     /// The plan that uploads all objects once, with retries.
     pub upload: Plan,
 }
@@ -32,48 +39,56 @@ pub struct Objects {
 impl Objects {
     /// Returns the objects that the flags describe. Sends no request.
     pub fn of(args: &Args) -> Result<Self, Failure> {
-        if args.put.from.is_some() {
-            return Err(Failure::usage("--from: a fill of files is not supported yet: use `plimsoll put --from`"));
-        }
         let (location, form) = put::location(&args.put)?;
-        let dataset = args.put.objects.dataset(args.put.dataset_seed)?;
-        if dataset.count() >= store::journal::OBJECTS_MAX {
+        let set = match &args.put.from {
+            Some(root) => {
+                let directory = args.put.common.output.out.clone().unwrap_or_else(|| default_directory(&location));
+                let copies = args.copies.unwrap_or(NonZeroU64::MIN);
+                ObjectSet::Files(Arc::new(tree::find(root, copies, &directory)?))
+            }
+            None => put::object_set(&args.put)?,
+        };
+        if set.count() >= store::journal::OBJECTS_MAX {
             return Err(Failure::usage(format!("a fill has at most {} objects", store::journal::OBJECTS_MAX - 1)));
         }
-        let plan = put::plan_at(&args.put, &location, form)?;
+        let plan = put::plan_at(&args.put, (&location, form), set.clone())?;
         let mut upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
         execute::prepare(&mut upload)?;
-        Ok(Self { location, dataset, upload })
+        let about = match &set {
+            ObjectSet::Dataset(dataset) => {
+                serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?
+            }
+            ObjectSet::Files(files) => serde_json::json!({ "files": files.files().len() }),
+        };
+        Ok(Self { location, set, about, upload })
     }
 
     /// Returns the objects with these numbers as targets.
     pub fn chosen(&self, numbers: &[u64]) -> Targets {
-        self.location.chosen(self.dataset.clone(), numbers)
+        self.location.chosen(self.set.clone(), numbers)
     }
 
     /// Returns the objects that are left as targets: those with the chosen numbers, then all from `from` on.
     pub fn rest(&self, chosen: Vec<u64>, from: u64) -> Targets {
-        let (container, prefix) = (self.location.container.as_str().into(), self.location.prefix.as_str().into());
-        let objects = Members::Rest { chosen: chosen.into(), from };
-        Targets::of_dataset(
-            self.location.origins.clone(),
-            Area { dataset: self.dataset.clone(), objects, container, prefix },
-        )
+        self.location.members(self.set.clone(), Members::Rest { chosen: chosen.into(), from })
     }
 
     /// Returns the size of an object in bytes.
     pub fn size(&self, number: u64) -> u64 {
-        self.dataset.size(number).map_or(0, |size| size.0)
+        self.set.size(number).unwrap_or(0)
     }
 
     /// Returns the number of the object with this key in the bucket; `None` if it is not one of this fill.
     pub fn number_of_key(&self, key: &str) -> Option<u64> {
-        self.dataset.index_of(key.strip_prefix(self.location.prefix.as_str())?)
+        self.set.number(key.strip_prefix(self.location.prefix.as_str())?)
     }
 
-    /// Returns the content with which objects that are read back are compared.
-    pub fn content(&self) -> Arc<Content> {
-        Arc::new(Content::new(self.dataset.description().seed))
+    /// Returns how objects that are read back are compared.
+    pub fn compared(&self) -> ResponseBody {
+        match &self.set {
+            ObjectSet::Dataset(dataset) => ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed))),
+            ObjectSet::Files(files) => ResponseBody::ComparedWithFiles(Arc::clone(files)),
+        }
     }
 
     /// Returns the multipart settings, if objects are uploaded in parts.
@@ -104,37 +119,55 @@ impl Objects {
             return false;
         };
         let offset = u64::from(part.number - 1) * part_bytes.get();
-        let mut key = String::new();
-        if self.dataset.read(number, &mut key).is_none() {
-            return false;
-        }
-        let (content, mut hasher) = (self.content(), Hasher::new(Algorithm::Md5));
-        let (object, mut buffer) = (content.object(&key), vec![0; PIECE_BYTES]);
-        let mut done = 0;
-        while done < part.size {
-            let piece = &mut buffer[..(part.size - done).min(PIECE_BYTES as u64) as usize];
-            object.fill(offset + done, piece);
-            hasher.update(piece);
-            done += piece.len() as u64;
-        }
-        part.etag.trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
+        let mut hasher = Hasher::new(Algorithm::Md5);
+        let hashed = self.read(number, (offset, part.size), |piece| hasher.update(piece));
+        hashed.is_ok() && part.etag.trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
     }
 
-    /// Returns the identity of the fill.
-    pub fn identity(&self) -> Result<Identity, Failure> {
-        let description = self.dataset.description();
-        let dataset = serde_json::to_value(description).map_err(Failure::could_not_run)?;
+    /// Calls `take` with the bytes of an object from an offset on, piece by piece.
+    fn read(&self, number: u64, (offset, length): (u64, u64), mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let mut buffer = vec![0; PIECE_BYTES];
+        let mut fill: Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()>> = match &self.set {
+            ObjectSet::Dataset(dataset) => {
+                let (content, mut key) = (Content::new(dataset.description().seed), String::new());
+                dataset.read(number, &mut key).ok_or(io::ErrorKind::NotFound)?;
+                Box::new(move |offset, piece| {
+                    content.object(&key).fill(offset, piece);
+                    Ok(())
+                })
+            }
+            ObjectSet::Files(files) => {
+                let file = File::open(&files.file(number).ok_or(io::ErrorKind::NotFound)?.path)?;
+                Box::new(move |offset, piece| file.read_exact_at(piece, offset))
+            }
+        };
+        let mut done = 0;
+        while done < length {
+            let piece = &mut buffer[..(length - done).min(PIECE_BYTES as u64) as usize];
+            fill(offset + done, piece)?;
+            take(piece);
+            done += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns the identity of the fill. Writes the list of its files, if the fill does not exist.
+    pub fn identity(&self, reservation: &Reservation) -> Result<Identity, StoreError> {
+        let (copies, tree_digest) = match &self.set {
+            ObjectSet::Dataset(_) => (1, None),
+            ObjectSet::Files(files) => (files.copies().get(), Some(tree::digest(files, reservation)?)),
+        };
         Ok(Identity {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             target: self.target(),
-            dataset,
-            objects: self.dataset.count(),
-            object_bytes: u64::try_from(self.dataset.total_bytes()).unwrap_or(u64::MAX),
-            copies: 1,
+            dataset: self.about.clone(),
+            objects: self.set.count(),
+            object_bytes: self.bytes(),
+            copies,
             part_bytes: self.multipart().map(|parts| parts.bytes.get()),
             order: "by number".to_owned(),
-            tree_digest: None,
+            tree_digest,
             created_unix_ms: crate::saved::unix_ms(),
         })
     }
@@ -148,17 +181,21 @@ impl Objects {
         origins.iter().map(|origin| crate::redact::url_text(&url(origin))).collect::<Vec<_>>().join(",")
     }
 
-    /// Returns the directory that a fill of this target has by default. It is the same for each start of the command.
-    pub fn default_directory(&self) -> PathBuf {
-        let DatasetLocation { origins, container, prefix, .. } = &self.location;
-        let host = origins.first().map(wire::Origin::host_header).unwrap_or_default();
-        let path = format!("{host}{container}/{prefix}").replace('/', "_");
-        PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_')))
+    /// Returns the size of all objects in bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::try_from(self.set.total_bytes()).unwrap_or(u64::MAX)
     }
 
     /// Returns a description for the user: `1,000 objects, 10 GiB`.
     pub fn description(&self) -> String {
-        let bytes = u64::try_from(self.dataset.total_bytes()).unwrap_or(u64::MAX);
-        format!("{}, {}", report::number::plural(self.dataset.count(), "object"), ByteSize(bytes).human())
+        format!("{}, {}", report::number::plural(self.set.count(), "object"), ByteSize(self.bytes()).human())
     }
+}
+
+/// Returns the directory that a fill of this location has by default. It is the same for each start of the command.
+pub fn default_directory(location: &DatasetLocation) -> PathBuf {
+    let DatasetLocation { origins, container, prefix, .. } = location;
+    let host = origins.first().map(wire::Origin::host_header).unwrap_or_default();
+    let path = format!("{host}{container}/{prefix}").replace('/', "_");
+    PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_')))
 }

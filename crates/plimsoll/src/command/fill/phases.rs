@@ -13,9 +13,10 @@ use crate::load;
 use crate::load::location_client::{self, LocationClient, Patience};
 use crate::progress::LiveLine;
 use crate::saved::OutputFormat;
-use engine::plan::{Choice, Mix, Plan, RequestPlan, ResponseBody, StopAfter, Targets};
+use engine::plan::{Choice, Mix, Plan, RequestPlan, StopAfter, Targets};
 use engine::{Control, Observer, OpEntry, StopReason};
-use measure::{AttemptClass, AttemptOutcome, Instant, Interval, OpKind};
+use fill::refusals::Refusals;
+use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind};
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ pub fn carry_out(
     budget: &Budget,
     session: &mut Session,
 ) -> Result<SessionEnd, Failure> {
-    let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat)?;
+    let limit = args.retry_limit();
+    let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
     let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
@@ -128,8 +130,8 @@ fn verify(args: &Args, objects: &Objects, session: &mut Session) -> Result<Sessi
     let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
     let numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
     let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
-    let response_body = ResponseBody::Compared(objects.content());
-    each_stored(args, objects, session, ("verify", numbers), RequestPlan { response_body, ..request }, &verified)
+    let request = RequestPlan { response_body: objects.compared(), ..request };
+    each_stored(args, objects, session, ("verify", numbers), request, &verified)
 }
 
 /// Deletes every stored object that was not deleted yet.
@@ -140,27 +142,28 @@ fn delete(args: &Args, objects: &Objects, session: &mut Session) -> Result<Sessi
     each_stored(args, objects, session, ("delete", numbers), request, &deleted)
 }
 
-/// Returns the record of an object that was read back, if the operation decides about it.
-fn verified(number: u64, op: &OpEntry) -> Option<Record> {
+/// Returns the record of an object that was read back.
+fn verified(number: u64, op: &OpEntry) -> Record {
     let result = match op.outcome {
         AttemptOutcome::OK => Verification::Good,
+        AttemptOutcome { cause: Cause::SourceChanged, .. } => Verification::ChangedSource,
         _ if matches!(op.status, Some(404 | 410)) => Verification::Missing,
         AttemptOutcome { class: AttemptClass::Integrity, .. } => {
             Verification::Damaged { offset: op.differs_at.unwrap_or(0) }
         }
-        _ => return None,
+        _ => Verification::Unknown,
     };
-    Some(Record::Verified(vec![VerifiedObject { number, result }]))
+    Record::Verified(vec![VerifiedObject { number, result }])
 }
 
 /// Returns the record of an object that was deleted. An object that does not exist counts as deleted.
-fn deleted(number: u64, op: &OpEntry) -> Option<Record> {
+fn deleted(number: u64, op: &OpEntry) -> Record {
     let is_gone = op.outcome == AttemptOutcome::OK || matches!(op.status, Some(404 | 410));
-    is_gone.then(|| Record::Deleted(vec![number]))
+    if is_gone { Record::Deleted(vec![number]) } else { Record::NotDeleted(vec![number]) }
 }
 
-/// Returns the record for an object whose operation has ended, if there is one.
-type RecordOf = dyn Fn(u64, &OpEntry) -> Option<Record>;
+/// Returns the record for an object whose operation has ended.
+type RecordOf = dyn Fn(u64, &OpEntry) -> Record;
 
 /// Makes a request for each of these objects, and writes what it shows to the journal.
 fn each_stored(
@@ -182,13 +185,15 @@ fn each_stored(
         ..objects.upload.clone()
     };
     let directory = session.run_directory(phase);
-    let mut journal = StoredJournal { session, targets: &targets, record_of, failed: None };
+    let refusals = Refusals::default();
+    let mut journal = StoredJournal { session, targets: &targets, record_of, refusals, stopped: None, failed: None };
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below: u64::MAX, log_ops, observer: &mut journal };
     let run = execute::run_with(&plan, &load::run_options(&args.put.common), &directory, companion);
-    match journal.failed {
-        Some(error) => Err(cannot_write(&error)),
-        None => run.map(|run| session_end(&run)),
+    match (journal.failed, journal.stopped) {
+        (Some(error), _) => Err(cannot_write(&error)),
+        (None, Some(end)) => run.map(|_| end),
+        (None, None) => run.map(|run| session_end(&run)),
     }
 }
 
@@ -197,32 +202,48 @@ struct StoredJournal<'a> {
     session: &'a mut Session,
     targets: &'a Targets,
     record_of: &'a RecordOf,
+    refusals: Refusals,
+    /// The end of the session, if this observer ended the run.
+    stopped: Option<SessionEnd>,
+    /// The failure of the journal that ended the run.
     failed: Option<StoreError>,
 }
 
 impl Observer for StoredJournal<'_> {
-    fn interval(&mut self, _: &Interval, control: &Control, now: Instant) {
-        if self.failed.is_none()
-            && let Err(error) = self.session.sync()
+    fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
+        if self.failed.is_none() {
+            self.failed = self.session.sync().err();
+        }
+        let gone = self.session.watch.note_contact(self.session.active(), upload_journal::in_touch(interval));
+        if let Some(stopped) = gone
+            && !upload_journal::is_over(control)
         {
-            self.failed = Some(error);
-            control.stop(now, StopReason::ResultsFull);
+            console::eprintln(&upload_journal::about(&stopped));
+            self.stopped = Some(upload_journal::session_end(stopped));
+            control.stop(now, StopReason::Decided);
         }
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
-        for op in ops {
-            let number = self.targets.object_number(op.subject);
-            let Some(record) = number.and_then(|number| (self.record_of)(number, op)) else { continue };
-            if self.failed.is_none()
-                && let Err(error) = self.session.note(&record)
-            {
-                self.failed = Some(error);
+        for op in ops.iter().filter(|op| !upload_journal::is_cut_off(op)) {
+            let Some(number) = self.targets.object_number(op.subject) else { continue };
+            upload_journal::note_refusal(&mut self.refusals, op);
+            if self.failed.is_none() {
+                self.failed = self.session.note(&(self.record_of)(number, op)).err();
             }
         }
     }
 
-    fn tick(&mut self, _: &Control, _: Instant) {}
+    fn tick(&mut self, control: &Control, now: Instant) {
+        if self.failed.is_some() {
+            control.stop(now, StopReason::ResultsFull);
+        }
+        if self.refusals.are_too_many() && !upload_journal::is_over(control) {
+            console::eprintln(&upload_journal::about_refusals());
+            self.stopped = Some(SessionEnd::Refused);
+            control.stop(now, StopReason::Decided);
+        }
+    }
 }
 
 /// Aborts all open multipart uploads of the fill's objects, once no upload goes on.
@@ -235,9 +256,9 @@ fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut
     match recover::abort_uploads(objects, session, &open)? {
         0 => Ok(()),
         left => {
-            let left = plural(left, "multipart upload");
-            console::eprintln(&format!("{left} could not be aborted: the same command tries again"));
-            Ok(())
+            let left = format!("{} could not be aborted", plural(left, "multipart upload"));
+            console::eprintln(&format!("{left}: the same command tries again"));
+            session.note_event(&left).map_err(|error| cannot_write(&error))
         }
     }
 }

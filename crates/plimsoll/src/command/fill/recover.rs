@@ -6,10 +6,10 @@ use super::session::{Session, cannot_write};
 use crate::console;
 use crate::execute;
 use crate::failure::Failure;
-use crate::load::each_object::{ObjectRequests, Pass};
+use crate::load::each_object::{ObjectRequests, Pass, Search};
 use crate::load::location_client::{self, LocationClient, Upload};
 use crate::progress::requests_failed;
-use engine::plan::{RequestPlan, ResponseBody, ResumedUpload, Subject};
+use engine::plan::{RequestPlan, ResumedUpload, Subject};
 use fill::in_doubt::{Decision, Next, OpenUpload, Stored, StoredPart, decide};
 use measure::OpKind;
 use report::number::plural;
@@ -67,16 +67,16 @@ pub fn recover(
 /// size alone would not show that an earlier fill with another seed has left them.
 fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
     let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
-    let response_body = ResponseBody::Compared(objects.content());
-    let request = RequestPlan { query: objects.location.query.clone(), response_body, ..request };
+    let request = RequestPlan { query: objects.location.query.clone(), response_body: objects.compared(), ..request };
     let pass = Pass {
         request,
         doing: "looking for objects that were begun",
         done: "are looked for, and nothing is uploaded; the same command looks again",
-        looks: true,
+        // Without permission to read, an object is uploaded again, which leaves the same bytes.
+        search: Search::Lenient,
     };
     let targets = |numbers: &[u64]| objects.chosen(numbers);
-    ObjectRequests::new(&args.put.common, client.plan(), &targets).for_chosen(&pass, numbers)
+    ObjectRequests::new(&args.put.common, client.plan(), &targets, args.retry_limit()).for_chosen(&pass, numbers)
 }
 
 /// Returns the open multipart uploads of the objects in doubt, with their parts.
@@ -124,7 +124,7 @@ pub fn listed(
             console::eprintln(&format!("cannot list open multipart uploads ({why}): using those of the journal"));
             let upload = |(number, id): (u64, &str)| {
                 let mut key = String::new();
-                objects.dataset.read(number, &mut key)?;
+                objects.set.read(number, &mut key)?;
                 Some((number, Upload { key: format!("{}{key}", objects.location.prefix).into(), id: id.into() }))
             };
             Ok(session.state.uploads.iter().filter_map(upload).collect())

@@ -1,7 +1,7 @@
 //! A session of a fill: one start of the command, with the locked directory and the journal.
 
 use super::Args;
-use super::objects::Objects;
+use super::objects::{Objects, default_directory};
 use crate::console;
 use crate::failure::Failure;
 use crate::saved::unix_ms;
@@ -10,8 +10,10 @@ use report::fill::is_about_the_target;
 use report::number::plural;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use store::fill_directory::{FillDirectory, Origin};
-use store::journal::{Entry, FillState, JournalWriter, Record, SessionEnd, Totals};
+use store::fill_directory::{FillDirectory, Origin, Reservation};
+use store::journal::{
+    ALIVE_EVERY, ActiveTime, Entry, FillState, JournalWriter, PENDING_BYTES_MAX, Record, SessionEnd, Totals,
+};
 use store::{StoreError, StoreErrorKind};
 
 /// A session of a fill.
@@ -24,6 +26,8 @@ pub struct Session {
     /// Time during which earlier sessions ran.
     active_before: Duration,
     started: Instant,
+    /// Time of the last record that the session still runs.
+    alive: Instant,
     /// Number of the session.
     number: u32,
     /// Directory with the runs of the session.
@@ -34,14 +38,18 @@ pub struct Session {
 impl Session {
     /// Opens the fill, or creates it, and begins a session.
     pub fn open(args: &Args, objects: &Objects) -> Result<Self, Failure> {
-        let path = args.put.common.output.out.clone().unwrap_or_else(|| objects.default_directory());
-        let (directory, origin) =
-            FillDirectory::start(&path, &objects.identity()?).map_err(|error| cannot_open(&error))?;
+        let path = args.put.common.output.out.clone().unwrap_or_else(|| default_directory(&objects.location));
+        let started = Reservation::take(&path).and_then(|reservation| {
+            let identity = objects.identity(&reservation)?;
+            reservation.start(&identity)
+        });
+        let (directory, origin) = started.map_err(|error| cannot_open(&error))?;
         let watch = StopWatch::new(&args.stop_when);
-        let mut recalled = Recalled { watch, active: Duration::ZERO, bytes: 0, last_unix_ms: None };
+        let mut recalled = Recalled { watch, before: Duration::ZERO, session: ActiveTime::default(), bytes: 0 };
         let opened = JournalWriter::open_visiting(&directory, &[], |entry| recalled.add(entry));
         let (journal, replay) = opened.map_err(|error| cannot_open(&error))?;
-        let Recalled { watch, active: active_before, .. } = recalled;
+        let active_before = recalled.active();
+        let watch = recalled.watch;
         let state = replay.state;
         let (number, runs) = directory.next_session(&state).map_err(|error| cannot_open(&error))?;
         if origin == Origin::Resumed {
@@ -49,11 +57,11 @@ impl Session {
             console::eprintln(&format!(
                 "resuming {}: {stored} of {} stored, session {number}",
                 path.display(),
-                report::number::count(objects.dataset.count()),
+                report::number::count(objects.set.count()),
             ));
         }
-        let mut session =
-            Self { journal, state, watch, active_before, started: Instant::now(), number, runs, directory };
+        let (started, alive) = (Instant::now(), Instant::now());
+        let mut session = Self { journal, state, watch, active_before, started, alive, number, runs, directory };
         let started = Record::SessionStarted { session: number, unix_ms: unix_ms() };
         let noted = session.note(&started).and_then(|()| session.note_rules(args)).and_then(|()| session.sync());
         noted.map_err(|error| cannot_write(&error))?;
@@ -62,6 +70,9 @@ impl Session {
 
     /// Writes a record to the journal, and adds it to the state. It is durable after [`Self::sync`].
     pub fn note(&mut self, record: &Record) -> Result<(), StoreError> {
+        if self.journal.pending_bytes() > PENDING_BYTES_MAX / 2 {
+            self.sync()?;
+        }
         self.journal.append(record)?;
         self.state.apply(record, unix_ms());
         Ok(())
@@ -71,10 +82,24 @@ impl Session {
     ///
     /// After a failure, the records are written to the next segment.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        match self.journal.sync(unix_ms()) {
-            Ok(()) => Ok(()),
-            Err(_) => self.journal.open_next_segment(None).and_then(|()| self.journal.sync(unix_ms())),
+        if self.alive.elapsed() >= ALIVE_EVERY {
+            self.note_alive()?;
         }
+        let Err(error) = self.journal.sync(unix_ms()) else { return Ok(()) };
+        self.journal.open_next_segment(None)?;
+        self.journal.sync(unix_ms())?;
+        console::eprintln(&format!("the journal could not be written: {error}; it goes on in another file"));
+        Ok(())
+    }
+
+    /// Writes to the journal how long the session has run.
+    fn note_alive(&mut self) -> Result<(), StoreError> {
+        self.alive = Instant::now();
+        let active_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let record = Record::Alive { active_ms };
+        self.journal.append(&record)?;
+        self.state.apply(&record, unix_ms());
+        Ok(())
     }
 
     /// Returns the time for which this session and earlier ones ran.
@@ -109,7 +134,7 @@ impl Session {
         let path = self.directory.path().to_owned();
         let end = Record::SessionEnded { session: self.number, unix_ms: unix_ms(), reason: reason.clone() };
         // A journal whose disk is full cannot take the end. The next session sees that this one has none.
-        let noted = self.note(&end).and_then(|()| self.sync());
+        let noted = self.note_alive().and_then(|()| self.note(&end)).and_then(|()| self.sync());
         let noted = noted.and_then(|()| self.journal.close(unix_ms()));
         match noted {
             Err(error) if !matches!(reason, SessionEnd::DiskFull | SessionEnd::Failed) => Err(cannot_write(&error)),
@@ -117,9 +142,10 @@ impl Session {
         }
     }
 
-    /// Writes the stop rules to the journal if they differ from those of the session before.
+    /// Writes the stop rules and the limit on spending to the journal if they differ from those of the session before.
     fn note_rules(&mut self, args: &Args) -> Result<(), StoreError> {
-        let rules: Vec<String> = args.stop_when.iter().map(ToString::to_string).collect();
+        let cap = args.cap.iter().map(|cap| format!("spending >= {cap}"));
+        let rules: Vec<String> = args.stop_when.iter().map(ToString::to_string).chain(cap).collect();
         let text = if rules.is_empty() { "no stop rule".to_owned() } else { rules.join(", ") };
         let is_rule = |event: &&store::journal::Event| event.kind == store::journal::EventKind::RuleChanged;
         let last = self.state.events.iter().rfind(is_rule).map(|event| event.text.as_str());
@@ -133,32 +159,40 @@ impl Session {
 /// The earlier sessions, as far as the stop rules need them.
 struct Recalled {
     watch: StopWatch,
-    /// Time for which the sessions ran.
-    active: Duration,
-    /// Bytes of the objects that they stored.
+    /// Time for which the sessions before the current one ran.
+    before: Duration,
+    /// Time for which the current session ran.
+    session: ActiveTime,
+    /// Bytes of the objects that the sessions stored.
     bytes: u64,
-    /// Wall time of the last record of the current session.
-    last_unix_ms: Option<u64>,
 }
 
 impl Recalled {
+    /// Returns the time for which the sessions ran.
+    fn active(&self) -> Duration {
+        self.before + self.session.get()
+    }
+
     /// Adds the next entry of the journal.
     fn add(&mut self, entry: &Entry) {
-        if matches!(entry.record, Record::SessionStarted { .. }) {
-            self.last_unix_ms = Some(entry.unix_ms);
+        match &entry.record {
+            Record::SessionStarted { .. } => {
+                self.before = self.active();
+                self.session = ActiveTime::starting(entry.unix_ms);
+            }
+            Record::Alive { active_ms } => self.session.record(*active_ms, entry.unix_ms),
+            _ => self.session.saw(entry.unix_ms),
         }
-        let passed = entry.unix_ms.saturating_sub(self.last_unix_ms.unwrap_or(entry.unix_ms));
-        self.last_unix_ms = Some(entry.unix_ms);
-        self.active += Duration::from_millis(passed);
         if let Record::Acked(batch) = &entry.record {
             self.bytes += batch.iter().map(|object| object.file_bytes).sum::<u64>();
         }
+        let (active, bytes) = (self.active(), self.bytes);
         match &entry.record {
             // The user goes on although the target was too slow or gone, so its past no longer counts.
-            Record::SessionEnded { reason, .. } if is_about_the_target(reason) => {
-                self.watch.restart(self.active, self.bytes);
-            }
-            _ => self.watch.recall(self.active, self.bytes),
+            Record::SessionEnded { reason, .. } if is_about_the_target(reason) => self.watch.restart(active, bytes),
+            // The time for reading back and deleting is no time without progress.
+            Record::Verified(_) | Record::Deleted(_) | Record::NotDeleted(_) => self.watch.restart(active, bytes),
+            _ => self.watch.recall(active, bytes),
         }
     }
 }
@@ -168,6 +202,7 @@ fn cannot_open(error: &StoreError) -> Failure {
     let message = error.to_string();
     match error.kind {
         StoreErrorKind::Fill(_) => Failure::usage(message),
+        _ if error.is_full() => Failure::could_not_run(format!("{message}; free some space")),
         _ => Failure::could_not_run(format!("{message}; name another directory with --out")),
     }
 }

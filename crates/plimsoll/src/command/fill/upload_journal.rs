@@ -3,10 +3,12 @@
 use super::budget::Budget;
 use super::objects::Objects;
 use super::session::Session;
+use crate::console;
 use crate::progress::LiveLine;
 use cost::Cap;
 use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
+use fill::refusals::{IN_A_ROW_MAX, Refusals};
 use fill::reservation::Reservation;
 use fill::stop_rule::StopRule;
 use fill::stop_watch::{Reached, Stopped};
@@ -31,7 +33,8 @@ pub struct UploadJournal<'a> {
     /// Number of the first object that no earlier session reserved.
     from: u64,
     progress: Progress,
-    /// The end of the session, if a rule or the limit on spending ended the run.
+    refusals: Refusals,
+    /// The end of the session, if a rule, the limit on spending or refusals ended the run.
     stopped: Option<SessionEnd>,
     /// The failure of the journal that ended the run.
     failed: Option<StoreError>,
@@ -61,9 +64,8 @@ impl<'a> UploadJournal<'a> {
     ) -> Self {
         let in_flight_max = objects.upload.load.in_flight_max();
         let bytes_before = session.state.totals.file_bytes;
-        let bytes = u64::try_from(objects.dataset.total_bytes()).unwrap_or(u64::MAX);
         Self {
-            reservation: Reservation::new(objects.dataset.count(), from, in_flight_max),
+            reservation: Reservation::new(objects.set.count(), from, in_flight_max),
             session,
             budget,
             targets,
@@ -73,9 +75,10 @@ impl<'a> UploadJournal<'a> {
                 live,
                 trailing: Trailing::new(SHOWN_WINDOW),
                 bytes_before,
-                objects: objects.dataset.count(),
-                bytes,
+                objects: objects.set.count(),
+                bytes: objects.bytes(),
             },
+            refusals: Refusals::default(),
             stopped: None,
             failed: None,
         }
@@ -108,11 +111,9 @@ impl<'a> UploadJournal<'a> {
     /// Adds ended operations to the journal.
     fn add(&mut self, ops: &[OpEntry]) -> Result<(), StoreError> {
         let (mut acked, mut failed) = (Vec::new(), Vec::new());
-        for op in ops {
-            // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
-            if matches!(op.outcome.class, AttemptClass::InflightAtEnd | AttemptClass::Interrupted) {
-                continue;
-            }
+        // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
+        for op in ops.iter().filter(|op| !is_cut_off(op)) {
+            note_refusal(&mut self.refusals, op);
             let Some(number) = self.targets.object_number(op.subject) else { continue };
             let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
             if op.outcome == AttemptOutcome::OK {
@@ -178,8 +179,38 @@ pub fn end_by_cap(cap: &Cap) -> SessionEnd {
     SessionEnd::StopRule { text: format!("spending >= {cap}") }
 }
 
+/// Returns whether the end of the session cut off an operation.
+pub fn is_cut_off(op: &OpEntry) -> bool {
+    matches!(op.outcome.class, AttemptClass::InflightAtEnd | AttemptClass::Interrupted)
+}
+
+/// Returns whether something was sent to the target or received from it in an interval.
+pub fn in_touch(interval: &Interval) -> bool {
+    let traffic = &interval.stats.traffic;
+    traffic.sent + traffic.body + traffic.overhead > 0
+}
+
+/// Returns whether the run is ending already, so that no rule decides about it any more.
+pub fn is_over(control: &Control) -> bool {
+    control.reason().is_some() || sys::signals::interrupts().count > 0
+}
+
+/// Counts an operation that the target refused or not.
+pub fn note_refusal(refusals: &mut Refusals, op: &OpEntry) {
+    match (op.outcome.class, op.status) {
+        (AttemptClass::Ok, _) => refusals.note_success(),
+        (AttemptClass::Auth, _) | (_, Some(401 | 403)) => refusals.note_refusal(),
+        _ => {}
+    }
+}
+
+/// Returns the message about too many refusals.
+pub fn about_refusals() -> String {
+    format!("the target refused {IN_A_ROW_MAX} objects in a row: check keys and permissions; nothing more is sent")
+}
+
 /// Returns a message about a stop rule that holds.
-fn about(stopped: &Stopped) -> String {
+pub fn about(stopped: &Stopped) -> String {
     let measured = stopped.bandwidth.map(|rate| format!(", measured {rate}")).unwrap_or_default();
     format!("the stop rule `{}` holds{measured}", stopped.rule)
 }
@@ -214,25 +245,27 @@ impl Observer for UploadJournal<'_> {
             let synced = self.session.sync();
             self.keep(synced);
         }
-        let stats = &interval.stats;
-        let traffic = &stats.traffic;
         let reached = Reached {
             active: self.session.active(),
             files: self.session.state.totals.objects,
             file_bytes: self.session.state.totals.file_bytes,
-            in_touch: traffic.sent + traffic.body + traffic.overhead > 0,
+            in_touch: in_touch(interval),
         };
         let stopped = self.session.watch.note(reached).map(|stopped| (about(&stopped), session_end(stopped)));
         let spent = || {
             let cap = self.budget.reached(&self.session.state.totals)?;
             Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
         };
+        let totals = &self.session.state.totals;
+        let is_complete = totals.objects == self.progress.objects;
         if self.stopped.is_none()
+            && !is_complete
+            && !is_over(control)
             && let Some((about, end)) = stopped.or_else(spent)
         {
             self.stopped = Some(end);
             self.progress.live.clear();
-            crate::console::eprintln(&format!("{about}: waiting for uploads in flight"));
+            console::eprintln(&format!("{about}: waiting for uploads in flight"));
             let noted = self.session.note_event(&about);
             self.keep(noted);
             control.stop(now, StopReason::Decided);
@@ -264,6 +297,12 @@ impl Observer for UploadJournal<'_> {
                 Ok(None) => {}
                 Err(error) => self.failed = Some(error),
             }
+        }
+        if self.refusals.are_too_many() && self.stopped.is_none() && !is_over(control) {
+            self.progress.live.clear();
+            console::eprintln(&about_refusals());
+            self.stopped = Some(SessionEnd::Refused);
+            control.stop(now, StopReason::Decided);
         }
         if self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);

@@ -9,6 +9,7 @@ use crate::load::{
     dataset_location::DatasetLocation,
     dialect::{self, DialectSettings},
     location_client::{LocationClient, Patience},
+    retry::RetryLimit,
 };
 use content::Content;
 use engine::dialect::{Access, Form};
@@ -61,7 +62,7 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     }
     let location = DatasetLocation::with_query(&args.urls, &args.s3)?;
     let targets = if args.list {
-        LocationClient::new(&args.common, &location, Patience::Repeat)?.list_objects()?
+        LocationClient::new(&args.common, &location, Patience::Repeat(RetryLimit::HalfMinute))?.list_objects()?
     } else if args.objects.is_given() {
         location.targets(args.objects.dataset(args.dataset_seed)?)
     } else {
@@ -112,9 +113,9 @@ fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bo
         }
         return Ok(ResponseBody::Gateway(depth));
     }
-    match targets.area() {
+    match targets.area().and_then(|area| area.set.dataset()) {
         _ if !args.verify => Ok(ResponseBody::Discarded),
-        Some(area) => Ok(ResponseBody::Compared(Arc::new(Content::new(area.dataset.description().seed)))),
+        Some(dataset) => Ok(ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed)))),
         None => Err(Failure::usage(
             "--verify needs the flags that described the dataset to `put`, for example --count 100 --size 1MiB",
         )),

@@ -5,14 +5,13 @@
 
 use crate::console;
 use crate::failure::Failure;
-use crate::load::dataset_location::DatasetLocation;
-use engine::plan::{ORIGINS_MAX, Source, Targets};
+use engine::plan::{LocalFile, LocalFiles};
 use report::number::plural;
 use std::fs;
 use std::io::ErrorKind;
+use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use wire::Url;
 
 /// Maximum number of files of a run. The limit also applies to the number of visited files and directories, because
 /// links may lead to the same file many times.
@@ -22,48 +21,51 @@ const ELOOP: i32 = 40;
 /// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 256;
 
-/// Returns the file at `path`, or all files below it. The key of a file is its relative path.
-pub fn targets(path: &Path, place: &DatasetLocation) -> Result<(Targets, Source), Failure> {
+/// Returns the file at `path`, or all files below it, with `copies` copies of each. The key of a file is its relative
+/// path.
+pub fn find(path: &Path, copies: NonZeroU64) -> Result<LocalFiles, Failure> {
     let refused =
         |path: &Path, why: &dyn std::fmt::Display| Failure::usage(format!("--from {}: {why}", path.display()));
-    let base = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let base = base(path);
     let mut found = FoundFiles::default();
     found.collect(path, &mut Vec::new()).map_err(|(path, error)| refused(&path, &error))?;
     if let Some(skipped) = found.skipped.description() {
         console::eprintln(&format!("--from {}: {skipped}", path.display()));
     }
-    let mut files = found.files;
-    if files.is_empty() {
+    if found.files.is_empty() {
         return Err(refused(path, &"contains no files"));
     }
-    files.sort();
-    let mut targets = Targets::at(place.origins.clone());
-    let origin = place.origins.first().ok_or_else(|| refused(path, &"no server given: write its URL"))?;
-    for (file, size) in &files {
-        let key = file.strip_prefix(base).ok().and_then(Path::to_str);
-        let key = key.ok_or_else(|| refused(file, &"its name is not UTF-8: rename it"))?;
-        let mut text = format!("{}://{}{}/", origin.scheme, origin.host_header(), place.container);
-        wire::percent::push_path(&place.prefix, &mut text);
-        wire::percent::push_path(key, &mut text);
-        let url = Url::parse(&text).map_err(|error| refused(file, &error))?;
-        if !targets.push(&url) {
-            return Err(refused(file, &format_args!("more than {ORIGINS_MAX} servers")));
-        }
-        if let Some(item) = targets.items_mut().last_mut() {
-            item.size = Some(*size);
-        }
-    }
-    Ok((targets, Source::Files(files.into())))
+    let file = |FoundFile { path, size, modified_nanos }| {
+        let key = Path::strip_prefix(&path, base).ok().and_then(Path::to_str);
+        let key = key.ok_or_else(|| refused(&path, &"its name is not UTF-8: rename it"))?.into();
+        Ok(LocalFile { key, size, modified_nanos, path })
+    };
+    Ok(LocalFiles::new(found.files.into_iter().map(file).collect::<Result<_, Failure>>()?, copies))
+}
+
+/// Returns the directory to which keys are relative: `path` itself, or the directory of the file at `path`.
+pub fn base(path: &Path) -> &Path {
+    if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) }
 }
 
 /// The files below a path.
 #[derive(Debug, Default)]
 struct FoundFiles {
-    /// Paths and sizes of regular files.
-    files: Vec<(PathBuf, u64)>,
+    /// Regular files.
+    files: Vec<FoundFile>,
     skipped: Skipped,
     /// Number of entries visited: files, directories and others.
     looked_at: usize,
+}
+
+/// A regular file.
+#[derive(Debug)]
+struct FoundFile {
+    path: PathBuf,
+    /// Size in bytes.
+    size: u64,
+    /// Time of the last modification, in nanoseconds since 1970.
+    modified_nanos: i64,
 }
 
 /// The entries that cannot be uploaded.
@@ -116,7 +118,8 @@ impl FoundFiles {
             return Err((path.to_owned(), format!("more than {FILES_MAX} files: name a smaller directory")));
         }
         if about.is_file() {
-            self.files.push((path.to_owned(), about.len()));
+            let (size, modified_nanos) = (about.len(), LocalFile::modified_nanos(&about));
+            self.files.push(FoundFile { path: path.to_owned(), size, modified_nanos });
         } else if about.is_dir() {
             let identity = (about.dev(), about.ino());
             if above.contains(&identity) {
@@ -176,10 +179,11 @@ mod tests {
         for top in ["tree", "top"] {
             let mut found = FoundFiles::default();
             found.collect(&at(top), &mut Vec::new()).unwrap();
-            found.files.sort();
-            let names =
-                found.files.iter().map(|(path, size)| (path.strip_prefix(at(top)).unwrap().to_str().unwrap(), *size));
-            assert_eq!(names.collect::<Vec<_>>(), [("link", 4), ("sub/file", 1), ("to-sub/file", 1)], "{top}");
+            let name = |path: &Path| path.strip_prefix(at(top)).unwrap().to_str().unwrap().to_owned();
+            let mut names: Vec<_> = found.files.iter().map(|file| (name(&file.path), file.size)).collect();
+            names.sort();
+            let expected = [("link", 4), ("sub/file", 1), ("to-sub/file", 1)];
+            assert_eq!(names, expected.map(|(name, size)| (name.to_owned(), size)), "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
             // The link to a directory above it is found twice: below `sub`, and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");

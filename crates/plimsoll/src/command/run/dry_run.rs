@@ -60,8 +60,8 @@ fn bytes_of_op(plan: &Plan) -> Option<f64> {
         Some(RangeChoice::Random { length }) => Some(length.get() as f64),
         Some(RangeChoice::Fixed(range)) => Some(range.len() as f64),
         None => {
-            let dataset = &plan.targets.area()?.dataset;
-            Some(dataset.total_bytes() as f64 / dataset.count().max(1) as f64)
+            let set = &plan.targets.area()?.set;
+            Some(set.total_bytes() as f64 / set.count().max(1) as f64)
         }
     }
 }

@@ -8,10 +8,11 @@ mod listing;
 mod mix_record;
 
 use super::dataset_location::DatasetLocation;
-use super::retry::Retries;
+use super::retry::{Retries, RetryLimit};
 use super::{Args, Workload, checks, headers, plan_outside_run};
 use crate::execute;
 use crate::failure::Failure;
+use crate::progress::requests_failed;
 use content::Dataset;
 use engine::plan::{BodyPlan, Choice, Mix, Plan, RequestPlan, fresh_number, fresh_prefix, is_transient};
 use engine::single_requests::exchange;
@@ -42,7 +43,7 @@ pub enum Patience {
     /// Failures are final.
     Once,
     /// Transient failures are retried, with pauses.
-    Repeat,
+    Repeat(RetryLimit),
 }
 
 /// An open multipart upload of the bucket.
@@ -140,6 +141,7 @@ impl<'a> LocationClient<'a> {
         let key = upload.key.strip_prefix(self.location.prefix.as_str()).unwrap_or(&upload.key);
         let id = wire::percent::parameter(&upload.id);
         let (mut parts, mut from) = (Vec::new(), String::new());
+        let mut last = 0;
         while parts.len() <= usize::from(MAX_PARTS) {
             let query = format!("uploadId={id}&max-parts=1000{from}");
             let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, key)?;
@@ -154,6 +156,12 @@ impl<'a> LocationClient<'a> {
             let page = ListedParts::parse(&reply.message).map_err(Failure::could_not_run)?;
             parts.extend(page.parts);
             let Some(next) = page.next else { return Ok(Some(parts)) };
+            if next <= last {
+                return Err(Failure::could_not_run(format!(
+                    "the server lists the parts of an upload of {key} in circles"
+                )));
+            }
+            last = next;
             from = format!("&part-number-marker={next}");
         }
         Err(Failure::could_not_run(format!("the server lists more than {MAX_PARTS} parts for an upload of {key}")))
@@ -244,12 +252,16 @@ impl<'a> LocationClient<'a> {
         let headers = own.map(|own| own.headers.clone()).unwrap_or_default();
         let plan = Plan { targets: Arc::new(targets), ..self.plan.clone() };
         let request = RequestPlan { headers, ..request.clone() };
-        let mut retries = Retries::default();
+        let limit = match self.patience {
+            Patience::Once => None,
+            Patience::Repeat(limit) => Some(limit),
+        };
+        let mut retries = Retries::new(limit.unwrap_or_default());
         loop {
             let entry = exchange(&plan, request.clone()).map_err(|error| Failure::could_not_run(error.to_string()))?;
             let Some(entry) = entry else { return Err(Failure::could_not_run("interrupted")) };
             self.reached.set(self.reached.get() || entry.status.is_some());
-            let may_pass = self.patience == Patience::Repeat && is_transient(entry.outcome, entry.status);
+            let may_pass = limit.is_some() && is_transient(entry.outcome, entry.status);
             if may_pass && self.reached.get() && retries.pause() {
                 continue;
             }
@@ -258,7 +270,7 @@ impl<'a> LocationClient<'a> {
                 None => {
                     let AttemptOutcome { cause, .. } = entry.outcome;
                     let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
-                    Err(Failure::could_not_run(format!("no response from {url}: {}", cause.about())))
+                    Err(requests_failed(format!("no response from {url}: {}", cause.about())))
                 }
             };
         }

@@ -48,6 +48,8 @@ pub fn record() -> impl Strategy<Value = Record> {
             Record::Verified(batch.into_iter().map(object).collect())
         }),
         prop::collection::vec(number(), 1..30).prop_map(Record::Deleted),
+        prop::collection::vec(number(), 1..30).prop_map(Record::NotDeleted),
+        any::<u64>().prop_map(|active_ms| Record::Alive { active_ms }),
         (any::<u64>(), text()).prop_map(|(unix_ms, text)| Record::RuleChanged { unix_ms, text }),
         (any::<u64>(), text()).prop_map(|(unix_ms, text)| Record::Event { unix_ms, text }),
     ]
@@ -61,6 +63,7 @@ fn session_end() -> impl Strategy<Value = SessionEnd> {
         Just(SessionEnd::TargetGone),
         Just(SessionEnd::DiskFull),
         Just(SessionEnd::Failed),
+        Just(SessionEnd::Refused),
     ]
 }
 
@@ -70,5 +73,6 @@ fn verification() -> impl Strategy<Value = Verification> {
         Just(Verification::Missing),
         any::<u64>().prop_map(|offset| Verification::Damaged { offset }),
         Just(Verification::ChangedSource),
+        Just(Verification::Unknown),
     ]
 }
