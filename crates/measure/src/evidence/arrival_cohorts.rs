@@ -4,7 +4,7 @@
 //! beginning of every run.
 
 use crate::sample::OpSample;
-use crate::time::Timeline;
+use crate::time::{Instant, Timeline};
 use crate::values::{add, bounded};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -99,6 +99,13 @@ impl ArrivalCohorts {
         &mut self.0[place]
     }
 
+    /// Counts `count` operations that were due at `intended`.
+    #[inline]
+    pub(crate) fn scheduled(&mut self, timeline: &Timeline, intended: Instant, count: u64) {
+        self.at(intended.nanos_since(timeline.window_start())).scheduled += count;
+    }
+
+    /// Adds an operation that has ended.
     #[inline]
     pub(crate) fn ended(&mut self, timeline: &Timeline, sample: &OpSample) {
         let cohort = self.at(sample.intended.nanos_since(timeline.window_start()));

@@ -1,7 +1,7 @@
 //! Collects the evidence of one thread.
 
 use super::Evidence;
-use super::edge_operations::EdgeWatch;
+use super::edge_operations::{EdgeWatch, OperationClass};
 use super::overtaking::OvertakingWatch;
 use super::target_pauses::PauseWatch;
 use crate::sample::OpSample;
@@ -56,7 +56,7 @@ impl Collector {
     #[inline]
     pub fn scheduled(&mut self, evidence: &mut Evidence, timeline: &Timeline, intended: Instant, count: u64) {
         if self.source == Source::Arrivals && timeline.measures(intended) {
-            evidence.arrival_cohorts.at(intended.nanos_since(timeline.window_start())).scheduled += count;
+            evidence.arrival_cohorts.scheduled(timeline, intended, count);
         }
     }
 
@@ -73,8 +73,11 @@ impl Collector {
     #[inline]
     pub fn ended(&mut self, evidence: &mut Evidence, timeline: &Timeline, sample: &OpSample, size: u8) {
         if self.source == Source::Arrivals {
-            if timeline.measures(sample.intended) && sample.outcome != OpOutcome::Unfinished {
-                evidence.arrival_cohorts.ended(timeline, sample);
+            if timeline.measures(sample.intended) {
+                evidence.class_cohorts.add(timeline, sample, OperationClass { kind: sample.kind, size });
+                if sample.outcome != OpOutcome::Unfinished {
+                    evidence.arrival_cohorts.ended(timeline, sample);
+                }
             }
             self.edges.opened(&mut evidence.edges, sample, size);
             return;

@@ -13,6 +13,7 @@
 //! If the link is full, data waits in the network ([`NetworkPaths`]).
 
 mod arrival_cohorts;
+mod class_cohorts;
 mod collector;
 mod edge_operations;
 mod network_paths;
@@ -21,6 +22,7 @@ mod slot_probes;
 mod target_pauses;
 
 pub use arrival_cohorts::{ArrivalCohort, ArrivalCohorts};
+pub use class_cohorts::ClassCohorts;
 pub(crate) use collector::Collector;
 pub use edge_operations::{EdgeOp, Edges, OperationClass};
 pub use network_paths::{NetworkPaths, PathSample};
@@ -38,6 +40,9 @@ pub struct Evidence {
     /// Measured operations, grouped by the time at which they were due. Empty in runs without a schedule.
     #[serde(default, skip_serializing_if = "ArrivalCohorts::is_empty")]
     pub arrival_cohorts: ArrivalCohorts,
+    /// The same operations, in groups of each class. Empty in runs without a schedule.
+    #[serde(default, skip_serializing_if = "ClassCohorts::is_empty")]
+    pub class_cohorts: ClassCohorts,
     /// The first operations of the run, and in a closed run also the last ones.
     #[serde(default, skip_serializing_if = "Edges::is_empty")]
     pub edges: Edges,
@@ -59,8 +64,9 @@ pub struct Evidence {
 impl Evidence {
     /// Adds the evidence of another thread or interval.
     pub fn merge(&mut self, other: &Self) {
-        let Self { arrival_cohorts, edges, overtaking, paused, network_paths, schedule_end } = other;
+        let Self { arrival_cohorts, class_cohorts, edges, overtaking, paused, network_paths, schedule_end } = other;
         self.arrival_cohorts.merge(arrival_cohorts);
+        self.class_cohorts.merge(class_cohorts);
         self.edges.merge(edges);
         self.overtaking.merge(overtaking);
         self.paused.merge(paused);

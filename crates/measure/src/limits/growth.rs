@@ -4,11 +4,14 @@
 //! that falls behind takes longer to respond to each operation than to the one before. For example, if 1,600/s are
 //! offered and 800/s are sustained, response times grow by one second for each second of the schedule.
 //!
+//! In a mix, response times can grow for one class of operations only, such as uploads. The growth is then found among
+//! the operations of this class.
+//!
 //! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last
 //! operations then end quickly because no new load follows them. In this case, far fewer operations end than are due,
 //! both in the third and in the last quarter of the schedule.
 
-use crate::evidence::ArrivalCohorts;
+use crate::evidence::{ArrivalCohorts, Evidence};
 
 /// Numbers of groups into which cohorts are divided, in the order in which they are tried. Many groups show growth
 /// early. If the times of operations vary widely, fewer and larger groups show growth better.
@@ -21,6 +24,8 @@ const GROUP_OPERATIONS: u64 = 3;
 /// [`CERTAIN_BY_FEW`] divided by the number of steps. The sum corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
+/// Further standard errors for the growth of a single class, because several classes are tried.
+const CERTAIN_OF_A_CLASS: f64 = 1.0;
 /// Minimum ratio of ended to due operations in the same time, at which the target counts as keeping up.
 const DEPARTED_SHARE: f64 = 0.85;
 /// Maximum excess of due over ended operations at which the target counts as keeping up, in standard errors of random
@@ -69,11 +74,24 @@ struct Group {
 }
 
 impl Growth {
-    /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow.
+    /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow. If they
+    /// grow in some classes of operations only, returns the growth of the class in which the most operations piled up.
     #[must_use]
-    pub fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
-        let groups = GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most));
-        groups.or_else(|| Self::of_departures(cohorts, seconds))
+    pub fn of_run(evidence: &Evidence, seconds: f64) -> Option<Self> {
+        Self::of(&evidence.arrival_cohorts, seconds).or_else(|| {
+            let of_class = |cohorts| Self::of_all_groups(cohorts, seconds, CERTAIN + CERTAIN_OF_A_CLASS);
+            evidence.class_cohorts.several().filter_map(of_class).max_by_key(|growth| growth.piled_up)
+        })
+    }
+
+    /// Returns the growth over the operations of `cohorts`.
+    fn of(cohorts: &ArrivalCohorts, seconds: f64) -> Option<Self> {
+        Self::of_all_groups(cohorts, seconds, CERTAIN).or_else(|| Self::of_departures(cohorts, seconds))
+    }
+
+    /// Compares the response times of groups. `certain` is the minimum step in standard errors.
+    fn of_all_groups(cohorts: &ArrivalCohorts, seconds: f64, certain: f64) -> Option<Self> {
+        GROUPS.into_iter().find_map(|most| Self::of_groups(cohorts, seconds, most, certain))
     }
 
     /// Estimates the growth by comparing the number of operations that end with the number that are due in the same
@@ -101,7 +119,7 @@ impl Growth {
         })
     }
 
-    fn of_groups(cohorts: &ArrivalCohorts, seconds: f64, most: usize) -> Option<Self> {
+    fn of_groups(cohorts: &ArrivalCohorts, seconds: f64, most: usize, certain: f64) -> Option<Self> {
         let groups = groups(cohorts, most);
         let (first, last) = (groups.first()?, groups.last()?);
         if groups.len() < GROUPS_MIN || last.time <= first.time {
@@ -112,7 +130,7 @@ impl Growth {
         let mean = steps.iter().sum::<f64>() / count;
         let variance = steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let error = (variance / count).sqrt();
-        if mean <= 0.0 || mean < (CERTAIN + CERTAIN_BY_FEW / count) * error {
+        if mean <= 0.0 || mean < (certain + CERTAIN_BY_FEW / count) * error {
             return None;
         }
         let whole = seconds / (last.time - first.time);
@@ -160,6 +178,11 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::OperationClass;
+    use crate::sample::{LabelId, OpKind, OpSample};
+    use crate::time::{Instant, Timeline};
+    use crate::values::random::Random;
+    use std::time::Duration;
 
     /// Returns cohorts with one operation per millisecond. `response` takes the time at which an operation is due, and
     /// returns the response time of this operation, both in seconds.
@@ -228,6 +251,59 @@ mod tests {
     fn growth_is_found_behind_a_wide_spread() {
         let uneven = |time: f64| time + if ((time / 0.05) as u64).is_multiple_of(2) { 0.0 } else { 0.15 };
         assert!(Growth::of(&cohorts(1, uneven), 1.0).is_some());
+    }
+
+    /// Returns the evidence of 100 operations per second. `response` takes the time at which an operation is due and a
+    /// random number source, and returns the class and the response time of this operation in seconds.
+    fn mix(seconds: u64, seed: u64, response: impl Fn(f64, &mut Random) -> (OperationClass, f64)) -> Evidence {
+        let (mut random, mut evidence) = (Random::new(seed), Evidence::default());
+        let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
+        for number in 0..seconds * 100 {
+            let due = Instant::from_nanos(number * 10_000_000);
+            let (class, taken) = response(number as f64 / 100.0, &mut random);
+            let sample = OpSample::simulated(LabelId(0), due, due + Duration::from_secs_f64(taken));
+            evidence.arrival_cohorts.scheduled(&timeline, due, 1);
+            evidence.arrival_cohorts.ended(&timeline, &sample);
+            evidence.class_cohorts.add(&timeline, &sample, class);
+        }
+        evidence
+    }
+
+    fn exponential(mean: f64, random: &mut Random) -> f64 {
+        -mean * (1.0 - random.unit()).ln()
+    }
+
+    const GET: OperationClass = OperationClass { kind: OpKind::Get, size: 3 };
+    const PUT: OperationClass = OperationClass { kind: OpKind::Put, size: 3 };
+    const LARGE_PUT: OperationClass = OperationClass { kind: OpKind::Put, size: 5 };
+
+    /// A tenth of the operations are uploads, of which the target sustains half.
+    #[test]
+    fn growth_of_rare_uploads_is_found_in_a_mix() {
+        for seed in 0..20 {
+            let evidence = mix(10, seed, |time, random| match random.unit() {
+                put if put < 0.1 => (PUT, 0.1 + time),
+                _ => (GET, exponential(0.01, random)),
+            });
+            assert_eq!(Growth::of(&evidence.arrival_cohorts, 10.0), None, "seed {seed}");
+            let growth = Growth::of_run(&evidence, 10.0).expect("growth");
+            assert!((8.0..12.0).contains(&growth.response), "seed {seed}: {growth:?}");
+            assert!((30..75).contains(&growth.piled_up), "seed {seed}: {growth:?}");
+        }
+    }
+
+    #[test]
+    fn mixes_that_keep_up_have_no_growth() {
+        let found = (0..400).filter(|seed| {
+            let evidence = mix(10, *seed, |_, random| match random.unit() {
+                put if put < 0.1 => (PUT, exponential(0.5, random)),
+                put if put < 0.2 => (LARGE_PUT, exponential(2.0, random)),
+                _ => (GET, exponential(0.01, random)),
+            });
+            Growth::of_run(&evidence, 10.0).is_some_and(|growth| growth.piled_up >= 10)
+        });
+        let found = found.count();
+        assert!(found <= 2, "{found} of 400");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub fn misses_offered_rate(summary: &Summary) -> bool {
 /// Returns the growth of response times over the measured window; `None` if they did not grow, or if the run is closed.
 #[must_use]
 pub fn growth(summary: &Summary) -> Option<Growth> {
-    Growth::of(&summary.evidence.arrival_cohorts, summary.schedule_seconds())
+    Growth::of_run(&summary.evidence, summary.schedule_seconds())
 }
 
 /// Returns the number of unfinished operations that had already waited longer than successful ones usually take.
