@@ -34,6 +34,13 @@ export interface Times {
   /** Number of intervals in each column. The last column may have fewer. */
   merged: number;
   window: [number, number] | null;
+  marks: TimeMark[];
+}
+
+/** A notable event, in seconds from the start of the run. */
+export interface TimeMark {
+  at: number;
+  label: string;
 }
 
 export type Chart = ChartText & (SeriesPlot | QuantilesPlot | HeatPlot | PointsPlot);

@@ -43,7 +43,7 @@ test("a summary includes the extremes of the band", () => {
 });
 
 test("a column reaches to the next one, and the last to the end", () => {
-  assert.deepEqual(bounds({ starts: [0, 1, 2.5], end: 3, merged: 1, window: null }), [0, 1, 1, 2.5, 2.5, 3]);
+  assert.deepEqual(bounds({ starts: [0, 1, 2.5], end: 3, merged: 1, window: null, marks: [] }), [0, 1, 1, 2.5, 2.5, 3]);
 });
 
 test("ticks that would touch are left out, and those of the tail are kept", () => {

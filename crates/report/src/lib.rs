@@ -31,7 +31,7 @@ pub mod run_metrics;
 pub mod study;
 mod text;
 
-pub use html::{html, html_line, html_study};
+pub use html::{html, html_fill, html_line, html_study};
 pub use json::{
     JsonAborted, JsonCleaned, JsonComparison, JsonPrepared, JsonRepeats, JsonReport, cleaned_schema, comparison_schema,
     json, json_comparison, json_repeats, prepared_schema, repeats_schema, schema,

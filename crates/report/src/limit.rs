@@ -2,10 +2,10 @@
 
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};
-use measure::LimitedBy;
-use measure::evidence::Probes;
+use measure::evidence::{OperationClass, Probes};
 use measure::limits::{self, HostFailures, InFlightLimit, ProbedRate};
 pub use measure::limits::{Limit, LimitReason};
+use measure::{Enumerated, LimitedBy};
 use store::SavedRun;
 
 /// Maximum number of hosts to list with their failures.
@@ -42,6 +42,12 @@ pub fn text(limit: &Limit) -> String {
     }
 }
 
+/// Returns the class of operations as part of a phrase.
+fn of_class(class: OperationClass) -> String {
+    let size = class.size_label().map(|label| format!(" ({label})")).unwrap_or_default();
+    format!(" of {}{size}", class.kind.name())
+}
+
 /// Returns the evidence for a limit as a phrase with numbers.
 #[must_use]
 pub fn reason_text(reason: &LimitReason) -> String {
@@ -54,8 +60,9 @@ pub fn reason_text(reason: &LimitReason) -> String {
                 were(reached.dropped)
             )
         }
-        LimitReason::Growth { seconds: growth, waiting, offered } => format!(
-            "response times grew by {} over the run, and {} of {} offered were still waiting at its end",
+        LimitReason::Growth { seconds: growth, waiting, offered, class } => format!(
+            "response times{} grew by {} over the run, and {} of {} offered were still waiting at its end",
+            class.map(of_class).unwrap_or_default(),
             seconds(*growth),
             plural(*waiting, "operation"),
             count(*offered)

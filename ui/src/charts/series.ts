@@ -69,6 +69,33 @@ function shade(times: Times): (self: uPlot) => void {
   };
 }
 
+/** Draws a dashed line for each notable event. */
+function mark(times: Times): (self: uPlot) => void {
+  return (self) => {
+    const { left, top, width, height } = self.bbox;
+    self.ctx.save();
+    self.ctx.strokeStyle = theme.now.soft;
+    self.ctx.lineWidth = devicePixelRatio;
+    self.ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+    for (const { at } of times.marks) {
+      const place = self.valToPos(at, "x", true);
+      if (place < left || place > left + width) continue;
+      self.ctx.beginPath();
+      self.ctx.moveTo(place, top);
+      self.ctx.lineTo(place, top + height);
+      self.ctx.stroke();
+    }
+    self.ctx.restore();
+  };
+}
+
+/** Returns the events of a column. An event after the end belongs to the last column. */
+export function marksWithin(times: Times, column: number): string[] {
+  const isLast = column + 1 >= times.starts.length;
+  const [from, to] = [times.starts[column] ?? 0, isLast ? Infinity : (times.starts[column + 1] ?? times.end)];
+  return times.marks.filter(({ at }) => at >= from && at < to).map(({ label }) => label);
+}
+
 /** Returns the plot. */
 export function series(plot: SeriesPlot, times: Times): Drawn {
   const data: Values[] = [bounds(times)];
@@ -89,7 +116,7 @@ export function series(plot: SeriesPlot, times: Times): Drawn {
       if (place === null || place === undefined) return read("");
       const index = Math.floor(place / 2);
       const parts = plot.lines.map((line) => `${line.label} ${at(plot.unit, line, index)}`);
-      read([instant(times.starts[index] ?? 0), ...parts].join(" · "));
+      read([instant(times.starts[index] ?? 0), ...parts, ...marksWithin(times, index)].join(" · "));
     };
     const options = base(into, {
       scales: { x: { time: false }, y: valueScale(plot.unit, plot.log) },
@@ -97,7 +124,7 @@ export function series(plot: SeriesPlot, times: Times): Drawn {
       series: all,
       bands,
       cursor: { y: false, sync: { key: "time" }, points: { show: false } },
-      hooks: { drawClear: [shade(times)], draw: [done], setCursor: [update] },
+      hooks: { drawClear: [shade(times), mark(times)], draw: [done], setCursor: [update] },
     });
     return new uPlot(options, data as uPlot.AlignedData, into);
   };

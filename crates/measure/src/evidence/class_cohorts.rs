@@ -34,9 +34,9 @@ impl ClassCohorts {
         self.0.is_empty()
     }
 
-    /// Returns the cohorts of each class, if there are several classes.
-    pub fn several(&self) -> impl Iterator<Item = &ArrivalCohorts> {
-        self.0.iter().filter(|_| self.0.len() > 1).map(|of_class| &of_class.cohorts)
+    /// Returns the classes with their cohorts, if there are several classes.
+    pub fn several(&self) -> impl Iterator<Item = (OperationClass, &ArrivalCohorts)> {
+        self.0.iter().filter(|_| self.0.len() > 1).map(|of_class| (of_class.class, &of_class.cohorts))
     }
 
     /// Adds an operation that has ended, or that was unfinished at the end of the run.

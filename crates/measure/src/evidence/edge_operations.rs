@@ -6,6 +6,7 @@
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
+use crate::stats::size_class::size_label;
 use crate::time::Instant;
 use crate::time::Timeline;
 use crate::values::{add, bounded};
@@ -35,6 +36,14 @@ pub struct OperationClass {
     pub kind: OpKind,
     /// Index of the size class of the operations.
     pub size: u8,
+}
+
+impl OperationClass {
+    /// Returns the label of the size class, such as `to 1 MiB`; `None` in a damaged record.
+    #[must_use]
+    pub fn size_label(self) -> Option<&'static str> {
+        size_label(self.size)
+    }
 }
 
 /// Operations at the beginning and at the end of a run.

@@ -11,7 +11,7 @@
 //! operations then end quickly because no new load follows them. In this case, far fewer operations end than are due,
 //! both in the third and in the last quarter of the schedule.
 
-use crate::evidence::{ArrivalCohorts, Evidence};
+use crate::evidence::{ArrivalCohorts, Evidence, OperationClass};
 
 /// Numbers of groups into which cohorts are divided, in the order in which they are tried. Many groups show growth
 /// early. If the times of operations vary widely, fewer and larger groups show growth better.
@@ -41,6 +41,8 @@ pub struct Growth {
     pub lateness: f64,
     /// Number of operations that had piled up at the end of the schedule.
     pub piled_up: u64,
+    /// The class of operations whose response times grew; `None` if those of all operations grew.
+    pub class: Option<OperationClass>,
 }
 
 /// Number of operations due in a time span, and number of operations that ended in it.
@@ -79,7 +81,10 @@ impl Growth {
     #[must_use]
     pub fn of_run(evidence: &Evidence, seconds: f64) -> Option<Self> {
         Self::of(&evidence.arrival_cohorts, seconds).or_else(|| {
-            let of_class = |cohorts| Self::of_all_groups(cohorts, seconds, CERTAIN + CERTAIN_OF_A_CLASS);
+            let of_class = |(class, cohorts)| {
+                let growth = Self::of_all_groups(cohorts, seconds, CERTAIN + CERTAIN_OF_A_CLASS)?;
+                Some(Self { class: Some(class), ..growth })
+            };
             evidence.class_cohorts.several().filter_map(of_class).max_by_key(|growth| growth.piled_up)
         })
     }
@@ -116,6 +121,7 @@ impl Growth {
             response: (last.response - first.response).max(0.0),
             lateness: (last.lateness - first.lateness).max(0.0),
             piled_up: (all.due - all.departed - in_flight).max(0.0) as u64,
+            class: None,
         })
     }
 
@@ -141,7 +147,8 @@ impl Growth {
         let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
         // To respond to all operations that were due, the target needs the time of the schedule plus the growth.
         let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
-        Some(Self { response, lateness: (last.lateness - first.lateness).max(0.0) * whole, piled_up })
+        let lateness = (last.lateness - first.lateness).max(0.0) * whole;
+        Some(Self { response, lateness, piled_up, class: None })
     }
 }
 
@@ -178,7 +185,6 @@ fn groups(cohorts: &ArrivalCohorts, most: usize) -> Vec<Group> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::OperationClass;
     use crate::sample::{LabelId, OpKind, OpSample};
     use crate::time::{Instant, Timeline};
     use crate::values::random::Random;
@@ -289,6 +295,7 @@ mod tests {
             let growth = Growth::of_run(&evidence, 10.0).expect("growth");
             assert!((8.0..12.0).contains(&growth.response), "seed {seed}: {growth:?}");
             assert!((30..75).contains(&growth.piled_up), "seed {seed}: {growth:?}");
+            assert_eq!(growth.class, Some(PUT));
         }
     }
 

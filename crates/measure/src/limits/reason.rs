@@ -2,7 +2,7 @@
 
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
-use crate::evidence::{Probe, Probes};
+use crate::evidence::{OperationClass, Probe, Probes};
 use crate::stats::Dimension;
 use crate::stats::label::Label;
 use crate::summary::{ClientLimits, Model, Summary};
@@ -81,6 +81,8 @@ pub enum LimitReason {
         waiting: u64,
         /// Operations offered.
         offered: u64,
+        /// The class of operations whose response times grew; `None` if those of all operations grew.
+        class: Option<OperationClass>,
     },
     /// Operations did not end in time.
     NotInTime {
@@ -218,7 +220,7 @@ fn target_reason(summary: &Summary, model: &Model, in_flight: Option<InFlightLim
         (true, Some(reached)) => LimitReason::InFlight(reached),
         (true, None) => match growth(summary) {
             Some(growth) if growth.response > 0.0 => {
-                LimitReason::Growth { seconds: growth.response, waiting: missing, offered }
+                LimitReason::Growth { seconds: growth.response, waiting: missing, offered, class: growth.class }
             }
             _ => LimitReason::NotInTime { operations: missing, offered },
         },

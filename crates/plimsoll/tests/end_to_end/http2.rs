@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: true, exact_times: false };
+const TLS: Setup = Setup { gibibyte: false, server: "", http: "", tls: true, http2: true, exact_times: false };
 const PLAIN: Setup = Setup { tls: false, ..TLS };
 /// Number of requests per connection after which nginx sends GOAWAY.
 const SHORT: Setup = Setup { server: "keepalive_requests 50;", ..TLS };

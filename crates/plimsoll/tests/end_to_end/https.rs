@@ -2,7 +2,7 @@
 
 use crate::support::{KIB, MIB, Nginx, Report, Request, Setup, TestDir, shared_cores};
 
-const TLS: Setup = Setup { gibibyte: false, server: "", tls: true, http2: false, exact_times: false };
+const TLS: Setup = Setup { gibibyte: false, server: "", http: "", tls: true, http2: false, exact_times: false };
 const TLS_1_2: Setup = Setup { server: "ssl_protocols TLSv1.2;", ..TLS };
 
 /// Runs `get` on `path` with these arguments. The run must be clean, and its counts must equal the server's log.

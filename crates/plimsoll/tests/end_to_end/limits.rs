@@ -97,6 +97,30 @@ fn a_rate_above_what_the_target_sustains_is_not_a_success() {
     report.expect_joins(&log);
 }
 
+/// nginx makes uploads beyond 8/s wait, and serves downloads at once. A tenth of the operations are uploads.
+#[test]
+fn a_target_that_falls_behind_with_rare_uploads_is_the_limit() {
+    let _cores = all_cores();
+    let http = "map $request_method $upload { PUT put; default ''; } limit_req_zone $upload zone=uploads:1m rate=8r/s;";
+    let server = "location /d/ { alias files/; dav_methods PUT DELETE; limit_req zone=uploads burst=10000; }";
+    let Some(nginx) = Nginx::start(Setup { http, server, ..Setup::default() }) else { return };
+    let place = TestDir::new();
+    let location = nginx.url("/d/");
+    place.run(["prepare", &location, "--count", "3", "--size", "1KiB"]).expect(0);
+    let limit = |name: &str, rate: &str| {
+        let words = ["mix", &location, "--get", "90", "--put", "10", "-R", rate, "-d", "4s", "--json", "--out", name];
+        let ended = place.run(words);
+        ended.expect(0);
+        let report = Report::read(&ended);
+        (report.text("/limited_by").to_owned(), report.text("/limit_reason").to_owned())
+    };
+    let (overloaded, reason) = limit("overloaded", "200");
+    assert_eq!(overloaded, "target", "{reason}");
+    assert!(reason.starts_with("response times of put "), "{reason}");
+    let (sustained, reason) = limit("sustained", "40");
+    assert_eq!(sustained, "rate", "{reason}");
+}
+
 #[test]
 fn a_stall_of_one_second_appears_in_the_response_times() {
     let _cores = all_cores();

@@ -22,6 +22,12 @@ impl Costs {
     }
 }
 
+/// Returns the sum of a bill as text. It is a lower bound if the sheet lacks a price.
+pub(crate) fn sum_text(offer: &Offer) -> String {
+    let total = offer.bill.total();
+    if total.without.is_empty() { total.money.to_string() } else { format!("≥ {}", total.money) }
+}
+
 /// Returns the billable usage of a fill: its uploads with all attempts, and the time for which the objects are kept.
 #[must_use]
 pub fn usage(totals: &Totals, keep: &Months) -> Usage {

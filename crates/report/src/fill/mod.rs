@@ -11,6 +11,7 @@ use store::journal::SessionEnd;
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
 pub use crate::text::{fill_estimate as estimate, fill_text as text};
+pub(crate) use costs::sum_text;
 pub use costs::{Costs, usage};
 
 /// The result of a fill.

@@ -7,15 +7,17 @@
 
 mod charts;
 mod file;
+mod fill;
 mod load_line;
 mod run;
 mod script_data;
 mod sections;
 mod study;
 
+use crate::fill::Costs;
 use crate::load_line::LoadLine;
 use crate::study::SavedStudy;
-use store::SavedRun;
+use store::{SavedFill, SavedRun};
 
 /// Returns the report of a saved run as an HTML file.
 #[must_use]
@@ -28,6 +30,12 @@ pub fn html(run: &SavedRun) -> String {
 #[must_use]
 pub fn html_line(line: &LoadLine, run: Option<&SavedRun>) -> String {
     file::file(&load_line::document(line, run))
+}
+
+/// Returns the report of a fill as an HTML file, with its costs if there are price sheets.
+#[must_use]
+pub fn html_fill(fill: &SavedFill, prices: &Costs) -> String {
+    file::file(&fill::document(fill, prices))
 }
 
 /// Returns the report of a study as an HTML file.

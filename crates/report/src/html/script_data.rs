@@ -87,6 +87,17 @@ pub struct Times {
     pub merged: usize,
     /// Start and end of the measured window.
     pub window: Option<(f64, f64)>,
+    /// Notable events.
+    pub marks: Vec<TimeMark>,
+}
+
+/// A notable event on the axis of time.
+#[derive(Debug, Serialize)]
+pub struct TimeMark {
+    /// Time in seconds from the start of the run.
+    pub at: f64,
+    /// What happened.
+    pub label: String,
 }
 
 /// A chart with its title and caption.

@@ -1,11 +1,11 @@
 //! The text report of a fill.
 
-use super::blocks::Table;
+use super::blocks::{Block, Table};
 use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::fill::{Pace, end_text, headline, result, sent_again};
+use crate::fill::{Pace, end_text, headline, result, sent_again, sum_text};
 use crate::number::{bit_rate, bytes, count, plural, share};
 use cost::Component;
 use cost::bill::Offer;
@@ -26,16 +26,28 @@ pub fn fill_text(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     page.first_line(paint(result.word), pieces.to_vec());
     result.reasons.iter().for_each(|reason| page.line(&escape(reason)));
     page.gap();
+    details(&mut page, fill, prices);
+    page.finish()
+}
+
+/// Returns everything after the result, for a format with its own layout.
+pub(crate) fn fill_blocks(fill: &SavedFill, prices: &Costs) -> Vec<Block> {
+    super::blocks(|page| {
+        page.heading("Fill");
+        details(page, fill, prices);
+    })
+}
+
+fn details(page: &mut Page, fill: &SavedFill, prices: &Costs) {
     page.item("target", &escape(&fill.identity.target));
     let goal = format!("{}, {}", plural(fill.identity.objects, "object"), bytes(fill.identity.object_bytes));
     page.item("dataset", &goal);
-    times(&mut page, fill);
-    uploads(&mut page, fill);
-    checks(&mut page, fill);
-    costs(&mut page, &fill.state.totals, prices);
-    sessions(&mut page, &fill.state.sessions);
-    events(&mut page, fill);
-    page.finish()
+    times(page, fill);
+    uploads(page, fill);
+    checks(page, fill);
+    costs(page, &fill.state.totals, prices);
+    sessions(page, &fill.state.sessions);
+    events(page, fill);
 }
 
 /// Returns the estimate of a fill in which every request is made once. `dataset` describes its objects.
@@ -63,11 +75,7 @@ fn costs(page: &mut Page, totals: &Totals, prices: &Costs) {
             table.row([component.name().to_owned()].into_iter().chain(offers.iter().map(amount)));
         }
     }
-    let sum = |offer: &Offer| {
-        let total = offer.bill.total();
-        if total.without.is_empty() { total.money.to_string() } else { format!("≥ {}", total.money) }
-    };
-    table.row(["sum".to_owned()].into_iter().chain(offers.iter().map(sum)));
+    table.row(["sum".to_owned()].into_iter().chain(offers.iter().map(sum_text)));
     let rate = |offer: &Offer| offer.per_tb_month.as_ref().map_or("n/a".to_owned(), ToString::to_string);
     table.row(["per TB and month".to_owned()].into_iter().chain(offers.iter().map(rate)));
     page.table(table);

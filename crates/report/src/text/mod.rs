@@ -10,6 +10,7 @@ mod repeats;
 mod sections;
 mod style;
 
+pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
 pub(crate) use blocks::Block;
 pub use comparison::comparison;

@@ -13,6 +13,7 @@
 mod active_time;
 mod disk;
 mod encoding;
+mod history;
 mod number_set;
 mod payload;
 mod read;
@@ -27,6 +28,7 @@ mod uploads;
 mod writer;
 
 pub use active_time::{ALIVE_EVERY, ActiveTime};
+pub use history::{Column, History};
 pub use number_set::NumberSet;
 pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 pub use read::{Entry, Extent};

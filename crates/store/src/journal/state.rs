@@ -1,6 +1,7 @@
 //! The state of a fill, folded from the records of its journal.
 
 use super::active_time::ActiveTime;
+use super::history::{Column, History};
 use super::number_set::NumberSet;
 use super::record::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Verification, VerifiedObject};
 use super::uploads::OpenUploads;
@@ -47,6 +48,8 @@ pub struct FillState {
     pub sessions: Vec<Session>,
     /// Sessions beyond [`SESSIONS_MAX`].
     pub more_sessions: u64,
+    /// What was stored over time.
+    pub history: History,
     /// Events and changes of rules in their order.
     pub events: Vec<Event>,
     /// Events beyond [`EVENTS_MAX`].
@@ -62,6 +65,8 @@ pub struct Totals {
     pub file_bytes: u64,
     /// Stored objects that were found when the fill was resumed.
     pub found_on_resume: u64,
+    /// Part of `file_bytes` that was found when the fill was resumed.
+    pub found_bytes: u64,
     /// Attempts of all uploads.
     pub attempts: u64,
     /// Bytes of content that all attempts sent.
@@ -72,11 +77,12 @@ pub struct Totals {
 
 impl Totals {
     fn add(&mut self, other: &Self) {
-        let Self { objects, file_bytes, found_on_resume, attempts, sent_bytes, failed_uploads } = other;
+        let Self { objects, file_bytes, found_on_resume, found_bytes, attempts, sent_bytes, failed_uploads } = other;
         let sums = [
             (&mut self.objects, objects),
             (&mut self.file_bytes, file_bytes),
             (&mut self.found_on_resume, found_on_resume),
+            (&mut self.found_bytes, found_bytes),
             (&mut self.attempts, attempts),
             (&mut self.sent_bytes, sent_bytes),
             (&mut self.failed_uploads, failed_uploads),
@@ -197,6 +203,7 @@ pub enum EventKind {
 impl FillState {
     /// Adds a record. `unix_ms` is the wall time of writing it.
     pub fn apply(&mut self, record: &Record, unix_ms: u64) {
+        let before = self.totals;
         match record {
             Record::SessionStarted { session, unix_ms } => self.start_session(*session, *unix_ms),
             Record::SessionEnded { session, unix_ms, reason } => self.end_session(*session, *unix_ms, reason),
@@ -205,13 +212,17 @@ impl FillState {
             Record::UploadGone { number, upload_id } => self.uploads.remove(*number, upload_id),
             Record::Acked(batch) => {
                 batch.iter().for_each(|object| self.ack(object));
+                self.add_to_history(&before, unix_ms);
                 if let Some(session) = self.session() {
                     session.stored_unix_ms = session.stored_unix_ms.max(unix_ms);
                     session.active.saw(unix_ms);
                     session.uploading = session.active.get();
                 }
             }
-            Record::Failed(batch) => batch.iter().for_each(|object| self.fail(object)),
+            Record::Failed(batch) => {
+                batch.iter().for_each(|object| self.fail(object));
+                self.add_to_history(&before, unix_ms);
+            }
             Record::Verified(batch) => batch.iter().for_each(|object| self.verified.add(*object)),
             Record::Deleted(batch) => batch.iter().for_each(|number| {
                 self.deleted.insert(*number);
@@ -252,6 +263,15 @@ impl FillState {
         })
     }
 
+    /// Adds what has changed since `before` to the history.
+    fn add_to_history(&mut self, before: &Totals, unix_ms: u64) {
+        let now = &self.totals;
+        let (objects, failed_uploads) = (now.objects - before.objects, now.failed_uploads - before.failed_uploads);
+        let found_bytes = now.found_bytes - before.found_bytes;
+        let file_bytes = (now.file_bytes - before.file_bytes).saturating_sub(found_bytes);
+        self.history.add(unix_ms, &Column { objects, file_bytes, found_bytes, failed_uploads });
+    }
+
     fn ack(&mut self, object: &AckedObject) {
         let AckedObject { number, attempts, sent_bytes, file_bytes, evidence } = *object;
         self.unintended += u64::from(number >= self.intended_end);
@@ -260,8 +280,9 @@ impl FillState {
         self.not_deleted.remove(number);
         let upload = Totals { attempts: attempts.into(), sent_bytes, ..Totals::default() };
         if self.completed.insert(number) {
-            let found_on_resume = u64::from(evidence == Evidence::FoundOnResume);
-            self.add(&Totals { objects: 1, file_bytes, found_on_resume, ..upload });
+            let is_found = evidence == Evidence::FoundOnResume;
+            let (found_on_resume, found_bytes) = (u64::from(is_found), if is_found { file_bytes } else { 0 });
+            self.add(&Totals { objects: 1, file_bytes, found_on_resume, found_bytes, ..upload });
         } else if was_deleted {
             self.add(&upload);
         } else {
@@ -298,6 +319,7 @@ impl FillState {
     }
 
     fn start_session(&mut self, number: u32, unix_ms: u64) {
+        self.history.reach(unix_ms);
         if self.sessions.len() >= SESSIONS_MAX {
             self.more_sessions += 1;
             return;

@@ -69,17 +69,20 @@ fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure>
 
 /// Prints the report of a fill.
 fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
-    if args.html.is_some() || args.junit.is_some() || args.annotations || !args.subtract.is_empty() {
+    if args.junit.is_some() || args.annotations || !args.subtract.is_empty() {
         let runs = args.directory.join("sessions/0001/upload");
         return Err(Failure::usage(format!(
-            "the report of a fill is text or --json: for other forms, name one of its runs, for example {}",
+            "the report of a fill is text, --json or --html: for other forms, name one of its runs, for example {}",
             runs.display()
         )));
     }
     let sheets = args.prices.iter().map(|name| prices::read(name)).collect::<Result<Vec<_>, _>>()?;
     let costs = Costs { sheets, keep: args.keep.clone() };
     let fill = saved::fill::read(&args.directory)?;
-    saved::fill::print(&fill, &costs, form)?;
+    match &args.html {
+        None => saved::fill::print(&fill, &costs, form)?,
+        Some(file) => html_file::write_page(&report::html_fill(&fill, &costs), &args.directory, file.as_deref())?,
+    }
     Ok(saved::fill::exit_code(&fill).into())
 }
 

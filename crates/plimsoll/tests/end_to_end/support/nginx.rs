@@ -23,6 +23,8 @@ pub struct Setup {
     pub gibibyte: bool,
     /// Further directives of the server, for example locations.
     pub server: &'static str,
+    /// Further directives outside of the server, for example limits.
+    pub http: &'static str,
     /// `true` if the port uses TLS, with a certificate for 127.0.0.1 that [`Nginx::authority`] signed.
     pub tls: bool,
     /// `true` if the port supports HTTP/2. A port with TLS then also supports HTTP/1.1, but a port without TLS supports
@@ -235,7 +237,7 @@ fn noise(state: &mut u64) -> u8 {
 }
 
 fn configuration(directory: &Path, address: SocketAddr, setup: Setup) -> String {
-    let (root, server) = (directory.display(), setup.server);
+    let (root, server, http) = (directory.display(), setup.server, setup.http);
     let (ssl, certificates) = if setup.tls {
         let names = format!("ssl_certificate {root}/server.pem; ssl_certificate_key {root}/server.key;");
         (" ssl", names + &format!("ssl_client_certificate {root}/authority.pem; ssl_verify_client optional;"))
@@ -258,6 +260,7 @@ http {{
   sendfile on; tcp_nopush on; keepalive_requests 1000000; keepalive_timeout 120s; client_max_body_size 64m;
   client_body_temp_path {root}/body; proxy_temp_path {root}/proxy; fastcgi_temp_path {root}/fastcgi;
   scgi_temp_path {root}/scgi; uwsgi_temp_path {root}/uwsgi;
+  {http}
   server {{
     listen {address}{ssl}{http2} backlog=4096; {certificates}
     listen unix:{root}/socket;

@@ -148,7 +148,7 @@ mod tests {
     }
 
     fn seconds(count: u32) -> Times {
-        Times { starts: (0..count).map(f64::from).collect(), end: count.into(), merged: 1, window: None }
+        Times { starts: (0..count).map(f64::from).collect(), end: count.into(), merged: 1, ..Times::default() }
     }
 
     fn lines(chart: &Chart) -> (&Unit, &[Line]) {
@@ -180,7 +180,7 @@ mod tests {
     fn wide_columns_keep_the_extremes_of_their_polls() {
         let run =
             run(&[("a", ColumnKind::Gauge, ColumnUnit::Count)], &[(1, &[10]), (2, &[90]), (3, &[20]), (4, &[20])]);
-        let times = Times { starts: vec![0.0, 4.0], end: 8.0, merged: 4, window: None };
+        let times = Times { starts: vec![0.0, 4.0], end: 8.0, merged: 4, ..Times::default() };
         let charts = of(&run, &times);
         let (_, lines) = lines(&charts[0]);
         assert_eq!((lines[0].values[0], lines[0].low[0], lines[0].high[0]), (Some(35.0), Some(10.0), Some(90.0)));

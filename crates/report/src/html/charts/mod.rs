@@ -2,6 +2,7 @@
 
 mod axis;
 pub(super) mod collected;
+pub(super) mod fill_history;
 pub(super) mod heat_map;
 pub(super) mod load_curve;
 pub(super) mod matrix;

@@ -76,7 +76,7 @@ fn times(run: &SavedRun, columns: &[&[Point]], merged: usize) -> Times {
     let last = starts.last().copied().unwrap_or(0.0);
     let end = columns.last().and_then(|column| column.last()).map_or(0.0, |point| point.end.as_secs_f64());
     let window = run.summary().window.map(|(start, end)| (short(start.as_secs_f64()), short(end.as_secs_f64())));
-    Times { starts, end: short(end.max(last)), merged, window }
+    Times { starts, end: short(end.max(last)), merged, window, marks: Vec::new() }
 }
 
 /// The value of a column, and the lowest and highest value among its intervals.
