@@ -6,8 +6,8 @@
 //! target.
 
 pub mod in_doubt;
-pub mod refusals;
 pub mod reservation;
 pub mod stop_rule;
 pub mod stop_watch;
+pub mod streaks;
 pub mod trailing;

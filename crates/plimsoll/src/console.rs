@@ -54,6 +54,7 @@ pub fn report_and_exit(failure: Failure) -> ! {
 
 fn print_failure(failure: Failure) -> Exit {
     match failure {
+        Failure::TargetGone(message) => print_failure(Failure::could_not_run(message)),
         Failure::Message(exit, message) => {
             eprintln(&format!("plimsoll: {}", ::report::escape::bounded(&message, MESSAGE_MAX)));
             exit

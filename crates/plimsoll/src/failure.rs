@@ -81,6 +81,8 @@ impl From<Exit> for ExitCode {
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so the message stays on one line.
     Message(Exit, String),
+    /// The target did not respond for as long as the user allows. This ends a fill as planned, with its report.
+    TargetGone(String),
     /// Help text for standard error, shown because no command was given.
     NoCommand(String),
     /// Text that the user requested (help, version), for standard output.
@@ -102,6 +104,7 @@ impl Failure {
     pub fn and(self, more: &str) -> Self {
         match self {
             Self::Message(exit, message) => Self::Message(exit, format!("{message}; {more}")),
+            Self::TargetGone(message) => Self::TargetGone(format!("{message}; {more}")),
             other => other,
         }
     }
@@ -109,7 +112,7 @@ impl Failure {
     /// Returns only the text, for use in another message.
     pub fn into_message(self) -> String {
         match self {
-            Self::Message(_, text) | Self::NoCommand(text) | Self::Shown(text) => text,
+            Self::Message(_, text) | Self::TargetGone(text) | Self::NoCommand(text) | Self::Shown(text) => text,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::kernel_call::{check, check_size, own};
@@ -18,6 +19,11 @@ pub fn sendfile(out: &Socket, file: &impl AsFd, offset: u64, max: usize) -> io::
     let from = file.as_fd().as_raw_fd();
     // SAFETY: `position` lives during the call, which reads and writes it.
     check_size(unsafe { libc::sendfile(out.as_raw_fd(), from, &raw mut position, max) })
+}
+
+/// Opens a file to read it. Does not wait, even if the path leads to a pipe.
+pub fn open_without_waiting(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 /// Creates a file in memory with `content`. The `name` is only visible in `/proc`.

@@ -54,9 +54,10 @@ impl LocalFile {
     /// Opens the file.
     ///
     /// # Errors
-    /// [`SourceChanged`] if the file is no longer the one that was found; errors of the system.
-    pub(crate) fn open(&self) -> io::Result<File> {
-        let file = File::open(&self.path).map_err(|error| match error.kind() {
+    /// Fails if the file is no longer the one that was found, or if it cannot be opened.
+    pub fn open(&self) -> io::Result<File> {
+        // A pipe may have taken the place of the file.
+        let file = sys::file::open_without_waiting(&self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(SourceChanged),
             _ => error,
         })?;
@@ -70,7 +71,8 @@ impl LocalFile {
     /// [`SourceChanged`] if it is not; errors of the system.
     pub(crate) fn check(&self, file: &File) -> io::Result<()> {
         let about = file.metadata()?;
-        let is_same = about.len() == self.size && Self::modified_nanos(&about) == self.modified_nanos;
+        let is_same =
+            about.is_file() && about.len() == self.size && Self::modified_nanos(&about) == self.modified_nanos;
         if is_same { Ok(()) } else { Err(io::Error::other(SourceChanged)) }
     }
 }
@@ -226,5 +228,7 @@ mod tests {
         assert!(changed(found.check(&open)) && changed(found.open().map(drop)));
         std::fs::remove_file(&path).unwrap();
         assert!(changed(found.open().map(drop)));
+        std::fs::create_dir(&path).unwrap();
+        assert!(changed(found.open().map(drop)), "a directory has taken its place");
     }
 }

@@ -69,8 +69,7 @@ pub fn is_transient(outcome: AttemptOutcome, status: Option<u16>) -> bool {
         Dns => outcome.cause == Cause::ResolverFailed,
         TlsHandshake => matches!(outcome.cause, Cause::TlsClosed | Cause::TlsReset),
         Throttled | ConnectRefused | ConnectTimeout | ConnectOther | ClosedEarly | StaleReuse | Reset | Incomplete
-        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal => true,
-        ClientResource => !matches!(outcome.cause, Cause::BodyUnreadable | Cause::SourceChanged),
+        | Indeterminate | InflightAtEnd | TimeoutHead | TimeoutIdle | TimeoutTotal | ClientResource => true,
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Share of a run that is spent on failing operations.
 
 use super::offered_load::{overdue, overdue_from};
+use crate::sample::outcome::AttemptClass;
 use crate::summary::{Model, Summary};
 
 /// Maximum share of failed operations. Above this share, a run has many failures.
@@ -14,7 +15,9 @@ const FAILING_MAX: f64 = 0.25;
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));
-    let failed = tally.failed.saturating_add(overdue);
+    // A local file that cannot be read shows nothing about the target.
+    let by_target = tally.failed.saturating_sub(tally.classes.get(AttemptClass::LocalFile));
+    let failed = by_target.saturating_add(overdue);
     let ended = tally.completed().saturating_add(overdue);
     let slots_fail = failed > 0 && failing_share(summary, model) > FAILING_MAX;
     failed as f64 > FAILED_MAX * ended as f64 || slots_fail

@@ -52,6 +52,7 @@ enumerated! {
         Auth => "auth", "credentials were not accepted";
         Indeterminate => "indeterminate", "it is unknown whether the write took place";
         ClientResource => "client_resource", "this host ran out of ports, descriptors or memory";
+        LocalFile => "local_file", "a local file has changed or could not be read";
         InflightAtEnd => "inflight_at_end", "still in flight at the end of the run";
         Interrupted => "interrupted", "cut off by the user";
         Internal => "internal", "a defect in this program";
@@ -139,7 +140,7 @@ enumerated! {
         UnsupportedScheme => "unsupported_scheme", "a redirect to an unsupported scheme";
         Downgrade => "downgrade", "a redirect from https to http (--allow-downgrade follows it)";
         PrivateAddress => "private_address", "a redirect from a public to a private address (--allow-private-redirects follows it)";
-        UnnamedHost => "unnamed_host", "a redirect from S3 to a host that the command does not name (--allow-other-hosts follows it)";
+        UnnamedHost => "unnamed_host", "a redirect from S3 to a host or port that the command does not name (--allow-other-hosts follows it)";
         Status => "status", "an error status code";
         ContentDiffers => "content_differs", "a body byte differs from the object";
         ErrorWithin200 => "error_within_200", "the status was 200, but the body contained an error";

@@ -3,8 +3,8 @@
 use super::{RunOptions, host};
 use crate::redact;
 use engine::plan::{
-    Auth, BodyPlan, Choice, ExpectedChecksum, Follow, Framing, LoadModel, Pick, Plan, RangeChoice, RangeStatus,
-    RedirectHosts, RedirectRule, RequestPlan, ResponseBody, Route, Shared, Source, Subject, Targets,
+    Auth, BodyPlan, Choice, ExpectedChecksum, Follow, Framing, LoadModel, ObjectSet, Pick, Plan, RangeChoice,
+    RangeStatus, RedirectHosts, RedirectRule, RequestPlan, ResponseBody, Route, Shared, Source, Subject, Targets,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
@@ -188,6 +188,10 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
         let last = last.map(|size| format!(", the last of {size}")).unwrap_or_default();
         let (sizes, seed) = (&description.sizes, description.seed.0);
         return Some(("dataset".to_owned(), format!("{count}, sizes {sizes}{last}, seed {seed}")));
+    }
+    if let Some(ObjectSet::Files(files)) = targets.area().map(|area| &area.set) {
+        let (count, copies) = (plural(files.files().len() as u64, "file"), plural(files.copies().get(), "copy"));
+        return Some(("files".to_owned(), format!("{count}, {copies} of each, {} B", files.total_bytes())));
     }
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }

@@ -2,7 +2,7 @@
 
 use super::Args;
 use super::location_client::s3_error;
-use super::retry::{Retries, RetryLimit};
+use super::retry::{Retries, Retry, RetryLimit};
 use crate::failure::Failure;
 use crate::progress::{requests_interrupted, with_progress};
 use engine::OpEntry;
@@ -51,7 +51,7 @@ pub enum Search {
     No,
     /// It does. Objects that the server refuses end the command.
     Strict,
-    /// It does. Objects that the server refuses count as missing.
+    /// It does. Objects that the server refuses, or cannot give back, count as missing.
     Lenient,
 }
 
@@ -129,11 +129,22 @@ impl<'a> ObjectRequests<'a> {
                 self.retries.note_success();
             }
             open = again;
-            if !open.is_empty() && !self.retries.pause() {
-                return Err(match sys::signals::interrupts().count {
-                    0 => self.failure(pass, tried.example.as_ref(), &plan, &progress()),
-                    _ => requests_interrupted(format!("interrupted: {}", progress())),
-                });
+            if open.is_empty() {
+                break;
+            }
+            let responded = tried.outcomes.iter().flatten().any(|result| result.status.is_some());
+            let next = self.retries.pause(responded);
+            let failure = || self.failure(pass, tried.example.as_ref(), &plan, &progress());
+            match next {
+                Retry::Again => {}
+                Retry::GiveUp if sys::signals::interrupts().count > 0 => {
+                    return Err(requests_interrupted(format!("interrupted: {}", progress())));
+                }
+                Retry::GiveUp if pass.search == Search::Lenient => {
+                    bad.append(&mut open);
+                }
+                Retry::GiveUp => return Err(failure()),
+                Retry::TargetGone => return Err(Failure::TargetGone(failure().into_message())),
             }
         }
         Ok(bad)

@@ -1,6 +1,7 @@
 //! Retries of requests outside of a measured load. Their number is limited, and the pause before each retry doubles.
 
 use crate::console;
+use measure::units::format_span;
 use measure::{Cause, Enumerated};
 use report::number::{self, plural};
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Usual maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
+/// Time without a response after which the user is told.
+const TOLD_AFTER: Duration = Duration::from_secs(30);
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -21,8 +24,20 @@ pub enum RetryLimit {
     /// For about half a minute.
     #[default]
     HalfMinute,
-    /// For this time, or until the user interrupts.
-    Time(Option<Duration>),
+    /// If the target does not respond, for this time, or until the user interrupts. If it responds with a failure, for
+    /// about half a minute.
+    UntilContact(Option<Duration>),
+}
+
+/// What to do after a request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Send it again.
+    Again,
+    /// Stop: the limit is reached, or the user interrupts.
+    GiveUp,
+    /// Stop: the target has not responded for the whole time of [`RetryLimit::UntilContact`].
+    TargetGone,
 }
 
 /// Counts of retries by cause, and the state of the pauses.
@@ -31,9 +46,13 @@ pub struct Retries {
     /// Number of retried requests by the cause of the failure.
     causes: BTreeMap<&'static str, u64>,
     limit: RetryLimit,
+    /// Pauses since the last success.
     in_a_row: u32,
-    /// Start of the first of these pauses.
-    since: Option<Instant>,
+    /// Those after a response that was a failure.
+    after_responses: u32,
+    /// Start of the first pause since the last response.
+    silent_since: Option<Instant>,
+    told: bool,
 }
 
 impl Retries {
@@ -49,32 +68,47 @@ impl Retries {
 
     /// Records a success, so that the next pause is short again.
     pub fn note_success(&mut self) {
-        self.in_a_row = 0;
-        self.since = None;
+        (self.in_a_row, self.after_responses, self.silent_since) = (0, 0, None);
     }
 
-    /// Waits before the next attempt. Returns `false` if the limit is reached, or if the user interrupts.
-    pub fn pause(&mut self) -> bool {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let is_over = match self.limit {
-            RetryLimit::HalfMinute => self.in_a_row >= PAUSES_MAX,
-            RetryLimit::Time(most) => most.is_some_and(|most| since.elapsed() >= most),
-        };
-        if is_over {
-            return false;
+    /// Waits before the next attempt, if there is one. `responded` means that the target sent a response.
+    pub fn pause(&mut self, responded: bool) -> Retry {
+        if responded {
+            self.after_responses += 1;
+            self.silent_since = None;
         }
-        if self.in_a_row == PAUSES_MAX {
-            console::eprintln("the target has not responded for half a minute: trying again until it does");
+        match self.limit {
+            RetryLimit::HalfMinute if self.in_a_row >= PAUSES_MAX => return Retry::GiveUp,
+            RetryLimit::HalfMinute => {}
+            RetryLimit::UntilContact(_) if responded && self.after_responses > PAUSES_MAX => return Retry::GiveUp,
+            RetryLimit::UntilContact(_) if responded => {}
+            RetryLimit::UntilContact(most) => {
+                let silent = self.silent_since.get_or_insert_with(Instant::now).elapsed();
+                if most.is_some_and(|most| silent >= most) {
+                    return Retry::TargetGone;
+                }
+                self.tell(silent, most);
+            }
         }
         let until = Instant::now() + (PAUSE * (1 << self.in_a_row.min(PAUSES_MAX))).min(PAUSE_MAX);
         self.in_a_row += 1;
         while Instant::now() < until {
             if sys::signals::interrupts().count > 0 {
-                return false;
+                return Retry::GiveUp;
             }
             std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
         }
-        true
+        Retry::Again
+    }
+
+    /// Says once that the target does not respond.
+    fn tell(&mut self, silent: Duration, most: Option<Duration>) {
+        if silent >= TOLD_AFTER && !self.told {
+            self.told = true;
+            let most =
+                most.map_or_else(|| "until it does".to_owned(), |most| format!("for up to {}", format_span(most)));
+            console::eprintln(&format!("the target has not responded for half a minute: trying again {most}"));
+        }
     }
 
     /// Returns the number of retried requests for each cause.
@@ -97,6 +131,20 @@ impl Retries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_that_responds_is_not_waited_for_without_end() {
+        let mut retries = Retries { in_a_row: 0, ..Retries::new(RetryLimit::UntilContact(None)) };
+        retries.after_responses = PAUSES_MAX;
+        assert_eq!(retries.pause(true), Retry::GiveUp);
+        assert_eq!(retries.pause(false), Retry::Again, "silence has a limit of its own");
+        retries.note_success();
+        assert_eq!(retries.pause(true), Retry::Again);
+        let mut retries = Retries::new(RetryLimit::UntilContact(Some(Duration::from_millis(100))));
+        assert_eq!((retries.pause(false), retries.pause(false)), (Retry::Again, Retry::TargetGone));
+        let mut retries = Retries { in_a_row: PAUSES_MAX, ..Retries::default() };
+        assert_eq!(retries.pause(false), Retry::GiveUp);
+    }
 
     #[test]
     fn retries_are_counted_by_cause() {

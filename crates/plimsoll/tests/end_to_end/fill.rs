@@ -52,6 +52,9 @@ fn every_object_is_uploaded_read_back_and_deleted_once() {
     let text = place.run(["report", "fill"]);
     let begin = "PASS · 50 objects stored, 50 deleted again · 3.28 MB";
     assert!(text.expect(0).stdout.starts_with(begin), "{}", text.stdout);
+    place.run(["report", "fill", "--html", "fill.html"]).expect(0);
+    let page = std::fs::read_to_string(place.path("fill.html")).unwrap();
+    assert!(page.contains("50 objects stored, 50 deleted again") && page.contains("\"id\":\"bandwidth\""), "{page}");
     let ledger = server.stop();
     assert!(ledger.contains("PutObject"), "{ledger}");
 }
@@ -314,6 +317,52 @@ fn files_that_change_are_neither_uploaded_nor_compared() {
     assert_eq!(verified, (&2.into(), &2.into()), "{report:#}");
     assert_eq!(report["reasons"][0], "2 objects could not be compared, because their files have changed");
     server.stop();
+}
+
+/// The disk with the files is no longer mounted: their directory is another one.
+#[test]
+fn a_fill_ends_if_the_directory_of_its_files_is_gone() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--delay", "50ms"]);
+    make_bucket(&place, &endpoint);
+    std::fs::create_dir(place.path("tree")).unwrap();
+    place.write("tree/a", "content");
+    let words = ["fill", "s3://bucket/f", "--from", "tree", "--copies", "200", "-c", "2", "--out", "fill", "--json"];
+    let running = start(&place, &endpoint, &words);
+    wait_for("the first objects", || (stored(&place.path("fill")) > 0).then_some(()));
+    std::fs::rename(place.path("tree"), place.path("elsewhere")).unwrap();
+    std::fs::create_dir(place.path("tree")).unwrap();
+    let ended = running.end();
+    assert!(ended.stderr.contains("the directory is gone: is its disk mounted?"), "{ended:?}");
+    let report = json(ended.expect(4));
+    assert_eq!((&report["failed"], &report["sessions"][0]["end"]), (&0.into(), &"failed".into()), "{report:#}");
+    let other = run(&place, &endpoint, &words.map(|word| if word == "tree" { "elsewhere" } else { word }));
+    assert!(other.code == Some(2) && other.stderr.contains("dataset directory"), "{other:?}");
+    std::fs::remove_dir(place.path("tree")).unwrap();
+    std::fs::rename(place.path("elsewhere"), place.path("tree")).unwrap();
+    let report = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!((&report["stored"], &report["failed"]), (&200.into(), &0.into()), "{report:#}");
+    server.stop();
+}
+
+/// nginx inserts bytes, so responses are chunked and longer than their files.
+#[test]
+fn objects_that_have_become_longer_are_damaged() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup {
+        server: "location /up/ { root .; dav_methods PUT; create_full_put_path on; \
+                 sub_filter_types *; sub_filter one 'one and more'; }",
+        ..Setup::default()
+    }) else {
+        return;
+    };
+    let place = TestDir::new();
+    make_tree(&place);
+    let words = ["fill", &nginx.url("/up/f"), "--from", "tree", "--out", "fill", "--json", "--verify"];
+    let report = json(place.run(words).expect(1));
+    let verified = ["good", "damaged", "unknown"].map(|result| report["verified"][result].as_u64());
+    assert_eq!(verified, [Some(2), Some(2), Some(0)], "{report:#}");
 }
 
 #[test]

@@ -116,11 +116,16 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
             ));
         }
     }
-    let contrary: Vec<&str> =
-        comparison.rows.iter().filter(|row| is_contrary(row)).map(|row| row.metric.title()).collect();
-    if !contrary.is_empty() {
+    let change = match comparison.scope {
+        Scope::AcrossRuns => Some("the median of the differences between all runs of both sides"),
+        Scope::AcrossPairs => Some("estimated from the differences within the pairs"),
+        Scope::WithinRuns => None,
+    };
+    let is_shown = |row: &&Row| row.metric != ComparisonMetric::Success && is_contrary(row);
+    let contrary: Vec<&str> = comparison.rows.iter().filter(is_shown).map(|row| row.metric.title()).collect();
+    if let Some(change) = change.filter(|_| !contrary.is_empty()) {
         notes.push(format!(
-            "{}: base and new are medians; the change is the median of all pairwise differences, which can have another sign",
+            "{}: base and new are medians; the change is {change}, so it can have another sign",
             contrary.join(", ")
         ));
     }
@@ -135,7 +140,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes
 }
 
-/// Returns whether the medians of the two sides differ in the other direction than most runs.
+/// Returns whether the medians of the two sides differ in the other direction than the change.
 fn is_contrary(row: &Row) -> bool {
     match (row.base, row.new, row.difference) {
         (Some(base), Some(new), Some(difference)) => (new - base) * difference.change < 0.0,

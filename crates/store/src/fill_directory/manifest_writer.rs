@@ -68,6 +68,16 @@ pub struct ManifestSummary {
     pub digest: [u8; 32],
 }
 
+impl ManifestSummary {
+    /// Returns the summary of a manifest with these entries.
+    #[must_use]
+    pub fn of(entries: impl Iterator<Item = FileEntry>) -> Self {
+        let mut summing = Summing::default();
+        entries.for_each(|FileEntry { path, bytes, modified_nanos }| summing.add(&path, bytes, modified_nanos));
+        summing.sum()
+    }
+}
+
 /// The incremental computation of a [`ManifestSummary`].
 #[derive(Default)]
 pub(super) struct Summing {

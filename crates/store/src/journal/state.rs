@@ -30,7 +30,7 @@ pub struct FillState {
     pub deleted: NumberSet,
     /// Objects that the server did not delete, although it was asked to.
     pub not_deleted: NumberSet,
-    /// Results of reading objects back. Only the last result of each object is kept.
+    /// Results of reading objects back. Only the last result of a comparison is kept for each object.
     pub verified: Verified,
     /// Multipart uploads that were neither completed nor aborted.
     pub uploads: OpenUploads,
@@ -129,7 +129,12 @@ impl Verified {
         self.offsets.remove(&number);
     }
 
+    /// Adds a result. An object that could not be compared keeps an earlier result that it is missing or damaged.
     fn add(&mut self, VerifiedObject { number, result }: VerifiedObject) {
+        let is_lost = self.missing.contains(number) || self.damaged.contains(number);
+        if is_lost && matches!(result, Verification::ChangedSource | Verification::Unknown) {
+            return;
+        }
         self.forget(number);
         let set = match result {
             Verification::Good => &mut self.good,
@@ -319,7 +324,6 @@ impl FillState {
     }
 
     fn start_session(&mut self, number: u32, unix_ms: u64) {
-        self.history.reach(unix_ms);
         if self.sessions.len() >= SESSIONS_MAX {
             self.more_sessions += 1;
             return;
@@ -346,6 +350,7 @@ impl FillState {
     }
 
     fn saw(&mut self, unix_ms: u64) {
+        self.history.reach(unix_ms);
         if let Some(session) = self.session() {
             session.last_unix_ms = session.last_unix_ms.max(unix_ms);
             session.active.saw(unix_ms);

@@ -63,9 +63,20 @@ impl<N: Network> RunLoop<'_, N> {
             return Err(failed(if loops { Cause::RedirectLoop } else { Cause::TooManyRedirects }));
         }
         let from = exchange.address.clone();
+        if rules.hosts == RedirectHosts::Named && !self.names_host_of(&url) {
+            self.note_target(&url);
+            return Err(denied(Cause::UnnamedHost, Phase::Head));
+        }
         let origin = self.origin_index(&url).ok_or_else(|| failed(Cause::TooManyOrigins))?;
         let only_public = self.check_redirect(&base, &from, &url, origin, rules)?;
         Ok(RedirectTarget { url, origin, only_public, visited })
+    }
+
+    /// Returns whether the user named the host and the port of a URL. TLS on any port of a named host is the same host.
+    fn names_host_of(&self, url: &Url) -> bool {
+        let to = url.origin();
+        let origins = self.plan.targets.origins().iter();
+        origins.into_iter().any(|named| named == to || (named.host == to.host && to.scheme == Scheme::Https))
     }
 
     /// Checks a redirect as far as its URL alone allows. Returns whether the redirect must not lead to a private
@@ -88,10 +99,6 @@ impl<N: Network> RunLoop<'_, N> {
         }
         // A redirect to a host that the user named is harmless, because the user sends load to that host anyway.
         let named = origin < self.plan.targets.origins().len();
-        if !named && rules.hosts == RedirectHosts::Named {
-            self.note_target(url);
-            return Err(denied(Cause::UnnamedHost, Phase::Head));
-        }
         // With a proxy, the addresses are not known here, so only the URL can be checked.
         let from_public = match from {
             _ if proxied => !is_private_host(base.origin()),

@@ -55,7 +55,7 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     match outcome.class {
         // The wall clock is read once per second. After the host was suspended, signatures have the wrong time at first.
         AttemptClass::Auth if outcome.cause == Cause::ClockSkew => Prospect::Poor,
-        AttemptClass::ClientResource if outcome.cause == Cause::SourceChanged => Prospect::None,
+        AttemptClass::LocalFile if outcome.cause == Cause::SourceChanged => Prospect::None,
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,
         // S3 also reports errors in the body of a 200.
         AttemptClass::S3Error | AttemptClass::Http4xx if is_busy => Prospect::Good,

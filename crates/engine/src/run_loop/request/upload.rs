@@ -238,7 +238,10 @@ impl Upload {
                 source.fill(&mut self.file, self.framed, &mut out[start..])?;
             }
             Frame::Chunked => {
-                if length > 0 {
+                if length == 0 {
+                    // Even an empty file may have changed.
+                    source.fill(&mut self.file, self.framed, &mut [])?;
+                } else {
                     out.extend_from_slice(format!("{length:x}\r\n").as_bytes());
                     self.before += out.len() - start;
                     let data = out.len();

@@ -40,6 +40,8 @@ pub(in crate::run_loop) enum BodyFault {
     Gateway(gateway::Fault),
     /// The body is too large to be kept.
     TooLarge,
+    /// The body has more bytes than the local file with which it is compared.
+    TooLong,
     /// The local file with which the body is compared has changed, or cannot be read.
     LocalFile(AttemptOutcome),
 }

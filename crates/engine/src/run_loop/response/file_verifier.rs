@@ -31,13 +31,16 @@ impl<'p> FileVerifier<'p> {
         Ok(Self { local, file, offset, expected: Vec::new() })
     }
 
-    /// Compares the next bytes. Their number is at most what is left of the file, because the size of the response was
-    /// checked before.
+    /// Compares the next bytes. The size of a chunked response is not known before its end, so there may be more of them
+    /// than the file has.
     ///
     /// # Errors
-    /// Fails if they differ, if the file has changed, or if it cannot be read.
+    /// Fails if they differ, if there are too many, if the file has changed, or if it cannot be read.
     pub fn check(&mut self, received: &[u8]) -> Result<(), BodyFault> {
         let failed = |error: io::Error| BodyFault::LocalFile(of_local_file(&error, Phase::Body));
+        let left = self.local.size.saturating_sub(self.offset);
+        let is_too_long = received.len() as u64 > left;
+        let received = if is_too_long { &received[..left as usize] } else { received };
         for piece in received.chunks(BATCH) {
             self.expected.resize(piece.len(), 0);
             let read = self.file.read_exact_at(&mut self.expected, self.offset);
@@ -50,6 +53,6 @@ impl<'p> FileVerifier<'p> {
             }
             self.offset += piece.len() as u64;
         }
-        Ok(())
+        if is_too_long { Err(BodyFault::TooLong) } else { Ok(()) }
     }
 }

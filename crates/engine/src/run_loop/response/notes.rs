@@ -14,6 +14,7 @@ const DETAIL_BYTES_MAX: usize = 64;
 
 const CONTENT_DIFFERS: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ContentDiffers, Phase::Body);
+const SIZE_DIFFERS: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::SizeDiffers, Phase::Body);
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
@@ -91,6 +92,7 @@ impl ResponseNotes {
                 CONTENT_DIFFERS
             }
             BodyFault::TooLarge => MESSAGE_TOO_LARGE,
+            BodyFault::TooLong => SIZE_DIFFERS,
             BodyFault::LocalFile(outcome) => outcome,
         }
     }

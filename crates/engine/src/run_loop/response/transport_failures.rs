@@ -51,8 +51,12 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
 /// Returns the outcome of an attempt whose local file cannot be read.
 pub(in crate::run_loop) fn of_local_file(error: &io::Error, phase: Phase) -> AttemptOutcome {
     let has_changed = error.get_ref().is_some_and(|error| error.is::<SourceChanged>());
-    let cause = if has_changed { Cause::SourceChanged } else { Cause::BodyUnreadable };
-    AttemptOutcome::failed(AttemptClass::ClientResource, cause, phase)
+    let (class, cause) = match error.raw_os_error() {
+        _ if has_changed => (AttemptClass::LocalFile, Cause::SourceChanged),
+        Some(EMFILE | ENFILE) => (AttemptClass::ClientResource, Cause::OutOfDescriptors),
+        _ => (AttemptClass::LocalFile, Cause::BodyUnreadable),
+    };
+    AttemptOutcome::failed(class, cause, phase)
 }
 
 /// Returns the outcome of a response that the server cut off by closing the connection.

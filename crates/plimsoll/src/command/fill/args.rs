@@ -74,7 +74,7 @@ impl Args {
             StopRule::Gone(time) => Some(*time),
             StopRule::TrailingBandwidth { .. } | StopRule::Time(_) | StopRule::Bytes(_) | StopRule::Files(_) => None,
         });
-        RetryLimit::Time(gone.min())
+        RetryLimit::UntilContact(gone.min())
     }
 
     /// Refuses flags that have no effect in a fill.

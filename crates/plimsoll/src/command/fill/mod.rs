@@ -16,6 +16,7 @@ mod objects;
 mod phases;
 mod recover;
 mod session;
+mod stuck;
 mod tree;
 mod upload_journal;
 
@@ -47,7 +48,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let (directory, reason) = session.close(&result)?;
     let goes_on = match &reason {
         SessionEnd::Finished => "",
-        end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => "; change the rule to go on with this fill",
+        end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
+            "; change the rule or the limit to go on with this fill"
+        }
         _ => "; the same command goes on with this fill",
     };
     let saved_in = format!("saved in {}{goes_on}", directory.display());

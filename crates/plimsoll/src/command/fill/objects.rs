@@ -1,7 +1,7 @@
 //! The objects of a fill: where they are at the target, and how they are uploaded.
 
 use super::Args;
-use super::tree;
+use super::tree::{self, SourceDirectory};
 use crate::command::put;
 use crate::execute;
 use crate::failure::Failure;
@@ -10,7 +10,6 @@ use content::Content;
 use engine::plan::{Members, Multipart, ObjectSet, Plan, ResponseBody, RetryPolicy, Targets, Then};
 use fill::in_doubt::Shape;
 use measure::units::ByteSize;
-use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
@@ -30,6 +29,8 @@ pub struct Objects {
     pub location: DatasetLocation,
     /// Their names and sizes.
     pub set: ObjectSet,
+    /// The directory of the files, if they are local.
+    pub source: Option<SourceDirectory>,
     /// Description of the set.
     about: serde_json::Value,
     /// The plan that uploads all objects once, with retries.
@@ -40,6 +41,7 @@ impl Objects {
     /// Returns the objects that the flags describe. Sends no request.
     pub fn of(args: &Args) -> Result<Self, Failure> {
         let (location, form) = put::location(&args.put)?;
+        let source = args.put.from.as_deref().map(SourceDirectory::of).transpose()?;
         let set = match &args.put.from {
             Some(root) => {
                 let directory = args.put.common.output.out.clone().unwrap_or_else(|| default_directory(&location));
@@ -58,9 +60,12 @@ impl Objects {
             ObjectSet::Dataset(dataset) => {
                 serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?
             }
-            ObjectSet::Files(files) => serde_json::json!({ "files": files.files().len() }),
+            ObjectSet::Files(files) => serde_json::json!({
+                "files": files.files().len(),
+                "directory": source.as_ref().map(|source| source.path().to_string_lossy()),
+            }),
         };
-        Ok(Self { location, set, about, upload })
+        Ok(Self { location, set, source, about, upload })
     }
 
     /// Returns the objects with these numbers as targets.
@@ -137,7 +142,7 @@ impl Objects {
                 })
             }
             ObjectSet::Files(files) => {
-                let file = File::open(&files.file(number).ok_or(io::ErrorKind::NotFound)?.path)?;
+                let file = files.file(number).ok_or(io::ErrorKind::NotFound)?.open()?;
                 Box::new(move |offset, piece| file.read_exact_at(piece, offset))
             }
         };

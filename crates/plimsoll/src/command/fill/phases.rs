@@ -15,7 +15,7 @@ use crate::progress::LiveLine;
 use crate::saved::OutputFormat;
 use engine::plan::{Choice, Mix, Plan, RequestPlan, StopAfter, Targets};
 use engine::{Control, Observer, OpEntry, StopReason};
-use fill::refusals::Refusals;
+use fill::streaks::Streaks;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Interval, OpKind};
 use report::number::plural;
 use std::num::NonZeroU64;
@@ -28,6 +28,21 @@ const ROUNDS_MAX: u32 = 3;
 
 /// Carries out all phases that the flags select. Returns why the session ended.
 pub fn carry_out(
+    args: &Args,
+    objects: &Objects,
+    budget: &Budget,
+    session: &mut Session,
+) -> Result<SessionEnd, Failure> {
+    match carry_out_until_gone(args, objects, budget, session) {
+        Err(Failure::TargetGone(why)) => {
+            console::eprintln(&why);
+            Ok(SessionEnd::TargetGone)
+        }
+        end => end,
+    }
+}
+
+fn carry_out_until_gone(
     args: &Args,
     objects: &Objects,
     budget: &Budget,
@@ -185,8 +200,8 @@ fn each_stored(
         ..objects.upload.clone()
     };
     let directory = session.run_directory(phase);
-    let refusals = Refusals::default();
-    let mut journal = StoredJournal { session, targets: &targets, record_of, refusals, stopped: None, failed: None };
+    let streaks = Streaks::default();
+    let mut journal = StoredJournal { session, targets: &targets, record_of, streaks, stopped: None, failed: None };
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below: u64::MAX, log_ops, observer: &mut journal };
     let run = execute::run_with(&plan, &load::run_options(&args.put.common), &directory, companion);
@@ -202,7 +217,7 @@ struct StoredJournal<'a> {
     session: &'a mut Session,
     targets: &'a Targets,
     record_of: &'a RecordOf,
-    refusals: Refusals,
+    streaks: Streaks,
     /// The end of the session, if this observer ended the run.
     stopped: Option<SessionEnd>,
     /// The failure of the journal that ended the run.
@@ -227,7 +242,7 @@ impl Observer for StoredJournal<'_> {
     fn ops(&mut self, ops: &[OpEntry]) {
         for op in ops.iter().filter(|op| !upload_journal::is_cut_off(op)) {
             let Some(number) = self.targets.object_number(op.subject) else { continue };
-            upload_journal::note_refusal(&mut self.refusals, op);
+            upload_journal::note_streak(&mut self.streaks, op);
             if self.failed.is_none() {
                 self.failed = self.session.note(&(self.record_of)(number, op)).err();
             }
@@ -238,9 +253,12 @@ impl Observer for StoredJournal<'_> {
         if self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);
         }
-        if self.refusals.are_too_many() && !upload_journal::is_over(control) {
-            console::eprintln(&upload_journal::about_refusals());
-            self.stopped = Some(SessionEnd::Refused);
+        if let Some(kind) = self.streaks.too_long()
+            && !upload_journal::is_over(control)
+        {
+            let (about, end) = upload_journal::end_by_streak(kind);
+            console::eprintln(&about);
+            self.stopped = Some(end);
             control.stop(now, StopReason::Decided);
         }
     }

@@ -95,7 +95,7 @@ fn open_uploads(
         if !in_doubt.contains(&number) {
             continue;
         }
-        if let Some(parts) = client.parts(&upload)? {
+        if let Some(parts) = parts(client, &upload)? {
             let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
             let part =
                 |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
@@ -109,6 +109,18 @@ fn open_uploads(
     Ok(open)
 }
 
+/// Returns the parts of an upload, or `None` if the server does not know the upload. If they cannot be listed, the upload
+/// is of no use: it counts as one without parts, and is aborted.
+fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Vec<ListedPart>>, Failure> {
+    match client.parts(upload) {
+        Err(Failure::Message(_, why)) if sys::signals::interrupts().count == 0 => {
+            console::eprintln(&format!("{why}: its parts are sent again"));
+            Ok(Some(Vec::new()))
+        }
+        listed => listed,
+    }
+}
+
 /// Returns the open multipart uploads of this fill's objects: those that the target lists, or, if it cannot list them,
 /// those in the journal.
 pub fn listed(
@@ -119,6 +131,7 @@ pub fn listed(
     let own = |upload: Upload| Some((objects.number_of_key(&upload.key)?, upload));
     match client.open_uploads() {
         Ok(open) => Ok(open.into_iter().filter_map(own).collect()),
+        Err(gone @ Failure::TargetGone(_)) => Err(gone),
         Err(failure) => {
             let why = failure.into_message();
             console::eprintln(&format!("cannot list open multipart uploads ({why}): using those of the journal"));

@@ -7,11 +7,51 @@ use crate::command::put::files;
 use crate::failure::Failure;
 use engine::plan::{LocalFile, LocalFiles};
 use std::ffi::OsStr;
+use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use store::fill_directory::{FileEntry, MANIFEST_FILE, ManifestReader, ManifestWriter, Reservation};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use store::fill_directory::{FileEntry, MANIFEST_FILE, ManifestReader, ManifestSummary, ManifestWriter, Reservation};
 use store::{SavedFill, StoreError};
+
+/// The directory (or file) of `--from`, as it was at the start.
+#[derive(Debug)]
+pub struct SourceDirectory {
+    path: PathBuf,
+    /// Device and number of the directory. They change if its disk is no longer mounted there.
+    inode: (u64, u64),
+}
+
+impl SourceDirectory {
+    /// Returns the directory at `root`.
+    pub fn of(root: &Path) -> Result<Self, Failure> {
+        let refused = |error| Failure::usage(format!("--from {}: {error}", root.display()));
+        let path = root.canonicalize().map_err(refused)?;
+        let inode = inode(&path).map_err(refused)?;
+        Ok(Self { path, inode })
+    }
+
+    /// Returns the absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the path leads nowhere or to another directory.
+    pub fn is_gone(&self) -> bool {
+        inode(&self.path).ok() != Some(self.inode)
+    }
+
+    /// Returns a message for this case.
+    pub fn about_gone(&self) -> String {
+        format!("--from {}: the directory is gone: is its disk mounted?", self.path.display())
+    }
+}
+
+fn inode(path: &Path) -> io::Result<(u64, u64)> {
+    let about = std::fs::metadata(path)?;
+    Ok((about.dev(), about.ino()))
+}
 
 /// Returns the files below `root`: those in the manifest of the fill, or, if the fill does not exist, those on the disk.
 pub fn find(root: &Path, copies: NonZeroU64, fill: &Path) -> Result<LocalFiles, Failure> {
@@ -32,18 +72,17 @@ pub fn find(root: &Path, copies: NonZeroU64, fill: &Path) -> Result<LocalFiles, 
 
 /// Returns the digest of the files in hexadecimal. If the fill does not exist, writes its manifest.
 pub fn digest(files: &LocalFiles, reservation: &Reservation) -> Result<String, StoreError> {
-    let path = reservation.manifest_path();
-    let summary = if reservation.identity().is_some() {
-        let mut reader = ManifestReader::open(&path, None)?;
-        reader.by_ref().try_for_each(|entry| entry.map(drop))?;
-        reader.summary().unwrap_or_default()
+    let entries = files.files().iter().map(|LocalFile { key, size, modified_nanos, .. }| FileEntry {
+        path: key.as_bytes().to_vec(),
+        bytes: *size,
+        modified_nanos: *modified_nanos,
+    });
+    let digest = if reservation.identity().is_some() {
+        ManifestSummary::of(entries).digest
     } else {
-        let mut writer = ManifestWriter::create(&path)?;
-        for LocalFile { key, size, modified_nanos, .. } in files.files() {
-            let path = key.as_bytes().to_vec();
-            writer.add(&FileEntry { path, bytes: *size, modified_nanos: *modified_nanos })?;
-        }
-        writer.finish()?
+        let mut writer = ManifestWriter::create(&reservation.manifest_path())?;
+        entries.map(|entry| writer.add(&entry)).collect::<Result<(), _>>()?;
+        writer.finish()?.digest
     };
-    Ok(summary.digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -3,18 +3,20 @@
 use super::budget::Budget;
 use super::objects::Objects;
 use super::session::Session;
+use super::stuck::Stuck;
+use super::tree::SourceDirectory;
 use crate::console;
 use crate::progress::LiveLine;
 use cost::Cap;
 use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
-use fill::refusals::{IN_A_ROW_MAX, Refusals};
 use fill::reservation::Reservation;
 use fill::stop_rule::StopRule;
 use fill::stop_watch::{Reached, Stopped};
+use fill::streaks::{Hopeless, IN_A_ROW_MAX, Streaks};
 use fill::trailing::Trailing;
 use measure::units::{ByteSize, DataRate, format_span};
-use measure::{AttemptClass, AttemptOutcome, Enumerated, Instant, Interval};
+use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated, Instant, Interval};
 use std::time::Duration;
 use store::StoreError;
 use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Totals};
@@ -33,7 +35,12 @@ pub struct UploadJournal<'a> {
     /// Number of the first object that no earlier session reserved.
     from: u64,
     progress: Progress,
-    refusals: Refusals,
+    streaks: Streaks,
+    /// The directory of the local files, if there are any.
+    source: Option<&'a SourceDirectory>,
+    /// The end of the session, because this directory is gone.
+    source_gone: Option<(String, SessionEnd)>,
+    stuck: Stuck,
     /// The end of the session, if a rule, the limit on spending or refusals ended the run.
     stopped: Option<SessionEnd>,
     /// The failure of the journal that ended the run.
@@ -58,7 +65,7 @@ impl<'a> UploadJournal<'a> {
     /// `from` on.
     pub fn new(
         session: &'a mut Session,
-        (objects, budget): (&Objects, &'a Budget),
+        (objects, budget): (&'a Objects, &'a Budget),
         (targets, chosen, from): (&'a Targets, u64, u64),
         live: LiveLine,
     ) -> Self {
@@ -78,7 +85,10 @@ impl<'a> UploadJournal<'a> {
                 objects: objects.set.count(),
                 bytes: objects.bytes(),
             },
-            refusals: Refusals::default(),
+            streaks: Streaks::default(),
+            source: objects.source.as_ref(),
+            source_gone: None,
+            stuck: Stuck::default(),
             stopped: None,
             failed: None,
         }
@@ -111,9 +121,15 @@ impl<'a> UploadJournal<'a> {
     /// Adds ended operations to the journal.
     fn add(&mut self, ops: &[OpEntry]) -> Result<(), StoreError> {
         let (mut acked, mut failed) = (Vec::new(), Vec::new());
+        let is_local = |op: &&OpEntry| op.outcome.class == AttemptClass::LocalFile;
+        let gone = self.source.filter(|source| ops.iter().any(|op| is_local(&op)) && source.is_gone());
+        if let Some(source) = gone {
+            self.source_gone = Some((source.about_gone(), SessionEnd::Failed));
+        }
         // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
-        for op in ops.iter().filter(|op| !is_cut_off(op)) {
-            note_refusal(&mut self.refusals, op);
+        // An upload whose file was unreachable as well.
+        for op in ops.iter().filter(|op| !is_cut_off(op) && !(gone.is_some() && is_local(op))) {
+            note_streak(&mut self.streaks, op);
             let Some(number) = self.targets.object_number(op.subject) else { continue };
             let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
             if op.outcome == AttemptOutcome::OK {
@@ -195,18 +211,30 @@ pub fn is_over(control: &Control) -> bool {
     control.reason().is_some() || sys::signals::interrupts().count > 0
 }
 
-/// Counts an operation that the target refused or not.
-pub fn note_refusal(refusals: &mut Refusals, op: &OpEntry) {
-    match (op.outcome.class, op.status) {
-        (AttemptClass::Ok, _) => refusals.note_success(),
-        (AttemptClass::Auth, _) | (_, Some(401 | 403)) => refusals.note_refusal(),
+/// Adds an operation to the failures in a row, or ends them.
+pub fn note_streak(streaks: &mut Streaks, op: &OpEntry) {
+    match (op.outcome, op.status) {
+        (AttemptOutcome { class: AttemptClass::Ok, .. }, _) => streaks.note_success(),
+        (AttemptOutcome { cause: Cause::BodyUnreadable, .. }, _) => streaks.note_failure(Hopeless::Unreadable),
+        (AttemptOutcome { class: AttemptClass::Auth, .. }, _) | (_, Some(401 | 403)) => {
+            streaks.note_failure(Hopeless::Refused);
+        }
         _ => {}
     }
 }
 
-/// Returns the message about too many refusals.
-pub fn about_refusals() -> String {
-    format!("the target refused {IN_A_ROW_MAX} objects in a row: check keys and permissions; nothing more is sent")
+/// Returns how a session ends by failures in a row, with a message.
+pub fn end_by_streak(kind: Hopeless) -> (String, SessionEnd) {
+    let (what, end) = match kind {
+        Hopeless::Refused => (
+            format!("the target refused {IN_A_ROW_MAX} objects in a row: check keys and permissions"),
+            SessionEnd::Refused,
+        ),
+        Hopeless::Unreadable => {
+            (format!("{IN_A_ROW_MAX} local files in a row could not be read: check their disk"), SessionEnd::Failed)
+        }
+    };
+    (format!("{what}; no further object is started"), end)
 }
 
 /// Returns a message about a stop rule that holds.
@@ -258,6 +286,10 @@ impl Observer for UploadJournal<'_> {
         };
         let totals = &self.session.state.totals;
         let is_complete = totals.objects == self.progress.objects;
+        if let Some(about) = self.stuck.note(reached.active, totals.objects, &interval.stats) {
+            self.progress.live.clear();
+            console::eprintln(&about);
+        }
         if self.stopped.is_none()
             && !is_complete
             && !is_over(control)
@@ -298,10 +330,14 @@ impl Observer for UploadJournal<'_> {
                 Err(error) => self.failed = Some(error),
             }
         }
-        if self.refusals.are_too_many() && self.stopped.is_none() && !is_over(control) {
+        let hopeless = self.streaks.too_long().map(end_by_streak).or_else(|| self.source_gone.take());
+        if let Some((about, end)) = hopeless
+            && self.stopped.is_none()
+            && !is_over(control)
+        {
             self.progress.live.clear();
-            console::eprintln(&about_refusals());
-            self.stopped = Some(SessionEnd::Refused);
+            console::eprintln(&about);
+            self.stopped = Some(end);
             control.stop(now, StopReason::Decided);
         }
         if self.failed.is_some() {

@@ -8,7 +8,7 @@ mod listing;
 mod mix_record;
 
 use super::dataset_location::DatasetLocation;
-use super::retry::{Retries, RetryLimit};
+use super::retry::{Retries, Retry, RetryLimit};
 use super::{Args, Workload, checks, headers, plan_outside_run};
 use crate::execute;
 use crate::failure::Failure;
@@ -158,7 +158,7 @@ impl<'a> LocationClient<'a> {
             let Some(next) = page.next else { return Ok(Some(parts)) };
             if next <= last {
                 return Err(Failure::could_not_run(format!(
-                    "the server lists the parts of an upload of {key} in circles"
+                    "the server repeats pages of the list of the parts of {key}"
                 )));
             }
             last = next;
@@ -262,17 +262,22 @@ impl<'a> LocationClient<'a> {
             let Some(entry) = entry else { return Err(Failure::could_not_run("interrupted")) };
             self.reached.set(self.reached.get() || entry.status.is_some());
             let may_pass = limit.is_some() && is_transient(entry.outcome, entry.status);
-            if may_pass && self.reached.get() && retries.pause() {
+            let next =
+                if may_pass && self.reached.get() { retries.pause(entry.status.is_some()) } else { Retry::GiveUp };
+            if next == Retry::Again {
                 continue;
             }
-            return match entry.status {
-                Some(status) => Ok(Reply { status, message: entry.message.unwrap_or_default() }),
-                None => {
-                    let AttemptOutcome { cause, .. } = entry.outcome;
-                    let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
-                    Err(requests_failed(format!("no response from {url}: {}", cause.about())))
-                }
-            };
+            if let Some(status) = entry.status {
+                return Ok(Reply { status, message: entry.message.unwrap_or_default() });
+            }
+            let AttemptOutcome { cause, .. } = entry.outcome;
+            let url = crate::redact::url_text(&plan.targets.url(engine::plan::Subject::Target(0)));
+            let message = format!("no response from {url}: {}", cause.about());
+            return Err(if next == Retry::TargetGone {
+                Failure::TargetGone(message)
+            } else {
+                requests_failed(message)
+            });
         }
     }
 }
