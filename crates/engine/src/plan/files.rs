@@ -222,8 +222,7 @@ mod tests {
             modified_nanos: LocalFile::modified_nanos(&about),
         };
         let open = found.open().unwrap();
-        let changed =
-            |result: io::Result<()>| result.unwrap_err().get_ref().is_some_and(|error| error.is::<SourceChanged>());
+        let changed = |result: io::Result<()>| matches!(result.unwrap_err().get_ref(), Some(error) if error.is::<SourceChanged>());
         File::options().append(true).open(&path).unwrap().set_len(4).unwrap();
         assert!(changed(found.check(&open)) && changed(found.open().map(drop)));
         std::fs::remove_file(&path).unwrap();

@@ -45,14 +45,14 @@ pub struct Item {
 #[derive(Clone, Debug)]
 pub enum ObjectSet {
     /// Generated objects.
-    Dataset(Dataset),
+    Dataset(Arc<Dataset>),
     /// Local files, with their copies.
     Files(Arc<LocalFiles>),
 }
 
 impl From<Dataset> for ObjectSet {
     fn from(dataset: Dataset) -> Self {
-        Self::Dataset(dataset)
+        Self::Dataset(Arc::new(dataset))
     }
 }
 

@@ -196,13 +196,13 @@ fn a_fill_goes_on_although_the_target_does_not_give_objects_back() {
     let place = TestDir::new();
     let url = nginx.url("/up/f");
     let words = ["fill", &url, "--count", "3000", "--size", "4KiB", "-c", "2", "--out", "fill", "--json"];
-    let running = place.start(&words);
+    let running = place.start(words);
     let at_server = || std::fs::read_dir(nginx.path("up/f")).map_or(0, Iterator::count);
     wait_for("stored objects", || (at_server() >= 20).then_some(()));
     running.signal("KILL");
     running.end();
     assert!(stored(&place.path("fill")) < 3000);
-    let report = json(place.run(&words).expect(0));
+    let report = json(place.run(words).expect(0));
     assert_eq!((&report["stored"], &report["found_on_resume"]), (&3000.into(), &0.into()), "{report:#}");
     let log = nginx.quit();
     assert!(log.iter().any(|request| request.method == "GET" && request.status == 403));
@@ -216,7 +216,7 @@ fn a_target_that_refuses_everything_ends_a_fill() {
     let place = TestDir::new();
     let url = nginx.url("/up/f");
     let words = ["fill", &url, "--count", "100000", "--size", "1KiB", "-c", "64", "--out", "fill", "--json"];
-    let ended = place.run(&words);
+    let ended = place.run(words);
     let report = json(ended.expect(1));
     assert_eq!(report["sessions"][0]["end"], "refused by the target", "{report:#}");
     assert!(ended.stderr.contains("check keys and permissions"), "{ended:?}");

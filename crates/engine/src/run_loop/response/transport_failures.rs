@@ -50,7 +50,7 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
 
 /// Returns the outcome of an attempt whose local file cannot be read.
 pub(in crate::run_loop) fn of_local_file(error: &io::Error, phase: Phase) -> AttemptOutcome {
-    let has_changed = error.get_ref().is_some_and(|error| error.is::<SourceChanged>());
+    let has_changed = matches!(error.get_ref(), Some(error) if error.is::<SourceChanged>());
     let (class, cause) = match error.raw_os_error() {
         _ if has_changed => (AttemptClass::LocalFile, Cause::SourceChanged),
         Some(EMFILE | ENFILE) => (AttemptClass::ClientResource, Cause::OutOfDescriptors),

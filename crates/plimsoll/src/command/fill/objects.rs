@@ -23,6 +23,9 @@ use wire::s3::ListedPart;
 /// Number of bytes that are generated at a time to check a part.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Fills a buffer with the bytes of an object from an offset on.
+type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
+
 /// The objects of a fill, and the plan that uploads all of them.
 pub struct Objects {
     /// Their location.
@@ -132,7 +135,7 @@ impl Objects {
     /// Calls `take` with the bytes of an object from an offset on, piece by piece.
     fn read(&self, number: u64, (offset, length): (u64, u64), mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = vec![0; PIECE_BYTES];
-        let mut fill: Box<dyn FnMut(u64, &mut [u8]) -> io::Result<()>> = match &self.set {
+        let mut fill: Box<ReadAt> = match &self.set {
             ObjectSet::Dataset(dataset) => {
                 let (content, mut key) = (Content::new(dataset.description().seed), String::new());
                 dataset.read(number, &mut key).ok_or(io::ErrorKind::NotFound)?;

@@ -72,7 +72,7 @@ pub fn find(root: &Path, copies: NonZeroU64, fill: &Path) -> Result<LocalFiles, 
 
 /// Returns the digest of the files in hexadecimal. If the fill does not exist, writes its manifest.
 pub fn digest(files: &LocalFiles, reservation: &Reservation) -> Result<String, StoreError> {
-    let entries = files.files().iter().map(|LocalFile { key, size, modified_nanos, .. }| FileEntry {
+    let mut entries = files.files().iter().map(|LocalFile { key, size, modified_nanos, .. }| FileEntry {
         path: key.as_bytes().to_vec(),
         bytes: *size,
         modified_nanos: *modified_nanos,
@@ -81,7 +81,7 @@ pub fn digest(files: &LocalFiles, reservation: &Reservation) -> Result<String, S
         ManifestSummary::of(entries).digest
     } else {
         let mut writer = ManifestWriter::create(&reservation.manifest_path())?;
-        entries.map(|entry| writer.add(&entry)).collect::<Result<(), _>>()?;
+        entries.try_for_each(|entry| writer.add(&entry))?;
         writer.finish()?.digest
     };
     Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())

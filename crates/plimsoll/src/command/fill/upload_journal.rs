@@ -121,14 +121,14 @@ impl<'a> UploadJournal<'a> {
     /// Adds ended operations to the journal.
     fn add(&mut self, ops: &[OpEntry]) -> Result<(), StoreError> {
         let (mut acked, mut failed) = (Vec::new(), Vec::new());
-        let is_local = |op: &&OpEntry| op.outcome.class == AttemptClass::LocalFile;
-        let gone = self.source.filter(|source| ops.iter().any(|op| is_local(&op)) && source.is_gone());
+        let is_local = |op: &OpEntry| op.outcome.class == AttemptClass::LocalFile;
+        let gone = self.source.filter(|source| ops.iter().any(is_local) && source.is_gone());
         if let Some(source) = gone {
             self.source_gone = Some((source.about_gone(), SessionEnd::Failed));
         }
-        // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt.
-        // An upload whose file was unreachable as well.
-        for op in ops.iter().filter(|op| !is_cut_off(op) && !(gone.is_some() && is_local(op))) {
+        // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt. The same applies
+        // to an upload whose file is out of reach.
+        for op in ops.iter().filter(|op| !(is_cut_off(op) || gone.is_some() && is_local(op))) {
             note_streak(&mut self.streaks, op);
             let Some(number) = self.targets.object_number(op.subject) else { continue };
             let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);

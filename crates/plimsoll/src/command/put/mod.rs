@@ -176,7 +176,7 @@ fn in_parts(request: &RequestPlan, size: ByteSize, parallel: NonZeroU32) -> Resu
 pub fn object_set(args: &Args) -> Result<ObjectSet, Failure> {
     match &args.from {
         Some(path) => Ok(ObjectSet::Files(Arc::new(files::find(path, NonZeroU64::MIN)?))),
-        None => Ok(ObjectSet::Dataset(args.objects.dataset(args.dataset_seed)?)),
+        None => Ok(args.objects.dataset(args.dataset_seed)?.into()),
     }
 }
 
