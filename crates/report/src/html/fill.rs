@@ -111,7 +111,7 @@ mod tests {
     fn charts_show_what_was_stored_when_and_gaps_between_sessions() {
         let costs = Costs { sheets: Vec::new(), keep: Months::zero() };
         let document = document(&two_sessions(), &costs);
-        assert_eq!((document.times.starts.len(), document.times.end), (61, 61.0));
+        assert_eq!((document.times.starts.len(), document.times.end), (63, 63.0));
         let bandwidth = values(&document, "bandwidth");
         assert_eq!(bandwidth[..10], [Some(1e6); 10]);
         assert!(bandwidth[10..60].iter().all(Option::is_none), "no session ran");

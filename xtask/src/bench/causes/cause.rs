@@ -19,6 +19,8 @@ pub enum Cause {
     TargetQueue,
     /// Like target-queue, with exponential service times.
     TargetQueueExponential,
+    /// The target serves one upload at a time, and is overloaded by uploads, which are a tenth of the requests.
+    TargetUploadQueue,
     /// The target sends a fixed number of bytes per second.
     TargetRateCap,
     /// The client's control group has a small CPU quota.
@@ -70,7 +72,7 @@ const WARMUP: Duration = ms(1_000);
 
 /// A target that responds at once.
 const FAST: Behavior =
-    Behavior { servers: 0, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
+    Behavior { servers: 0, uploads_only: false, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
 
 impl Cause {
     /// Returns the variant for repeat number `repeat`. Twelve repeats cover all variants that make sense for a cause.
@@ -83,7 +85,9 @@ impl Cause {
             protocol: [Protocol::Http1, Protocol::Tls, Protocol::Http2][repeat as usize % 3],
         };
         match self {
-            Self::ClientBursts | Self::SharedHostLowRate | Self::Rate => Variant { model: Open, ..all },
+            Self::ClientBursts | Self::SharedHostLowRate | Self::Rate | Self::TargetUploadQueue => {
+                Variant { model: Open, ..all }
+            }
             Self::RateNginx => Variant { model: Open, direction: Get, ..all },
             Self::Concurrency | Self::OneLevel | Self::ConcurrencyPauses => Variant { model: Closed, ..all },
             Self::ConcurrencyNginx => Variant { model: Closed, direction: Get, ..all },
@@ -109,6 +113,7 @@ impl Cause {
             },
             Self::TargetQueue => queue,
             Self::TargetQueueExponential => Behavior { exponential: true, ..queue },
+            Self::TargetUploadQueue => Behavior { servers: 1, uploads_only: true, service: ms(60), ..FAST },
             Self::TargetRateCap => Behavior { servers: 1, rate: 10_000_000, size: 50_000, ..FAST },
             Self::ClientBursts => Behavior { servers: 1, service: Duration::from_micros(800), ..FAST },
             Self::ClientStopped | Self::ClientThreadStopped | Self::ClientDutyCycle => {
@@ -130,7 +135,7 @@ impl Cause {
     pub fn amount(self) -> Amount {
         let of = |rate, slots| Amount { rate, slots };
         match self {
-            Self::TargetDelay | Self::TargetExponential | Self::TargetStall => of(300, 8),
+            Self::TargetDelay | Self::TargetExponential | Self::TargetStall | Self::TargetUploadQueue => of(300, 8),
             Self::Rate | Self::RateNginx | Self::Concurrency | Self::OneLevel => of(300, 8),
             // These targets sustain only 200 requests per second.
             Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => of(380, 16),
@@ -165,7 +170,10 @@ impl Cause {
             // the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
-            Self::TargetQueue | Self::TargetQueueExponential | Self::TargetRateCap => &[Target],
+            Self::TargetQueue
+            | Self::TargetQueueExponential
+            | Self::TargetUploadQueue
+            | Self::TargetRateCap => &[Target],
             Self::ClientQuota | Self::ClientSignedUpload => &[ClientCpu],
             Self::ClientNeighbor | Self::SharedHost => &[SharedHost],
             // A process cannot know what stopped it.
@@ -190,6 +198,7 @@ impl Cause {
             Self::TargetStall => "target-stall",
             Self::TargetQueue => "target-queue",
             Self::TargetQueueExponential => "target-queue-exponential",
+            Self::TargetUploadQueue => "target-upload-queue",
             Self::TargetRateCap => "target-rate-cap",
             Self::ClientQuota => "client-quota",
             Self::ClientDutyCycle => "client-duty-cycle",
@@ -215,6 +224,11 @@ impl Cause {
     /// Returns whether nginx is the target. The times in nginx's log are too coarse to compute the true response times.
     pub fn is_nginx(self) -> bool {
         matches!(self, Self::ConcurrencyNginx | Self::RateNginx)
+    }
+
+    /// Returns whether the load is a mix of downloads and uploads.
+    pub fn is_mixed(self) -> bool {
+        self == Self::TargetUploadQueue
     }
 
     /// Returns whether the client uploads to S3 and computes a hash over every byte. The client then needs far more CPU
@@ -251,12 +265,12 @@ impl Cause {
         (self == Self::SharedHostLowRate).then_some(10)
     }
 
-    /// Returns whether the true response times can be computed from the target's log. The log does not show the effects
-    /// of a slow link. In closed runs with a fast target, the log does not show the effects of busy cores either.
+    /// Returns whether the true response times can be computed from the target's log. The log does not name the kinds of a
+    /// mix, and does not show the effects of a slow link. In closed runs with a fast target, the log does not show the effects of busy cores either.
     pub fn has_truth(self, variant: Variant) -> bool {
         let fast = self.behavior().service.is_zero() && self.behavior().rate == 0;
         let outside = matches!(self, Self::LinkFull | Self::Descriptors | Self::Ports);
-        !(self.is_nginx() || outside || fast && variant.model == Model::Closed)
+        !(self.is_nginx() || self.is_mixed() || outside || fast && variant.model == Model::Closed)
     }
 }
 

@@ -34,6 +34,7 @@ var (
 	key         = flag.String("key", "", "key of the TLS port")
 	logFile     = flag.String("log", "", "file for the log, written at the end")
 	servers     = flag.Int("servers", 0, "requests served at the same time; 0: no limit")
+	uploadsOnly = flag.Bool("uploads-only", false, "only uploads take service time and a place")
 	service     = flag.Duration("service", 0, "service time, or its mean")
 	exponential = flag.Bool("exponential", false, "exponentially distributed service times")
 	rate        = flag.Int64("rate", 0, "bytes per second, shared by all requests; 0: no limit")
@@ -173,7 +174,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		body = nil
 	}
-	s.work(e, first, got+int64(len(body)))
+	if *uploadsOnly && r.Method != http.MethodPut {
+		e.asked = s.now()
+		e.start, e.end = e.asked, e.asked
+	} else {
+		s.work(e, first, got+int64(len(body)))
+	}
 	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	w.Header().Set("ETag", `"0"`)
 	if _, err := w.Write(body); err != nil {

@@ -93,6 +93,7 @@ fn arguments(behavior: Behavior) -> Vec<String> {
     let nanos = |time: Duration| format!("{}ns", time.as_nanos());
     vec![
         format!("-servers={}", behavior.servers),
+        format!("-uploads-only={}", behavior.uploads_only),
         format!("-service={}", nanos(behavior.service)),
         format!("-exponential={}", behavior.exponential),
         format!("-rate={}", behavior.rate),

@@ -132,13 +132,17 @@ pub fn arguments(trial: Trial, url: &str) -> Vec<String> {
         arguments.push("--no-keepalive".to_owned());
     }
     let command = match variant.direction {
+        _ if cause.is_mixed() => "mix",
         Direction::Get => "get",
-        Direction::Put => {
-            let size = cause.behavior().size.to_string();
-            arguments.extend(["--count", "1000", "--size", &size].map(str::to_owned));
-            "put"
-        }
+        Direction::Put => "put",
     };
+    if command != "get" {
+        let size = cause.behavior().size.to_string();
+        arguments.extend(["--count", "1000", "--size", &size].map(str::to_owned));
+    }
+    if cause.is_mixed() {
+        arguments.extend(["--get", "90", "--put", "10"].map(str::to_owned));
+    }
     if cause.is_signed() {
         arguments.extend(["--payload", "signed", "s3://bucket/objects"].map(str::to_owned));
     }
