@@ -71,8 +71,15 @@ const fn ms(count: u64) -> Duration {
 const WARMUP: Duration = ms(1_000);
 
 /// A target that responds at once.
-const FAST: Behavior =
-    Behavior { servers: 0, uploads_only: false, service: Duration::ZERO, exponential: false, rate: 0, size: 1024, stall: None };
+const FAST: Behavior = Behavior {
+    servers: 0,
+    uploads_only: false,
+    service: Duration::ZERO,
+    exponential: false,
+    rate: 0,
+    size: 1024,
+    stall: None,
+};
 
 impl Cause {
     /// Returns the variant for repeat number `repeat`. Twelve repeats cover all variants that make sense for a cause.
@@ -170,10 +177,9 @@ impl Cause {
             // the pause.
             Self::TargetStall if open => &[Rate],
             Self::TargetStall => &[Target, Concurrency],
-            Self::TargetQueue
-            | Self::TargetQueueExponential
-            | Self::TargetUploadQueue
-            | Self::TargetRateCap => &[Target],
+            Self::TargetQueue | Self::TargetQueueExponential | Self::TargetUploadQueue | Self::TargetRateCap => {
+                &[Target]
+            }
             Self::ClientQuota | Self::ClientSignedUpload => &[ClientCpu],
             Self::ClientNeighbor | Self::SharedHost => &[SharedHost],
             // A process cannot know what stopped it.
