@@ -322,7 +322,7 @@ fn a_change_whose_sign_differs_from_that_of_the_medians_is_explained() {
     // The medians of the runs are 5 and 4.5, and the median of the nine differences is 3.5.
     let (base, new) = (side("base", 50, [1.0, 5.0, 5.1]), side("new", 60, [4.5, 4.5, 20.0]));
     let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
-    assert!(text.contains("response p50") && text.contains("which can have another sign"), "{text}");
+    assert!(text.contains("response p50") && text.contains("so it can have another sign"), "{text}");
     let text = shown(&Comparison::of(&base, &base, Sides::BaseAndNew, 0.02));
     assert!(!text.contains("another sign"), "{text}");
 }
