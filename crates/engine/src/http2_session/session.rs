@@ -5,6 +5,7 @@ use super::stream::{Key, Receiving, Sending, Stream};
 use super::wakers::{StreamWaker, WakeFlag, WakeQueue};
 use super::{Failure, HEAD_BYTES_MAX, RESET_STREAMS_MAX, WINDOW_BYTES, stream_window_bytes};
 use crate::network::Token;
+use crate::run_loop::Invariant;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
 use http::response::Parts;
@@ -288,7 +289,8 @@ impl Session {
     }
 
     fn poll_stream(&mut self, place: u32, events: &mut Vec<Event>) {
-        let Some(stream) = self.streams.get_mut(place as usize) else { return };
+        let stream = self.streams.get_mut(place as usize).assert_some("a stream that was woken has a place");
+        let Some(stream) = stream else { return };
         let (owner, key) = (stream.owner, Key { place, generation: stream.generation });
         if matches!(stream.receiving, Receiving::Nothing) {
             stream.proceed(&mut |_| {});

@@ -1,10 +1,10 @@
 //! Values that exist unless this program has a defect.
 
-pub(in crate::run_loop) trait Invariant {
+pub(crate) trait Invariant {
     /// Returns `self`. If there is no value, `invariant` is broken, and debug builds panic.
     ///
-    /// Release builds continue without the value. The attempt then ends at its timeout, or the operation ends as
-    /// `internal` (`attempt/orphans.rs`).
+    /// Release builds continue without the value. The operation then ends as `internal`, either at once or at the next
+    /// check (`attempt/orphans.rs`), or the attempt ends at its timeout.
     fn assert_some(self, invariant: &str) -> Self;
 }
 

@@ -27,6 +27,7 @@ mod response;
 
 pub(crate) use attempt::redirect::{leaves_tls, redirected_to};
 pub use connections::addresses::connects_to;
+pub(crate) use invariant::Invariant;
 pub use operation::log::{HopEntry, OpEntry};
 pub use operation::resume::CreatedUpload;
 pub use operation::written_objects::{Left, OpenUpload, OpenUploads};

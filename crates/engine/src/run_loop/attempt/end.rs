@@ -2,7 +2,7 @@
 //! operation.
 
 use super::Reuse;
-use super::exchange::ExchangeId;
+use super::exchange::{EXCHANGE_EXISTS, ExchangeId};
 use super::redirect_chain::RedirectChain;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
@@ -206,7 +206,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.recorder.received(0, unattributed);
         let Some(op) = self.slots.op_mut(slot) else { return BodyBytes::default() };
         op.attempt.received_bytes += unattributed;
-        let exchange = id.and_then(|id| self.pool.exchange(id));
+        let exchange = id.and_then(|id| self.pool.exchange(id).assert_some(EXCHANGE_EXISTS));
         let body_bytes = exchange.map_or(0, |exchange| exchange.reader.body_bytes());
         let sample = AttemptSample {
             op_intended: op.intended,
@@ -249,7 +249,7 @@ fn add_hop(op: &mut Op<'_>, sample: &AttemptSample, host: LabelId, end: Instant)
     };
     // An operation counts as sent when its first attempt was sent, even if the connection of that attempt was stale.
     let hop = if op.redirects == 0 { HopSample { sent: op.sent, ..hop } } else { hop };
-    if let Some(chain) = &mut op.chain {
+    if let Some(chain) = op.chain.as_mut().assert_some("the operation of a hop has a chain") {
         chain.add(op.redirects, hop);
     }
 }

@@ -14,6 +14,9 @@ pub(in crate::run_loop) enum ExchangeId {
     Stream(Token),
 }
 
+/// Invariant of a running attempt that has an exchange.
+pub(in crate::run_loop) const EXCHANGE_EXISTS: &str = "the exchange of a running attempt exists";
+
 /// State of a connection or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum State {

@@ -1,6 +1,6 @@
 //! Operations that have no connection because of a defect of this program.
 //!
-//! A broken invariant panics in debug builds. In release builds, the code just returns early, so an operation could
+//! A broken invariant panics in debug builds. In release builds, some code just returns early, so an operation could
 //! remain in flight forever. To prevent this, the run loop searches once a second for operations without their own
 //! connection or stream. The loop ends these operations with the class `internal`, so that they are counted. An
 //! operation that still has its connection ends at its timeout at the latest.
@@ -34,7 +34,7 @@ impl<N: Network> RunLoop<'_, N> {
                 continue;
             }
             debug_assert!(false, "operation {} in slot {slot} neither has a connection nor waits for one", op.number);
-            if let Some(op) = self.slots.find_op_mut(slot) {
+            if let Some(op) = self.slots.op_mut(slot) {
                 // The exchange may belong to another attempt by now.
                 op.attempt.exchange = None;
             }

@@ -4,6 +4,8 @@
 use super::Reuse;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
+use crate::run_loop::operation::parts::HAS_UPLOAD;
 use measure::sample::AttemptKind;
 use measure::{AttemptOutcome, Instant};
 use std::cmp::Reverse;
@@ -80,8 +82,9 @@ impl<N: Network> RunLoop<'_, N> {
     fn failure_of_upload(&self, slot: u32) -> Option<AttemptOutcome> {
         let part = self.slots.op(slot)?.part?;
         let (parent, number) = part.of;
-        let upload = self.slots.find_op(parent).filter(|op| op.number == number)?.multipart.as_ref()?;
-        upload.failed
+        // The end of the run may have ended the operation.
+        let op = self.slots.find_op(parent).filter(|op| op.number == number)?;
+        op.multipart.as_ref().assert_some(HAS_UPLOAD)?.failed
     }
 }
 

@@ -46,7 +46,8 @@ impl<N: Network> RunLoop<'_, N> {
         if !keeps_method {
             return Err(AttemptOutcome::failed(AttemptClass::Http3xx, Cause::MethodChange, Phase::Head));
         }
-        let Follow::UpTo(most, rules) = self.plan.follow else { return Err(failed(Cause::NotFollowed)) };
+        let followed = if let Follow::UpTo(most, rules) = self.plan.follow { Some((most, rules)) } else { None };
+        let (most, rules) = followed.assert_some("redirects are followed only if the plan allows it").ok_or(DEFECT)?;
         let base = match &op.redirect {
             Some(redirect) => redirect.url.clone(),
             None => self.url_of(op).parse::<Url>().map_err(|_| DEFECT)?,
@@ -149,7 +150,9 @@ impl<N: Network> RunLoop<'_, N> {
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());
-        let Some((redirect, exchange)) = redirect.zip(self.pool.exchange(id)) else { return false };
+        let Some(redirect) = redirect else { return false };
+        let exchange = self.pool.exchange(id).assert_some("a connection that an attempt is about to use is open");
+        let Some(exchange) = exchange else { return false };
         let forbidden = is_forbidden(redirect, &exchange.address);
         if forbidden {
             self.notes.set_detail(exchange.address.to_string().as_bytes());

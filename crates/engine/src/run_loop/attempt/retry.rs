@@ -2,9 +2,11 @@
 //! way. For a multipart upload, this applies to the initiation, the parts, the completion and the abort.
 
 use super::Reuse;
+use super::exchange::EXCHANGE_EXISTS;
 use crate::network::Network;
 use crate::plan::{Retried, RetryPolicy, Then, is_transient};
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
 use crate::run_loop::response::body::BodySink;
 use measure::sample::AttemptKind;
@@ -147,14 +149,16 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Returns the status of the response to the slot's attempt.
     fn status_of_attempt(&self, slot: u32) -> Option<u16> {
-        let exchange = self.pool.exchange(self.slots.op(slot)?.attempt.exchange?)?;
+        let id = self.slots.op(slot)?.attempt.exchange?;
+        let exchange = self.pool.exchange(id).assert_some(EXCHANGE_EXISTS)?;
         exchange.reader.head().map(|head| head.status)
     }
 
     /// Ends an operation whose upload the server no longer knows. An earlier request to complete the upload may have
     /// succeeded, so it is unknown whether the object exists. There is nothing to abort.
     fn end_forgotten(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
-        if let Some(multipart) = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut()) {
+        let multipart = self.slots.op_mut(slot).and_then(|op| op.multipart.as_mut());
+        if let Some(multipart) = multipart.assert_some("an operation that completes an upload has an upload") {
             multipart.aborted = true;
         }
         let class = AttemptClass::Indeterminate;

@@ -14,6 +14,8 @@ pub(in crate::run_loop) mod transport;
 
 use super::attempt::exchange::{Exchange, ExchangeId};
 use super::http2::multiplexed::Multiplexed;
+use super::http2::streams::MULTIPLEXED;
+use super::invariant::Invariant;
 use crate::network::Token;
 use connect_budget::ConnectBudget;
 use connection::{Connection, Stream};
@@ -176,12 +178,13 @@ impl<S> Pool<S> {
     pub fn take_unattributed(&mut self, id: ExchangeId) -> u64 {
         match id {
             ExchangeId::Connection(token) => {
-                self.connections.get_mut(token).map_or(0, |connection| connection.transport.take_unattributed())
+                self.connections.existing_mut(token).map_or(0, |connection| connection.transport.take_unattributed())
             }
             ExchangeId::Stream(token) => {
                 let stream = self.streams.existing(token);
                 let Some(connection) = stream.map(|stream| stream.connection) else { return 0 };
-                let last = self.multiplexed(connection).filter(|http2| http2.active == 1);
+                let http2 = self.multiplexed(connection).assert_some(MULTIPLEXED);
+                let last = http2.filter(|http2| http2.active == 1);
                 last.map_or(0, |http2| http2.unattributed.take_all())
             }
         }

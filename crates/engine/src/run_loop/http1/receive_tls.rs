@@ -23,7 +23,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return ReadStep::Over };
         match connection.transport.recv(net, &mut self.buffers.receive) {
             Received::Bytes(bytes) => {
-                if let Some(session) = connection.transport.tls_mut() {
+                if let Some(session) = connection.transport.tls_mut().assert_some(HAS_SESSION) {
                     session.received(bytes);
                 }
                 *now = net.now();
@@ -58,7 +58,8 @@ impl<N: Network> RunLoop<'_, N> {
 
     fn flag_unclean(&mut self, token: Token) {
         let Some(connection) = self.pool.connections.existing(token) else { return };
-        if connection.transport.tls().is_some_and(|session| !session.peer_closed())
+        let session = connection.transport.tls().assert_some(HAS_SESSION);
+        if session.is_some_and(|session| !session.peer_closed())
             && let Some(op) = self.slots.op_mut(connection.exchange.slot)
         {
             op.attempt.flags.set(Flag::UncleanTls);

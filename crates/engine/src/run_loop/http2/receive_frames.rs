@@ -33,7 +33,7 @@ impl<N: Network> RunLoop<'_, N> {
         match received {
             Received::Nothing => ReadStep::Drained,
             Received::Bytes(bytes) => {
-                if let Some(http2) = self.pool.multiplexed(token) {
+                if let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) {
                     http2.unattributed.add(bytes as u64);
                     http2.last_received = *now;
                 }

@@ -25,7 +25,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn send_pieces(&mut self, net: &mut N, stream: Token, now: Instant) {
         let id = ExchangeId::Stream(stream);
         while let Some((connection, key)) = self.open_key(stream) {
-            if self.pool.multiplexed(connection).is_none_or(|http2| http2.session.capacity(key) == 0) {
+            let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
+            if http2.is_none_or(|http2| http2.session.capacity(key) == 0) {
                 return;
             }
             self.buffers.send.clear();
@@ -51,7 +52,7 @@ impl<N: Network> RunLoop<'_, N> {
             op.sent_all = Some(now);
         }
         let piece = Bytes::copy_from_slice(&self.buffers.send);
-        if let Some(http2) = self.pool.multiplexed(connection) {
+        if let Some(http2) = self.pool.multiplexed(connection).assert_some(MULTIPLEXED) {
             // If the stream accepts no more, its next event reports the reason.
             let _ = http2.session.send(key, piece, last);
         }

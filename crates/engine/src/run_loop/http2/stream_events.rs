@@ -1,10 +1,12 @@
 //! Events of a stream: a part of its response has arrived, there is capacity for its request's body, or the stream has
 //! ended.
 
+use super::streams::MULTIPLEXED;
 use crate::http2_session::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::response::transport_failures;
 use http::response::Parts;
 use measure::{AttemptOutcome, Cause, Instant, Phase};
@@ -43,10 +45,10 @@ impl<N: Network> RunLoop<'_, N> {
             }
             EventKind::Capacity => self.send_pieces(net, stream, now),
             EventKind::End => {
-                if let Some(http2) = self.pool.multiplexed(connection) {
+                if let Some(http2) = self.pool.multiplexed(connection).assert_some(MULTIPLEXED) {
                     http2.responses += 1;
                 }
-                if let Some(stream) = self.pool.streams.get_mut(stream) {
+                if let Some(stream) = self.pool.streams.existing_mut(stream) {
                     stream.key = None;
                     if let Some(reader) = stream.exchange.reader.http2_mut() {
                         reader.set_complete();
@@ -55,7 +57,7 @@ impl<N: Network> RunLoop<'_, N> {
                 self.complete(net, id, 0, now);
             }
             EventKind::Failed(failure) => {
-                if let Some(stream) = self.pool.streams.get_mut(stream) {
+                if let Some(stream) = self.pool.streams.existing_mut(stream) {
                     stream.key = None;
                 }
                 self.stream_failed(net, connection, stream, failure, now);
@@ -114,7 +116,8 @@ impl<N: Network> RunLoop<'_, N> {
         let reading = exchange.reader.phase();
         let phase = if reading == Reading::Head { Phase::Head } else { Phase::Body };
         let truncated = exchange.reader.end_of_stream().err();
-        let lost = self.pool.multiplexed(connection).and_then(|http2| http2.lost.clone());
+        let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
+        let lost = http2.and_then(|http2| http2.lost.clone());
         if let (Failure::Closed, Some(lost)) = (failure, lost) {
             let cause = match (lost.cause, phase) {
                 (Some(cause), _) => cause,

@@ -18,7 +18,9 @@ use wire::response::RequestKind;
 use wire::url::Scheme;
 
 /// Invariant of connections with streams.
-const MULTIPLEXED: &str = "the connection of a stream is open and multiplexed";
+pub(in crate::run_loop) const MULTIPLEXED: &str = "the connection of a stream is open and multiplexed";
+/// Invariant of origins with multiplexed connections.
+const PLANNED: &str = "HTTP/2 is only used where it is planned";
 
 const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Connect);
 const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Send);
@@ -40,8 +42,9 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn multiplex(&mut self, net: &mut N, token: Token, now: Instant) {
         let Some(connection) = self.pool.connections.existing_mut(token) else { return };
         let slot = connection.exchange.slot;
-        let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref();
-        let Some(session) = Session::new(forecast.map_or(1, |forecast| forecast.at_once)) else {
+        let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref().assert_some(PLANNED);
+        let session = Session::new(forecast.map_or(1, |forecast| forecast.at_once));
+        let Some(session) = session.assert_some("an HTTP/2 session can be created") else {
             return self.unreached(net, slot, SESSION_DEFECT, now);
         };
         let record_bytes_max = if connection.transport.is_tls() { tls::RECORD_BYTES_MAX } else { 0 };
@@ -73,9 +76,10 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn add_streams(&mut self, token: Token) {
         let Some(connection) = self.pool.connections.existing(token) else { return };
         // A connection that accepts no more requests gets no streams.
-        let Some(http2) = connection.http2.as_ref().filter(|http2| !http2.retiring) else { return };
+        let http2 = connection.http2.as_ref().assert_some(MULTIPLEXED);
+        let Some(http2) = http2.filter(|http2| !http2.retiring) else { return };
         let forecast = self.pool.origins[connection.exchange.origin].forecast.as_ref();
-        let Some(forecast) = forecast.assert_some("HTTP/2 is only used where it is planned") else { return };
+        let Some(forecast) = forecast.assert_some(PLANNED) else { return };
         let usable = forecast.usable(http2.session.streams_allowed());
         let is_forecast_over = connection.forecast && http2.session.has_settings();
         for _ in http2.streams.len()..usable {
@@ -120,7 +124,7 @@ impl<N: Network> RunLoop<'_, N> {
             self.retire(net, connection);
             return self.find_connection(net, slot, now);
         };
-        if let Some(stream) = self.pool.streams.get_mut(token) {
+        if let Some(stream) = self.pool.streams.existing_mut(token) {
             stream.key = Some(key);
             stream.exchange.reader.start(if is_head { RequestKind::Head } else { RequestKind::Other });
             stream.exchange.state = State::Active;
@@ -132,7 +136,8 @@ impl<N: Network> RunLoop<'_, N> {
             self.expect_progress(id, now);
         }
         self.pool.send_later(connection);
-        let requests = self.pool.multiplexed(connection).map_or(0, |http2| http2.requests);
+        let http2 = self.pool.multiplexed(connection).assert_some(MULTIPLEXED);
+        let requests = http2.map_or(0, |http2| http2.requests);
         let forecast = self.pool.origins[origin].forecast.as_ref();
         if forecast.is_some_and(|forecast| requests >= forecast.requests_max) {
             self.retire(net, connection);
@@ -169,7 +174,8 @@ impl<N: Network> RunLoop<'_, N> {
     /// Retires a connection: no more requests are sent on it. The free streams of the connection are removed. The
     /// connection is closed when its other streams have ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
-        let Some(http2) = self.pool.multiplexed(token).filter(|http2| !http2.retiring) else { return };
+        let http2 = self.pool.multiplexed(token).assert_some(MULTIPLEXED);
+        let Some(http2) = http2.filter(|http2| !http2.retiring) else { return };
         http2.retiring = true;
         let (mut streams, active) = (std::mem::take(&mut http2.streams), http2.active);
         streams.retain(|stream| match self.pool.streams.get_mut(*stream) {
@@ -183,7 +189,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
         });
         self.pool.end_forecast(token, None);
-        if let Some(http2) = self.pool.multiplexed(token) {
+        if let Some(http2) = self.pool.multiplexed(token).assert_some(MULTIPLEXED) {
             http2.streams = streams;
         }
         if active == 0 {
@@ -196,8 +202,8 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn retire_if_silent(&mut self, net: &mut N, id: ExchangeId, since: Instant) {
         // An HTTP/1 connection has only one attempt, and the end of this attempt closes the connection.
         let ExchangeId::Stream(token) = id else { return };
-        if let Some(connection) = self.pool.streams.get(token).map(|stream| stream.connection)
-            && self.pool.multiplexed(connection).is_some_and(|http2| http2.last_received < since)
+        if let Some(connection) = self.pool.streams.existing(token).map(|stream| stream.connection)
+            && self.pool.multiplexed(connection).assert_some(MULTIPLEXED).is_some_and(|http2| http2.last_received < since)
         {
             self.retire(net, connection);
         }

@@ -6,6 +6,8 @@ use crate::network::Network;
 use crate::plan::Pick;
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
+use crate::run_loop::attempt::exchange::EXCHANGE_EXISTS;
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::pacing::Pacer;
 use crate::run_loop::response::body::BodySink;
 use measure::sample::HopSample;
@@ -107,7 +109,9 @@ impl<N: Network> RunLoop<'_, N> {
     fn final_response(&self, slot: u32) -> (u64, FinalResponse) {
         let id = self.slots.op(slot).and_then(|op| op.attempt.exchange);
         // An attempt that got no connection has no exchange.
-        let Some(exchange) = id.and_then(|id| self.pool.exchange(id)) else { return (0, FinalResponse::NONE) };
+        let Some(id) = id else { return (0, FinalResponse::NONE) };
+        let exchange = self.pool.exchange(id).assert_some(EXCHANGE_EXISTS);
+        let Some(exchange) = exchange else { return (0, FinalResponse::NONE) };
         let body_bytes = exchange.reader.body_bytes();
         let Some(head) = exchange.reader.head() else { return (body_bytes, FinalResponse::NONE) };
         let object_bytes = match head.content_range {

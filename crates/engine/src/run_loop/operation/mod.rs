@@ -17,5 +17,6 @@ pub(in crate::run_loop) mod written_objects;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 
 const BAD_MESSAGE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Protocol, Cause::BadMessage, Phase::Body);
+const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Body);
 const ERROR_WITHIN_200: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::S3Error, Cause::ErrorWithin200, Phase::Body);

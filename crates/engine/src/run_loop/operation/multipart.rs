@@ -1,7 +1,8 @@
 //! Objects that are uploaded in parts. Several parts are sent in parallel, each in its own slot.
 
-use super::BAD_MESSAGE;
+use super::{BAD_MESSAGE, DEFECT};
 use crate::plan::{Multipart, ResumedUpload};
+use crate::run_loop::invariant::Invariant;
 use measure::AttemptOutcome;
 use measure::sample::{AttemptKind, BodyBytes};
 use wire::s3::{CompletedPart, write_complete};
@@ -137,7 +138,8 @@ impl MultipartUpload {
     /// Records the end of a part.
     pub(super) fn end_part(&mut self, index: u32, sent: PartResult, outcome: AttemptOutcome) {
         self.running -= 1;
-        match (sent.etag, self.etags.get_mut(index as usize)) {
+        let place = self.etags.get_mut(index as usize).assert_some("a part that ends belongs to its upload");
+        match (sent.etag, place) {
             (Some(etag), Some(place)) if outcome == AttemptOutcome::OK => {
                 *place = Some(etag);
                 self.sent_body += sent.sent_body;
@@ -146,22 +148,24 @@ impl MultipartUpload {
             (None, _) if outcome == AttemptOutcome::OK => {
                 self.failed.get_or_insert(BAD_MESSAGE);
             }
+            (Some(_), None) if outcome == AttemptOutcome::OK => {
+                self.failed.get_or_insert(DEFECT);
+            }
             _ => {
                 self.failed.get_or_insert(outcome);
             }
         }
     }
 
-    /// Returns the message that completes the upload.
-    pub(super) fn completion_message(&self) -> Vec<u8> {
-        let parts = self
-            .etags
-            .iter()
-            .zip(1_u16..)
-            .filter_map(|(etag, number)| Some(CompletedPart { number, etag: etag.clone()? }));
-        let (parts, mut message) = (parts.collect::<Vec<_>>(), String::new());
+    /// Returns the message that completes the upload. `None` means that a part has no ETag, which is a defect of this
+    /// program.
+    pub(super) fn completion_message(&self) -> Option<Vec<u8>> {
+        let parts = self.etags.iter().zip(1_u16..);
+        let parts = parts.map(|(etag, number)| Some(CompletedPart { number, etag: etag.clone()? }));
+        let parts = parts.collect::<Option<Vec<_>>>().assert_some("an upload is only completed if it has all parts")?;
+        let mut message = String::new();
         write_complete(&parts, &mut message);
-        message.into_bytes()
+        Some(message.into_bytes())
     }
 }
 
@@ -209,7 +213,7 @@ mod tests {
             upload.end_part(part.index, result(Some("new")), AttemptOutcome::OK);
         }
         assert_eq!((upload.sent_body, upload.has_more()), (15, false), "known parts must not count as sent");
-        let message = String::from_utf8(upload.completion_message()).unwrap();
+        let message = String::from_utf8(upload.completion_message().unwrap()).unwrap();
         assert_eq!((message.matches("known").count(), message.matches("new").count()), (2, 3), "{message}");
         assert!(!resumed(&[1, 2, 3, 4, 5]).has_more());
     }

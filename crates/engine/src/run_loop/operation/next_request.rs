@@ -3,7 +3,7 @@
 
 use super::delete_batch;
 use super::multipart::MultipartUpload;
-use super::{BAD_MESSAGE, ERROR_WITHIN_200};
+use super::{BAD_MESSAGE, DEFECT, ERROR_WITHIN_200};
 use crate::network::Network;
 use crate::plan::{Poll, Then};
 use crate::run_loop::RunLoop;
@@ -64,7 +64,7 @@ impl<N: Network> RunLoop<'_, N> {
             Then::Parts(plan) => {
                 let upload = InitiatedUpload::parse(message).map_err(|_| BAD_MESSAGE)?.upload_id;
                 self.note_created(slot, &upload);
-                let size = self.size_of_upload(slot, plan);
+                let size = self.size_of_upload(slot, plan).ok_or(DEFECT)?;
                 if let Some(op) = self.slots.op_mut(slot) {
                     op.multipart = Some(Box::new(MultipartUpload::new(plan, upload, size)));
                 }

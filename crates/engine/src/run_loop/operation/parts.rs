@@ -1,5 +1,6 @@
 //! The requests of a multipart upload after its initiation: its parts, and its completion or abort.
 
+use super::DEFECT;
 use super::multipart::PartResult;
 use crate::network::Network;
 use crate::plan::Then;
@@ -11,7 +12,7 @@ use measure::{AttemptClass, AttemptOutcome, Instant};
 use wire::s3::ErrorCode;
 
 /// Invariant of operations whose parts are sent.
-const HAS_UPLOAD: &str = "the operation of a part has an upload";
+pub(in crate::run_loop) const HAS_UPLOAD: &str = "the operation of a part has an upload";
 
 impl<N: Network> RunLoop<'_, N> {
     /// Returns whether the slot's operation is a multipart upload, or a part of one.
@@ -24,7 +25,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Sends the first parts of the slot's object.
     pub(in crate::run_loop) fn begin_parts(&mut self, net: &mut N, slot: u32, now: Instant) {
-        let multipart = self.slots.op(slot).and_then(|op| op.multipart.as_ref());
+        let multipart = self.slots.op(slot).and_then(|op| op.multipart.as_ref()).assert_some(HAS_UPLOAD);
         let parallel = multipart.map_or(0, |multipart| multipart.plan.parallel.get());
         for _ in 0..parallel {
             self.begin_part(net, slot, now);
@@ -96,13 +97,13 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) else { return };
         op.pages.next = Some(multipart.query());
-        op.request = match multipart.failed {
-            Some(_) => multipart.plan.abort,
-            None => {
-                multipart.completion = multipart.completion_message();
-                multipart.plan.complete
+        if multipart.failed.is_none() {
+            match multipart.completion_message() {
+                Some(message) => multipart.completion = message,
+                None => multipart.failed = Some(DEFECT),
             }
-        };
+        }
+        op.request = if multipart.failed.is_some() { multipart.plan.abort } else { multipart.plan.complete };
         let kind = multipart.take_kind();
         self.begin_attempt(net, slot, kind, now);
     }
@@ -121,7 +122,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(op) = self.slots.op_mut(slot) else { return false };
         let Some(failed) = op.multipart.as_ref().and_then(|multipart| multipart.failed) else { return false };
         let gone = outcome == AttemptOutcome::OK || error_code(op) == Some(ErrorCode::NoSuchUpload);
-        if let Some(multipart) = &mut op.multipart {
+        if let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) {
             multipart.aborted = gone;
         }
         if !gone && self.retry_later(net, slot, outcome, reuse, now) {

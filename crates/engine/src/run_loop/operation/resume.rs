@@ -2,9 +2,11 @@
 //! continue an upload of this run.
 
 use super::multipart::MultipartUpload;
+use super::parts::HAS_UPLOAD;
 use crate::network::Network;
 use crate::plan::{Multipart, Then};
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use measure::Instant;
 use measure::sample::AttemptKind;
 
@@ -26,8 +28,8 @@ impl<N: Network> RunLoop<'_, N> {
         if self.plan.resumed_uploads.is_empty() || !self.take_up(slot) {
             return self.begin_attempt(net, slot, AttemptKind::First, now);
         }
-        let has_more = self.slots.op(slot).and_then(|op| op.multipart.as_ref()).is_some_and(|it| it.has_more());
-        if has_more {
+        let multipart = self.slots.op(slot).and_then(|op| op.multipart.as_ref()).assert_some(HAS_UPLOAD);
+        if multipart.is_some_and(|multipart| multipart.has_more()) {
             self.begin_parts(net, slot, now);
         } else {
             self.finish_multipart(net, slot, now);
@@ -43,7 +45,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Then::Parts(plan) = run.mix.requests()[op.request].then else { return false };
         let number = run.targets.object_number(op.subject);
         let Some(resumed) = number.and_then(|number| run.resumed_uploads.get(&number)) else { return false };
-        let size = self.size_of_upload(slot, plan);
+        let Some(size) = self.size_of_upload(slot, plan) else { return false };
         let Some(op) = self.slots.op_mut(slot) else { return false };
         op.multipart = Some(Box::new(MultipartUpload::resumed(plan, resumed, size)));
         // The operation has no request of its own until all parts are sent.
@@ -51,12 +53,13 @@ impl<N: Network> RunLoop<'_, N> {
         true
     }
 
-    /// Returns the size of the object that the slot's operation uploads in parts.
-    pub(super) fn size_of_upload(&mut self, slot: u32, plan: Multipart) -> u64 {
-        let Some(op) = self.slots.op(slot) else { return 0 };
+    /// Returns the size of the object that the slot's operation uploads in parts. `None` means a defect of this
+    /// program.
+    pub(super) fn size_of_upload(&mut self, slot: u32, plan: Multipart) -> Option<u64> {
+        let op = self.slots.op(slot)?;
         let body = self.plan.mix.requests().get(plan.part).and_then(|part| part.body.as_ref());
-        let key = &mut self.requests.key;
-        body.map_or(0, |body| op.body_source(self.plan, body, key).whole_size())
+        let body = body.assert_some("the request that sends a part has a body")?;
+        Some(op.body_source(self.plan, body, &mut self.requests.key).whole_size())
     }
 
     /// Records an upload that the server has just created, if the plan has retries. A run with retries may be resumed

@@ -3,6 +3,7 @@
 use super::Pacer;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
+use crate::run_loop::invariant::Invariant;
 use crate::schedule::Draw;
 use measure::{Instant, Stage};
 use std::time::Duration;
@@ -55,8 +56,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             now = self.now_in_burst(net, started, now);
-            // Only called for the closed model.
-            let Pacer::Closed(closed) = &mut self.pacer else { return now };
+            let closed = if let Pacer::Closed(closed) = &mut self.pacer { Some(closed) } else { None };
+            let Some(closed) = closed.assert_some("the load model is the closed model") else { return now };
             closed.exhausted |= self.control.is_spent();
             if closed.exhausted || now >= self.recorder.timeline().window_end() {
                 self.recorder.exhausted(now);
@@ -109,8 +110,8 @@ impl<N: Network> RunLoop<'_, N> {
                 return now;
             }
             let timeline = *self.recorder.timeline();
-            // Only called for the open model.
-            let Pacer::Open(open) = &mut self.pacer else { return now };
+            let open = if let Pacer::Open(open) = &mut self.pacer { Some(open) } else { None };
+            let Some(open) = open.assert_some("the load model is the open model") else { return now };
             let Some(at) = open.next(&timeline).filter(|at| *at <= now && now < timeline.window_end()) else {
                 open.starved = open.starved.filter(|_| open.free_slots.is_empty());
                 return now;

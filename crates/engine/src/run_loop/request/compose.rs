@@ -6,6 +6,7 @@ use super::sign::{Signing, sign};
 use super::template::RequestTemplate;
 use super::upload::{CONTINUE_WAIT, Frame, Upload, digest};
 use crate::plan::{Auth, Plan};
+use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
 use measure::Instant;
 use std::io;
@@ -159,7 +160,7 @@ impl RequestWriter {
 /// Returns the field in a header line without a line end.
 fn session_fields(line: &str) -> Fields {
     let mut fields = Fields::default();
-    if let Some((name, value)) = line.split_once(": ") {
+    if let Some((name, value)) = line.split_once(": ").assert_some("the line of a session is a header field") {
         fields.push(name, value.as_bytes());
     }
     fields

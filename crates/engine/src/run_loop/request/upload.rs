@@ -6,8 +6,11 @@
 //! generated again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
+use crate::run_loop::invariant::Invariant;
 use measure::Instant;
 use sha2::{Digest, Sha256};
+use std::error::Error;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -22,6 +25,11 @@ pub(in crate::run_loop) const PIECES_MAX: usize = 16;
 /// default.
 pub(in crate::run_loop) const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
+/// Invariant of bodies that are generated or read from a file.
+const HAS_OBJECT: &str = "the content of a body belongs to an object";
+/// Invariant of bodies in S3's chunks.
+const HAS_ENCODER: &str = "the encoder of chunks exists until it has created the last chunk";
+
 /// The framing of a body.
 #[derive(Debug)]
 pub(in crate::run_loop) enum Frame {
@@ -30,6 +38,18 @@ pub(in crate::run_loop) enum Frame {
     /// S3's signed chunks; `None` once the last chunk is created.
     S3Chunks(Option<Box<ChunkEncoder>>),
 }
+
+/// A body has no object, which is a defect of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::run_loop) struct NoObject;
+
+impl fmt::Display for NoObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the object of the body does not exist")
+    }
+}
+
+impl Error for NoObject {}
 
 /// State of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,14 +126,13 @@ impl BodySource<'_> {
             Source::Bytes(bytes) => copy(bytes, offset, out)?,
             Source::Own => copy(self.own, offset, out)?,
             Source::Content(content) => {
-                if let Some(area) = self.targets.area() {
-                    area.read_key(self.subject, self.key);
-                }
+                let known = self.targets.area().and_then(|area| area.read_key(self.subject, self.key));
+                known.assert_some(HAS_OBJECT).ok_or_else(|| io::Error::other(NoObject))?;
                 content.object(self.key).fill(offset, out);
             }
             Source::Files(files) => {
-                let number = self.targets.object_number(self.subject).ok_or(io::ErrorKind::NotFound)?;
-                let local = files.file(number).ok_or(io::ErrorKind::NotFound)?;
+                let local = self.targets.object_number(self.subject).and_then(|number| files.file(number));
+                let local = local.assert_some(HAS_OBJECT).ok_or_else(|| io::Error::other(NoObject))?;
                 let file = match file {
                     Some(file) => file,
                     None => file.insert(local.open()?),
@@ -253,7 +272,7 @@ impl Upload {
             Frame::S3Chunks(encoder) => {
                 let mut data = vec![0; length];
                 source.fill(&mut self.file, self.framed, &mut data)?;
-                if let Some(encoder) = encoder
+                if let Some(encoder) = encoder.as_mut().assert_some(HAS_ENCODER)
                     && encoder.chunk_head(&data, out)
                 {
                     self.before += out.len() - start;
@@ -276,7 +295,7 @@ impl Upload {
             Frame::Length => {}
             Frame::Chunked => out.extend_from_slice(b"0\r\n\r\n"),
             Frame::S3Chunks(encoder) => {
-                if let Some(encoder) = encoder.take() {
+                if let Some(encoder) = encoder.take().assert_some(HAS_ENCODER) {
                     encoder.finish(out);
                 }
             }

@@ -19,6 +19,9 @@ use wire::message::Version;
 use wire::range::ByteRange;
 use wire::response::{Encoding, Head};
 
+/// Invariant of responses whose bodies are compared.
+const HAS_OBJECT: &str = "a body that is compared belongs to an object";
+
 /// Minimum size of a large body.
 const LARGE_BODY: u64 = 64 * 1024;
 /// Maximum number of body bytes of an error or redirect that are read to keep the connection.
@@ -26,6 +29,7 @@ const UNWANTED_BODY_MAX: u64 = 1 << 20;
 
 const RESPONSE_BEFORE_BODY: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::EarlyResponse, Phase::Send);
+const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Head);
 const ACKED_LOST: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Head);
 const OBJECT_CHANGED: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Integrity, Cause::ObjectChanged, Phase::Head);
@@ -179,16 +183,14 @@ fn body_sink<'p>(
         ResponseBody::KeptList => BodySink::KeepList(Vec::new()),
         ResponseBody::Compared(content) => {
             let known = plan.targets.area().and_then(|area| area.read_key(op.subject, key));
-            let first = op.range.map_or(0, ByteRange::first);
-            known.map_or(BodySink::Discard, |_| BodySink::Compare(content.object(key).verifier(first)))
+            known.assert_some(HAS_OBJECT).ok_or(DEFECT)?;
+            BodySink::Compare(content.object(key).verifier(op.range.map_or(0, ByteRange::first)))
         }
         ResponseBody::ComparedWithFiles(files) => {
             let first = op.range.map_or(0, ByteRange::first);
             let local = plan.targets.object_number(op.subject).and_then(|number| files.file(number));
-            match local {
-                Some(local) => BodySink::CompareFile(Box::new(FileVerifier::open(local, first)?)),
-                None => BodySink::Discard,
-            }
+            let local = local.assert_some(HAS_OBJECT).ok_or(DEFECT)?;
+            BodySink::CompareFile(Box::new(FileVerifier::open(local, first)?))
         }
     })
 }
