@@ -251,6 +251,17 @@ fn all_33_cells_are_accounted_for() {
     assert_eq!(count(|relation| *relation == Contradicted), 1);
 }
 
+/// The page about the study shows the cells as the code prints them.
+#[test]
+fn the_page_about_the_study_has_our_table() {
+    let page = include_str!("../../../docs/studies/sia.md");
+    for row in Row::PUBLISHED {
+        let cells = [&WORST, &REAL, &BEST].map(|published| published.inputs([0; 6]).cell(row).to_string());
+        let line = format!("| {} | {} |", row.name(), cells.join(" | "));
+        assert!(page.contains(&line), "docs/studies/sia.md lacks {line}");
+    }
+}
+
 /// The study computed the table from unrounded absolute bytes. In each column, a single unrounded number explains three
 /// cells.
 #[test]

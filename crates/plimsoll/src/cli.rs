@@ -2,8 +2,8 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    cleanup, collect, compare, demo, doctor, export, fill, generate, merge, owners, prepare, redirects, report, run,
-    schema, serve,
+    cleanup, collect, compare, demo, doctor, export, generate, merge, owners, prepare, redirects, report, run, schema,
+    serve,
 };
 use crate::failure::Failure;
 use crate::usage_errors;
@@ -29,8 +29,6 @@ pub enum Command {
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
-    /// Uploads a dataset over hours or weeks. Resumes after crashes, and loses nothing.
-    Fill(Box<fill::Args>),
     /// Runs the study in a scenario file: several targets and settings, repeated in a fair order.
     Run(run::Args),
     /// Writes a dataset to a target, once.
@@ -75,7 +73,6 @@ impl Command {
         match self {
             Self::Demo(args) => demo::run(&args),
             Self::Load(command) => command.run(),
-            Self::Fill(args) => fill::run(&args),
             Self::Run(args) => run::run(&args),
             Self::Prepare(args) => prepare::run(&args),
             Self::Cleanup(args) => cleanup::run(&args),

@@ -2,16 +2,26 @@
 
 use crate::failure::Failure;
 use crate::input_file;
-use cost::PriceSheet;
 use cost::price_sheet::{SHIPPED, shipped};
+use cost::{Months, PriceSheet};
 use report::escape::escape;
+use report::fill::Costs;
 use std::path::Path;
 
 /// Maximum size of a price sheet in bytes.
 const BYTES_MAX: u64 = 64 << 10;
 
+/// Time for which stored objects are kept, unless the user names another.
+pub const KEEP: &str = "1 month";
+
+/// Reads the price sheets by which a fill is billed. `keep` is the time for which the stored objects are kept.
+pub fn costs(names: &[String], keep: Months) -> Result<Costs, Failure> {
+    let sheets = names.iter().map(|name| read(name)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Costs { sheets, keep })
+}
+
 /// Reads a price sheet: one that comes with Plimsoll, such as `s3-standard`, or a YAML file.
-pub fn read(name: &str) -> Result<PriceSheet, Failure> {
+fn read(name: &str) -> Result<PriceSheet, Failure> {
     let text = match shipped(name) {
         Some(text) => text.to_owned(),
         None => from_file(Path::new(name))?,

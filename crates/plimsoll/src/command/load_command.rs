@@ -1,6 +1,6 @@
-//! The commands that make load: `get`, `put`, `mix` and `line`. Each trial of a study runs one of them.
+//! The commands that make load: `get`, `put`, `mix`, `line` and `fill`. Each trial of a study runs one of them.
 
-use super::{get, line, mix, put};
+use super::{fill, get, line, mix, put};
 use crate::execute::RunOptions;
 use crate::failure::Failure;
 use crate::load;
@@ -23,6 +23,8 @@ pub enum LoadCommand {
     /// Finds the load line: the highest load at which all objectives are met.
     #[command(visible_alias = "capacity")]
     Line(Box<line::Args>),
+    /// Uploads a dataset over hours or weeks. Resumes after crashes, and loses nothing.
+    Fill(Box<fill::Args>),
 }
 
 /// A parser that knows only these commands.
@@ -38,19 +40,21 @@ impl LoadCommand {
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         let words: Vec<OsString> = words.into_iter().collect();
         LoadCli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| match error.kind() {
-            ErrorKind::InvalidSubcommand => Failure::usage("`command` must be get, put, mix or line"),
+            ErrorKind::InvalidSubcommand => Failure::usage("`command` must be get, put, mix, line or fill"),
             _ => usage_errors::explain(&error, &words),
         })
     }
 
-    /// Returns the plan and the options of a run. A search is refused, because it has no single plan.
+    /// Returns the plan and the options of a run. A search and a fill are refused, because they have no single plan.
     pub fn plan(&self) -> Result<(Plan, RunOptions), Failure> {
         let (plan, common) = match self {
             Self::Get(args) => (get::plan::of(args)?, &args.common),
             Self::Put(args) => (put::plan(args)?, &args.common),
             Self::Mix(args) => (mix::plan(args)?, &args.common),
-            Self::Line(_) => {
-                return Err(Failure::usage("`command` must be get, put or mix: a search has no single plan"));
+            Self::Line(_) | Self::Fill(_) => {
+                return Err(Failure::usage(
+                    "`command` must be get, put or mix: searches and fills have no single plan",
+                ));
             }
         };
         Ok((plan, load::run_options(common)))
@@ -62,6 +66,7 @@ impl LoadCommand {
             // The plan of a mix depends on the record of the dataset, which only the target has.
             Self::Mix(_) => Ok(()),
             Self::Line(args) => line::check(args),
+            Self::Fill(args) => fill::trial::check(args),
             Self::Get(_) | Self::Put(_) => self.plan().map(|_| ()),
         }
     }
@@ -73,6 +78,7 @@ impl LoadCommand {
             Self::Put(args) => put::run(&args),
             Self::Mix(args) => mix::run(&args),
             Self::Line(args) => line::run(*args),
+            Self::Fill(args) => fill::run(&args),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Saved runs, repeated runs, searches and studies. Finds, reads and shows them, and determines their exit codes.
 
+mod cell_prices;
 mod directory;
 pub mod discrepancies;
 mod exit_code;

@@ -4,7 +4,7 @@ use super::{cannot_read, cannot_read_back, repeats};
 use crate::failure::Failure;
 use report::export::runs::Position;
 use std::path::{Path, PathBuf};
-use store::{RECORDS_FILE, STUDY_FILE, SavedRun, StudyRecord};
+use store::{RECORDS_FILE, STUDY_FILE, SavedFill, SavedRun, StudyRecord};
 
 /// Relation between the runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
 }
 
 /// Returns the runs of a record in the log of a study or a search. If the record is a trial that searches, the runs are
-/// the levels of the search.
+/// the levels of the search. If it is a fill, they are the phases of its sessions.
 fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {
@@ -119,11 +119,31 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
         repeat: Some(u64::from(*repeat) + 1),
         level: None,
     };
-    if !base.join(directory).join(STUDY_FILE).is_file() {
+    let place = base.join(directory);
+    if SavedFill::is_in(&place) {
+        return fill_positions(base, &place, &trial);
+    }
+    if !place.join(STUDY_FILE).is_file() {
         return Ok(vec![trial]);
     }
-    let records = store::read_study(&base.join(directory)).map_err(|error| cannot_read_back(&error))?;
+    let records = store::read_study(&place).map_err(|error| cannot_read_back(&error))?;
     Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
+}
+
+/// Returns the runs of a trial that is a fill: those of the phases of all its sessions.
+fn fill_positions(base: &Path, place: &Path, trial: &Position) -> Result<Vec<Position>, Failure> {
+    let sessions = store::fill_directory::sessions(place).map_err(|error| cannot_read_back(&error))?;
+    let mut runs: Vec<PathBuf> = Vec::new();
+    for (_, session) in sessions {
+        let phases = std::fs::read_dir(session).into_iter().flatten().flatten().map(|entry| entry.path());
+        runs.extend(phases.filter(|run| run.join(RECORDS_FILE).is_file()));
+    }
+    runs.sort();
+    let position = |run: PathBuf| {
+        let directory = run.strip_prefix(base).unwrap_or(&run).display().to_string();
+        Position { directory, ..trial.clone() }
+    };
+    Ok(runs.into_iter().map(position).collect())
 }
 
 /// Returns how many steps of the search correspond to one unit of load.

@@ -1,15 +1,17 @@
 //! Saved studies.
 
-use super::{OutputFormat, cannot_read_back, conclude, discrepancies, html_file, load_line, print_json, print_text};
+use super::{
+    OutputFormat, cannot_read_back, cell_prices, conclude, discrepancies, fill, html_file, load_line, print_json,
+    print_text,
+};
 use crate::console;
 use crate::failure::{Exit, Failure};
 use report::escape::escape;
 use report::load_line::LoadLine;
-use report::study::LineTrial;
-use report::study::Trial;
+use report::study::{FillTrial, LineTrial, Trial};
 use report::{SavedStudy, StudyCell};
 use std::path::Path;
-use store::{STUDY_FILE, SavedRun, StudyRecord};
+use store::{STUDY_FILE, SavedFill, SavedRun, StudyRecord};
 use study::matrix;
 use study::scenario::Scenario;
 
@@ -40,6 +42,21 @@ pub enum TrialResult {
     Run(Box<SavedRun>),
     /// A search for the load line, and the run of its last level.
     Line(Box<(LoadLine, Option<SavedRun>)>),
+    /// A fill.
+    Fill(Box<SavedFill>),
+}
+
+impl TrialResult {
+    /// Reads the result in the directory of a trial.
+    fn read(place: &Path) -> Result<Self, Failure> {
+        if place.join(STUDY_FILE).is_file() {
+            return load_line::read_with_last_run(place).map(|found| Self::Line(Box::new(found)));
+        }
+        if SavedFill::is_in(place) {
+            return fill::read(place).map(|fill| Self::Fill(Box::new(fill)));
+        }
+        SavedRun::read(place).map(|run| Self::Run(Box::new(run))).map_err(|error| cannot_read_back(&error))
+    }
 }
 
 /// Returns an iterator that reads the trials of a study, in the order in which they ran.
@@ -49,13 +66,7 @@ pub fn trials<'r>(
 ) -> impl Iterator<Item = Result<SavedTrial, Failure>> + 'r {
     records.iter().filter_map(|record| {
         let StudyRecord::Trial { cell, target, repeat, directory } = record else { return None };
-        let place = base.join(directory);
-        let result = match place.join(STUDY_FILE).is_file() {
-            true => load_line::read_with_last_run(&place).map(|found| TrialResult::Line(Box::new(found))),
-            false => SavedRun::read(&place)
-                .map(|run| TrialResult::Run(Box::new(run)))
-                .map_err(|error| cannot_read_back(&error)),
-        };
+        let result = TrialResult::read(&base.join(directory));
         let (cell, target, directory) = (escape(cell), escape(target), directory.clone());
         Some(result.map(|result| SavedTrial { cell, target, repeat: repeat.saturating_add(1), directory, result }))
     })
@@ -64,6 +75,7 @@ pub fn trials<'r>(
 /// Reads a study with its trials. Also returns its exit code.
 pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), Failure> {
     let mut study = planned(records);
+    let scenario = scenario(records);
     let mut exit = Exit::Good;
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
@@ -80,6 +92,11 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
                 exit = exit.or_worse(load_line::exit_code(&line));
                 study.study.load_lines.push(LineTrial { cell, target, repeat, directory, load_line: line });
                 study.last = last.or(study.last);
+            }
+            TrialResult::Fill(saved) => {
+                exit = exit.or_worse(fill::exit_code(&saved));
+                let prices = cell_prices::of(scenario.as_ref(), &cell, &target);
+                study.study.fills.push(FillTrial::of((&cell, &target, repeat), &directory, &saved, &prices));
             }
             TrialResult::Run(run) => {
                 exit = exit.or_worse(conclude(&run));
@@ -124,17 +141,19 @@ fn planned(records: &[StudyRecord]) -> SavedStudy {
 
 /// Prints a saved study.
 pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
-    let (trials, lines) = (&study.study.trials, &study.study.load_lines);
+    let trials = &study.study.trials;
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
         OutputFormat::None => Ok(()),
         OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => {
-            let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &study.order()) };
-            let both = if trials.is_empty() || lines.is_empty() { "" } else { "\n" };
+            let order = study.order();
+            let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &order) };
+            let lines = report::study::load_lines::text(&study.study.load_lines, &order);
+            let fills = report::study::fills::text(&study.study.fills, &order);
+            let tables: Vec<String> = [cells, lines, fills].into_iter().filter(|table| !table.is_empty()).collect();
             let differing = report::study::discrepancy::text(&study.study.discrepancies);
-            let lines = report::study::load_lines::text(lines, &study.order());
             let differences = report::study::subtraction::text(&study.study.differences);
-            print_text(&(study.study.headline() + &cells + both + &lines + &differences + &differing))
+            print_text(&(study.study.headline() + &tables.join("\n") + &differences + &differing))
         }
     }
 }

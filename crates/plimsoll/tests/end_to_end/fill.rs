@@ -9,24 +9,26 @@ use std::path::Path;
 use std::process::Command;
 
 /// Starts a command with the keys of the S3 servers.
-fn start(place: &TestDir, endpoint: &str, words: &[&str]) -> Running {
+pub fn start(place: &TestDir, endpoint: &str, words: &[&str]) -> Running {
     let mut command: Command = place.command(words);
     command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     command.env("AWS_ENDPOINT_URL", endpoint);
     Running::of(command)
 }
 
-fn make_bucket(place: &TestDir, endpoint: &str) {
+/// Makes the bucket of the fills.
+pub fn make_bucket(place: &TestDir, endpoint: &str) {
     let words = ["prepare", "s3://bucket/other", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(place, endpoint, &words).expect(0);
 }
 
-fn json(ended: &Ended) -> Value {
+/// Returns the JSON that a command printed.
+pub fn json(ended: &Ended) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
 /// Returns the number of objects that are stored according to the journal in this directory.
-fn stored(fill: &Path) -> u64 {
+pub fn stored(fill: &Path) -> u64 {
     store::SavedFill::read(fill).map_or(0, |fill| fill.state.totals.objects)
 }
 

@@ -14,6 +14,7 @@ mod counts;
 mod dialects;
 mod export;
 mod fill;
+mod fill_cells;
 mod front;
 mod generate;
 mod help;

@@ -1,6 +1,6 @@
 //! Results for CI systems: the test cases of a JUnit file, and annotations for GitHub workflows.
 //!
-//! Each objective of a run and each search for the load line is a test case. An unusable result is an error instead of
+//! Each objective of a run, each search for the load line and each fill is a test case. An unusable result is an error instead of
 //! a failure, because its objectives do not describe the target.
 
 mod annotations;
@@ -10,6 +10,7 @@ pub use annotations::annotations;
 pub use junit::junit;
 
 use crate::escape::escape;
+use crate::fill::{self, Pace};
 use crate::limit;
 use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, were_of};
@@ -18,7 +19,7 @@ use crate::result;
 use measure::objective::{ObjectiveOutcome, ObjectiveResult, Timed};
 use measure::result::Reason;
 use measure::{ExitStatus, ResultWord, RunResult};
-use store::SavedRun;
+use store::{SavedFill, SavedRun};
 
 /// The outcome of a case. Each message is a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub enum Outcome {
     Skipped(String),
 }
 
-/// One objective of a run, or one search for the load line.
+/// One objective of a run, one search for the load line, or one fill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Cell of a study, or target.
@@ -105,13 +106,7 @@ impl Suite {
     pub fn add_line(&mut self, class: Option<&str>, label: Option<&str>, line: &LoadLine) {
         let sentence = line.sentence();
         let seconds = line.levels.iter().map(|level| level.seconds).sum();
-        let outcome = match line.result.word {
-            ResultWord::Pass => Outcome::Passed,
-            ResultWord::Fail => Outcome::Failed(sentence.clone()),
-            ResultWord::Partial if line.result.exit_code == 0 => Outcome::Skipped(sentence.clone()),
-            ResultWord::Partial => Outcome::CutOff(sentence.clone()),
-            ResultWord::Unusable => Outcome::Error(sentence.clone()),
-        };
+        let outcome = of_word(line.result.word, line.result.exit_code, &sentence);
         let label = label.map(|label| format!("{}: ", escape(label))).unwrap_or_default();
         self.cases.push(Case {
             class: escape(class.unwrap_or(&line.target)),
@@ -121,6 +116,33 @@ impl Suite {
             metrics: format!("{sentence}\n{} levels tried", line.levels.len()),
         });
         self.seconds += seconds;
+    }
+
+    /// Adds the test case of a fill in a study. `class` is its cell; `label` distinguishes several fills.
+    pub fn add_fill(&mut self, class: &str, label: &str, fill: &SavedFill) {
+        let result = fill::result(fill);
+        let seconds = Pace::of(fill).active.as_secs_f64();
+        self.cases.push(Case {
+            class: escape(class),
+            name: format!("{}: fill", escape(label)),
+            seconds,
+            outcome: of_word(result.word, result.exit.code(), &escape(&result.reasons.join("; "))),
+            metrics: fill::first_line(fill),
+        });
+        self.seconds += seconds;
+    }
+}
+
+/// Returns the outcome of a whole search or fill. An incomplete one is a failure only if the program exits with an error
+/// code.
+fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
+    let why = why.to_owned();
+    match word {
+        ResultWord::Pass => Outcome::Passed,
+        ResultWord::Fail => Outcome::Failed(why),
+        ResultWord::Partial if exit_code == 0 => Outcome::Skipped(why),
+        ResultWord::Partial => Outcome::CutOff(why),
+        ResultWord::Unusable => Outcome::Error(why),
     }
 }
 

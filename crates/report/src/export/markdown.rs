@@ -11,7 +11,7 @@ use crate::number::{bit_rate, byte_rate, count, rate, seconds, share};
 use crate::percentile;
 use crate::result;
 use crate::run_metrics::RunMetrics;
-use crate::study::{Order, Study, load_lines, table_rows};
+use crate::study::{Order, Study, fills, load_lines, table_rows};
 use measure::objective::Timed;
 use std::fmt::Write;
 use store::SavedRun;
@@ -90,13 +90,14 @@ fn limit_and_missed(metrics: &RunMetrics) -> String {
     format!("{}{missed}", metrics.limited_by)
 }
 
-/// Returns the tables of a study: one row for each cell on each target, and one for each search.
+/// Returns the tables of a study: one row for each cell on each target, for each search and for each fill.
 #[must_use]
 pub fn study(study: &Study) -> String {
     let trials = (!study.trials.is_empty()).then(|| table(&foreign(table_rows(&study.trials, &Order::default()))));
     let load_lines = (!study.load_lines.is_empty())
         .then(|| table(&foreign(load_lines::table_rows(&study.load_lines, &Order::default()))));
-    trials.into_iter().chain(load_lines).collect::<Vec<_>>().join("\n")
+    let fills = (!study.fills.is_empty()).then(|| table(&foreign(fills::table_rows(&study.fills, &Order::default()))));
+    trials.into_iter().chain(load_lines).chain(fills).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the result of a search for the load line, and a table of its levels in order.

@@ -23,7 +23,8 @@ impl Costs {
 }
 
 /// Returns the sum of a bill as text. It is a lower bound if the sheet lacks a price.
-pub(crate) fn sum_text(offer: &Offer) -> String {
+#[must_use]
+pub fn sum_text(offer: &Offer) -> String {
     let total = offer.bill.total();
     if total.without.is_empty() { total.money.to_string() } else { format!("≥ {}", total.money) }
 }

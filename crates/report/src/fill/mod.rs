@@ -2,7 +2,7 @@
 
 mod costs;
 
-use crate::number::{count, plural};
+use crate::number::{bytes, count, plural};
 use fill::stop_rule::StopRule;
 use measure::{ExitStatus, ResultWord};
 use std::time::Duration;
@@ -11,8 +11,7 @@ use store::journal::SessionEnd;
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
 pub use crate::text::{fill_estimate as estimate, fill_text as text};
-pub(crate) use costs::sum_text;
-pub use costs::{Costs, usage};
+pub use costs::{Costs, sum_text, usage};
 
 /// The result of a fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,9 +168,22 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
     }
 }
 
-/// Returns the first line of the report after the result: `900 of 1,000 objects stored`.
+/// Returns the first line of the report: the result, and what is stored.
 #[must_use]
-pub(crate) fn headline(fill: &SavedFill) -> String {
+pub fn first_line(fill: &SavedFill) -> String {
+    let word = result(fill).word.text().to_owned();
+    std::iter::once(word).chain(pieces(fill)).collect::<Vec<_>>().join(" · ")
+}
+
+/// Returns the texts that follow the result in the first line of the report.
+#[must_use]
+pub(crate) fn pieces(fill: &SavedFill) -> [String; 2] {
+    [headline(fill), bytes(fill.state.totals.file_bytes)]
+}
+
+/// Returns the number of stored objects in words: `900 of 1,000 objects stored`.
+#[must_use]
+fn headline(fill: &SavedFill) -> String {
     let (stored, all, deleted) = (fill.state.totals.objects, fill.identity.objects, fill.state.deleted.len());
     let deleted = if deleted > 0 { format!(", {} deleted again", count(deleted)) } else { String::new() };
     if stored == all {
@@ -182,7 +194,7 @@ pub(crate) fn headline(fill: &SavedFill) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Style;
     use cost::{Months, PriceSheet};
@@ -232,7 +244,8 @@ mod tests {
         Record::Acked(numbers.map(object).collect())
     }
 
-    fn all_stored(more: &[Record]) -> SavedFill {
+    /// Returns a fill in which all ten objects are stored, with more records.
+    pub(crate) fn all_stored(more: &[Record]) -> SavedFill {
         let intend = Record::Intend { first: 0, end: 10 };
         fill(&[&[started(1, 0), intend, acked(0..10)], more].concat())
     }

@@ -14,10 +14,9 @@ pub fn document(fill: &SavedFill, prices: &Costs) -> Document {
     let (times, charts) = fill_history::of(fill);
     let result = fill::result(fill);
     let notes = result.reasons.iter().map(|reason| escape(reason)).collect();
-    let pieces = vec![fill::headline(fill), bytes(fill.state.totals.file_bytes)];
     Document {
         title: format!("Fill of {}", escape(&fill.identity.target)),
-        overview: OverviewData::of(result.word, pieces, notes),
+        overview: OverviewData::of(result.word, fill::pieces(fill).to_vec(), notes),
         headline: headline(fill, prices),
         charts,
         groups: Vec::new(),

@@ -8,7 +8,7 @@ use crate::number::{byte_rate, count, plural, rate, share};
 use crate::run_metrics::shown;
 use crate::study::discrepancy::Discrepancy;
 use crate::study::subtraction::{self, Subtraction};
-use crate::study::{self, LineTrial, Row, SavedStudy, Trial, load_lines, target_names, times};
+use crate::study::{self, FillTrial, LineTrial, Row, SavedStudy, Trial, fills, load_lines, target_names, times};
 use crate::text;
 use measure::statistics::median;
 use measure::values::sum;
@@ -28,6 +28,7 @@ pub fn document(study: &SavedStudy) -> Document {
         all.extend(differences(&study.study.differences));
     }
     all.extend(load_lines(study));
+    all.extend(fills(study));
     all.extend(failures(study));
     all.extend(differing(study));
     if !study.study.trials.is_empty() {
@@ -195,18 +196,12 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
     (!list.is_empty()).then(|| Section { title: "Differences".into(), blocks })
 }
 
-/// Returns the name of a search: its target, followed by the number of the repeat if searches were repeated.
-fn search_name(study: &SavedStudy, search: &LineTrial) -> String {
-    let more = study.study.load_lines.iter().any(|other| other.cell == search.cell && other.repeat > 1);
-    if more { format!("{}, repeat {}", search.target, search.repeat) } else { search.target.clone() }
-}
-
 fn load_lines(study: &SavedStudy) -> Option<Section> {
-    let sorted = load_lines::sorted(&study.study.load_lines, &study.order());
+    let sorted = study::sorted(&study.study.load_lines, &study.order());
     let row = |(search, cells): (&&LineTrial, [String; 6])| {
         let mut row = cells.to_vec();
         row[0].clone_from(&search.cell);
-        row[1] = search_name(study, search);
+        row[1] = study::name_in_cell(*search, &study.study.load_lines);
         row.push(search.load_line.sentence());
         row.push(escape(&search.directory));
         row
@@ -216,13 +211,27 @@ fn load_lines(study: &SavedStudy) -> Option<Section> {
     (!rows.is_empty()).then(|| table("Load lines", &head, &[0, 1, 5, 6, 7], rows))
 }
 
+/// Returns the section with the fills.
+fn fills(study: &SavedStudy) -> Option<Section> {
+    let all = &study.study.fills;
+    let row = |trial: &FillTrial| fills::row(trial, all).into_iter().chain([escape(&trial.directory)]).collect();
+    let rows: Vec<Vec<String>> = study::sorted(all, &study.order()).into_iter().map(row).collect();
+    let head: Vec<&str> = fills::COLUMNS.into_iter().chain(["directory"]).collect();
+    let mut section = (!rows.is_empty()).then(|| table("Fills", &head, &[0, 1, 2, 8, 9, 10], rows))?;
+    let about = "Costs are for all attempts and for keeping what is stored. `plimsoll report` with the directory of a fill \
+                 shows its sessions and events, and with --html its charts.";
+    section.blocks.push(Block::Line { text: about.into() });
+    Some(section)
+}
+
 /// Returns the charts of metrics by level for all targets, cell by cell.
 fn curves(study: &SavedStudy) -> Vec<Chart> {
-    let sorted = load_lines::sorted(&study.study.load_lines, &study.order());
+    let sorted = study::sorted(&study.study.load_lines, &study.order());
     let mut charts = Vec::new();
     for (number, searches) in sorted.chunk_by(|one, next| one.cell == next.cell).enumerate() {
         let cell = searches.first().map_or("", |search| search.cell.as_str());
-        let labels: Vec<String> = searches.iter().map(|search| search_name(study, search)).collect();
+        let labels: Vec<String> =
+            searches.iter().map(|search| study::name_in_cell(*search, &study.study.load_lines)).collect();
         let order = |search: &LineTrial| study.targets.iter().position(|target| *target == search.target).unwrap_or(0);
         let curves: Vec<load_curve::Curve> = searches
             .iter()

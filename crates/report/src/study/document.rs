@@ -1,9 +1,11 @@
 //! All trials of a study and their joint result.
 
 use super::discrepancy::Discrepancy;
+use super::fills::FillTrial;
 use super::load_lines::LineTrial;
 use super::subtraction::Subtraction;
 use super::trial::Trial;
+use crate::escape::escape;
 use crate::number::{count, plural};
 use crate::result::joint::{OneResult, exit_of, of_all};
 use crate::result::{NamedText, ResultRecord};
@@ -20,6 +22,8 @@ pub struct Study {
     pub trials: Vec<Trial>,
     /// Trials that searched for the load line.
     pub load_lines: Vec<LineTrial>,
+    /// Trials that are fills.
+    pub fills: Vec<FillTrial>,
     /// Differences between cells, computed from pairs of trials.
     pub differences: Vec<Subtraction>,
     /// Objects that succeed on one target and fail on another.
@@ -40,6 +44,8 @@ struct Document<'s> {
     trials: &'s [Trial],
     /// Trials that searched for the load line.
     load_lines: &'s [LineTrial],
+    /// Trials that are fills: long uploads with a journal.
+    fills: &'s [FillTrial],
     /// Differences between cells, computed from pairs of trials. By default, the first target of each cell is
     /// subtracted from the other targets of the cell. The user can request other differences.
     differences: &'s [Subtraction],
@@ -54,6 +60,7 @@ impl Serialize for Study {
             planned: self.planned,
             trials: &self.trials,
             load_lines: &self.load_lines,
+            fills: &self.fills,
             differences: &self.differences,
             discrepancies: &self.discrepancies,
         };
@@ -65,7 +72,7 @@ impl Study {
     /// Returns the number of trials that were run.
     #[must_use]
     pub fn count(&self) -> u64 {
-        (self.trials.len() + self.load_lines.len()) as u64
+        (self.trials.len() + self.load_lines.len() + self.fills.len()) as u64
     }
 
     /// Returns the number of missing trials. Trials are missing if the study is still running, or was stopped.
@@ -87,7 +94,12 @@ impl Study {
             exit: trial.load_line.exit,
             reason: None,
         });
-        let all: Vec<OneResult> = trials.chain(load_lines).collect();
+        let fills = self.fills.iter().map(|trial| OneResult {
+            word: trial.fill.result,
+            exit: trial.exit,
+            reason: trial.fill.reasons.first().map(|reason| escape(reason)),
+        });
+        let all: Vec<OneResult> = trials.chain(load_lines).chain(fills).collect();
         let mut joint = of_all(&all, "trial");
         joint.exit_code = exit_of(self.broken_off.into_iter().chain(all.iter().map(|one| one.exit))).code();
         if self.count() == 0 || self.missing() > 0 {
@@ -101,15 +113,18 @@ impl Study {
         joint
     }
 
-    /// Returns up to two phrases: one with the number of trials that met their objectives, and one with the number of
-    /// searches for load lines.
+    /// Returns up to three phrases: one with the number of trials that met their objectives, one with the number of
+    /// searches for load lines, and one with the number of fills that passed.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);
         let met = self.trials.iter().filter(|trial| trial.metrics.first_missed.is_none()).count() as u64;
         let objectives = || format!("objectives met in {} of {}", count(met), plural(trials, "trial"));
         let searched = || format!("{} searched", plural(searches, "load line"));
-        let phrases = [(trials > 0).then(objectives), (searches > 0).then(searched)];
+        let fills = self.fills.len() as u64;
+        let passed = self.fills.iter().filter(|trial| trial.fill.result == ResultWord::Pass).count() as u64;
+        let filled = || format!("{} of {} passed", count(passed), plural(fills, "fill"));
+        let phrases = [(trials > 0).then(objectives), (searches > 0).then(searched), (fills > 0).then(filled)];
         phrases.into_iter().flatten().collect()
     }
 

@@ -1,6 +1,7 @@
 //! The searches for load lines in a study. Each search is compared with the search on the first target of the same
 //! cell.
 
+use super::place::{Placed, sorted};
 use super::rows::Order;
 use crate::load_line::{LoadLine, SearchOutcome};
 use crate::text::table;
@@ -22,13 +23,10 @@ pub struct LineTrial {
     pub load_line: LoadLine,
 }
 
-/// Returns the searches, sorted by cell, repeat and target.
-pub(crate) fn sorted<'s>(lines: &'s [LineTrial], order: &Order<'s>) -> Vec<&'s LineTrial> {
-    let order = order.with(lines.iter().map(|trial| (trial.cell.as_str(), trial.target.as_str())));
-    let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
-    let mut sorted: Vec<&LineTrial> = lines.iter().collect();
-    sorted.sort_by_key(|trial| (place(&order.cells, &trial.cell), trial.repeat, place(&order.targets, &trial.target)));
-    sorted
+impl Placed for LineTrial {
+    fn place(&self) -> (&str, &str, u32) {
+        (&self.cell, &self.target, self.repeat)
+    }
 }
 
 /// Titles of the columns of [`rows`].

@@ -2,7 +2,9 @@
 
 pub mod discrepancy;
 mod document;
+pub mod fills;
 pub mod load_lines;
+mod place;
 mod rows;
 mod saved;
 mod selection;
@@ -12,7 +14,9 @@ mod table;
 mod trial;
 
 pub use document::{Study, schema};
+pub use fills::FillTrial;
 pub use load_lines::LineTrial;
+pub(crate) use place::{name_in_cell, sorted};
 pub use rows::Order;
 pub(crate) use rows::{MedianRange, Row, rows, target_names};
 pub use saved::{SavedStudy, StudyCell};

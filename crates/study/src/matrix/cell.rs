@@ -70,6 +70,13 @@ impl Cell {
         TrialCommand::new(&self.settings(scenario, target), hooks)
     }
 
+    /// Returns the values of a setting of the cell on a target; none if it is not set.
+    #[must_use]
+    pub fn values_of(&self, name: &str, scenario: &Scenario, target: &Target) -> Vec<String> {
+        let settings = self.settings(scenario, target).into_iter().filter(|setting| setting.name == name);
+        settings.flat_map(|setting| setting.values).map(|(value, _)| value).collect()
+    }
+
     /// Returns the cell's settings on a target. Values of axes override the settings of the part. These override the
     /// settings of the target, which override the settings of the scenario.
     pub(super) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
@@ -150,6 +157,9 @@ parts:
         let shown =
             "--header=A: 1|--header=B: 2|--duration=1s|--insecure|--range=1MiB|--concurrency=10|http://b/x|http://b/y";
         assert_eq!((command.name.as_str(), command.arguments.join("|").as_str()), ("get", shown));
+        let values = |name| cells[2].values_of(name, &scenario, &scenario.targets[1]);
+        assert_eq!((values("header").join("|"), values("range").join("|")), ("A: 1|B: 2".into(), "1MiB".into()));
+        assert!(values("seed").is_empty());
     }
 
     #[test]

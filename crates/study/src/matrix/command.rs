@@ -14,7 +14,7 @@ const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 /// The command line of a trial, and its hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialCommand {
-    /// Name of the command: `get`, `put`, `mix`, or `line` if the trial searches for the load line.
+    /// Name of the command: `get`, `put`, `mix`, `fill`, or `line` if the trial searches for the load line.
     pub name: String,
     /// Arguments: flags with their values, then URLs. For a search, the arguments start with the command to run at each
     /// level, unless this command is `get`.

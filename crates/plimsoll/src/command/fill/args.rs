@@ -3,6 +3,7 @@
 use crate::command::put;
 use crate::failure::Failure;
 use crate::load::retry::RetryLimit;
+use crate::prices;
 use crate::saved::OutputFormat;
 use cost::{Cap, Months};
 use fill::stop_rule::StopRule;
@@ -27,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "SHEETS", value_delimiter = ',', help_heading = "Fill")]
     pub prices: Vec<String>,
     /// Time for which the objects are kept, for their price [default: 1 month].
-    #[arg(long, value_name = "TIME", default_value = "1 month", hide_default_value = true, help_heading = "Fill")]
+    #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
     /// Start no further upload once the spending reaches this amount, e.g. 20USD. Needs --prices; the first sheet counts.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]

@@ -18,8 +18,7 @@ pub struct Budget {
 impl Budget {
     /// Returns the budget that the flags describe.
     pub fn of(args: &Args) -> Result<Self, Failure> {
-        let sheets = args.prices.iter().map(|name| prices::read(name)).collect::<Result<Vec<_>, _>>()?;
-        let budget = Self { costs: Costs { sheets, keep: args.keep.clone() }, cap: args.cap.clone() };
+        let budget = Self { costs: prices::costs(&args.prices, args.keep.clone())?, cap: args.cap.clone() };
         match (&budget.cap, budget.costs.sheets.first()) {
             (None, _) => Ok(budget),
             (Some(_), None) => {
@@ -69,7 +68,7 @@ impl Budget {
 }
 
 /// Returns the totals of a fill in which every request is made once.
-fn planned(objects: &Objects) -> Totals {
+pub fn planned(objects: &Objects) -> Totals {
     let count = objects.set.count();
     let mut totals = Totals { objects: count, ..Totals::default() };
     for number in 0..count {

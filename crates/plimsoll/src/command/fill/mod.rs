@@ -12,15 +12,18 @@
 
 mod args;
 mod budget;
+mod estimate;
 mod objects;
 mod phases;
 mod recover;
 mod session;
 mod stuck;
 mod tree;
+pub mod trial;
 mod upload_journal;
 
 pub use args::Args;
+pub use estimate::{Estimate, estimate};
 
 use crate::console;
 use crate::failure::Failure;
@@ -30,6 +33,7 @@ use budget::Budget;
 use objects::Objects;
 use report::fill::is_about_the_target;
 use session::Session;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::journal::SessionEnd;
 
@@ -37,15 +41,14 @@ use store::journal::SessionEnd;
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.check()?;
     crate::execute::prepare_process();
-    let objects = Objects::of(args)?;
+    let directory = objects::directory(args)?;
+    let objects = Objects::of(args, Some(&directory))?;
     let budget = Budget::of(args)?;
     if args.dry_run {
         saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut session = Session::open(args, &objects)?;
-    let result = phases::carry_out(args, &objects, &budget, &mut session);
-    let (directory, reason) = session.close(&result)?;
+    let Ended { directory, reason, result } = run_session(args, objects, &budget, &directory)?;
     let goes_on = match &reason {
         SessionEnd::Finished => "",
         end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
@@ -63,4 +66,23 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         _ => saved::fill::exit_code(&fill),
     };
     Ok(exit.into())
+}
+
+/// A session that has ended.
+struct Ended {
+    /// Directory of the fill.
+    directory: PathBuf,
+    /// Why the session ended, as the journal has it.
+    reason: SessionEnd,
+    /// The failure that ended the session, if one did.
+    result: Result<(), Failure>,
+}
+
+/// Runs a session of the fill in this directory: all phases that the flags select. Shows no report.
+fn run_session(args: &Args, mut objects: Objects, budget: &Budget, directory: &Path) -> Result<Ended, Failure> {
+    objects.prepare()?;
+    let mut session = Session::open(args, &objects, directory)?;
+    let result = phases::carry_out(args, &objects, budget, &mut session);
+    let (directory, reason) = session.close(&result)?;
+    Ok(Ended { directory, reason, result: result.map(|_| ()) })
 }

@@ -13,7 +13,7 @@ use measure::units::ByteSize;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::StoreError;
 use store::fill_directory::{FORMAT, Identity, Reservation};
@@ -41,15 +41,15 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Returns the objects that the flags describe. Sends no request.
-    pub fn of(args: &Args) -> Result<Self, Failure> {
+    /// Returns the objects that the flags describe. Sends no request. `fill` is the directory of the fill, if it may
+    /// exist: a fill of files keeps to the files that it listed when it began.
+    pub fn of(args: &Args, fill: Option<&Path>) -> Result<Self, Failure> {
         let (location, form) = put::location(&args.put)?;
         let source = args.put.from.as_deref().map(SourceDirectory::of).transpose()?;
         let set = match &args.put.from {
             Some(root) => {
-                let directory = args.put.common.output.out.clone().unwrap_or_else(|| default_directory(&location));
                 let copies = args.copies.unwrap_or(NonZeroU64::MIN);
-                ObjectSet::Files(Arc::new(tree::find(root, copies, &directory)?))
+                ObjectSet::Files(Arc::new(tree::find(root, copies, fill)?))
             }
             None => put::object_set(&args.put)?,
         };
@@ -57,8 +57,7 @@ impl Objects {
             return Err(Failure::usage(format!("a fill has at most {} objects", store::journal::OBJECTS_MAX - 1)));
         }
         let plan = put::plan_at(&args.put, (&location, form), set.clone())?;
-        let mut upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
-        execute::prepare(&mut upload)?;
+        let upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
         let about = match &set {
             ObjectSet::Dataset(dataset) => {
                 serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?
@@ -69,6 +68,11 @@ impl Objects {
             }),
         };
         Ok(Self { location, set, source, about, upload })
+    }
+
+    /// Prepares the host and the plan for uploads: addresses, sessions, file descriptors.
+    pub fn prepare(&mut self) -> Result<(), Failure> {
+        execute::prepare(&mut self.upload)
     }
 
     /// Returns the objects with these numbers as targets.
@@ -200,10 +204,14 @@ impl Objects {
     }
 }
 
-/// Returns the directory that a fill of this location has by default. It is the same for each start of the command.
-pub fn default_directory(location: &DatasetLocation) -> PathBuf {
-    let DatasetLocation { origins, container, prefix, .. } = location;
+/// Returns the directory of the fill: the one that the flags name, or else one that is named after the location. It is
+/// the same for each start of the command.
+pub fn directory(args: &Args) -> Result<PathBuf, Failure> {
+    if let Some(directory) = &args.put.common.output.out {
+        return Ok(directory.clone());
+    }
+    let (DatasetLocation { origins, container, prefix, .. }, _) = put::location(&args.put)?;
     let host = origins.first().map(wire::Origin::host_header).unwrap_or_default();
     let path = format!("{host}{container}/{prefix}").replace('/', "_");
-    PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_')))
+    Ok(PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_'))))
 }

@@ -1,14 +1,14 @@
 //! A session of a fill: one start of the command, with the locked directory and the journal.
 
 use super::Args;
-use super::objects::{Objects, default_directory};
+use super::objects::Objects;
 use crate::console;
 use crate::failure::Failure;
 use crate::saved::unix_ms;
 use fill::stop_watch::{Reached, StopWatch, Stopped};
 use report::fill::is_about_the_target;
 use report::number::plural;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::fill_directory::{FillDirectory, Origin, Reservation};
 use store::journal::{
@@ -36,10 +36,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the fill, or creates it, and begins a session.
-    pub fn open(args: &Args, objects: &Objects) -> Result<Self, Failure> {
-        let path = args.put.common.output.out.clone().unwrap_or_else(|| default_directory(&objects.location));
-        let started = Reservation::take(&path).and_then(|reservation| {
+    /// Opens the fill in this directory, or creates it, and begins a session.
+    pub fn open(args: &Args, objects: &Objects, path: &Path) -> Result<Self, Failure> {
+        let started = Reservation::take(path).and_then(|reservation| {
             let identity = objects.identity(&reservation)?;
             reservation.start(&identity)
         });

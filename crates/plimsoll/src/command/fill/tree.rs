@@ -54,11 +54,9 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// Returns the files below `root`: those in the manifest of the fill, or, if the fill does not exist, those on the disk.
-pub fn find(root: &Path, copies: NonZeroU64, fill: &Path) -> Result<LocalFiles, Failure> {
-    let manifest = fill.join(MANIFEST_FILE);
-    if !SavedFill::is_in(fill) || !manifest.exists() {
-        return files::find(root, copies);
-    }
+pub fn find(root: &Path, copies: NonZeroU64, fill: Option<&Path>) -> Result<LocalFiles, Failure> {
+    let manifest = fill.filter(|fill| SavedFill::is_in(fill)).map(|fill| fill.join(MANIFEST_FILE));
+    let Some(manifest) = manifest.filter(|manifest| manifest.exists()) else { return files::find(root, copies) };
     let base = files::base(root);
     let entries = ManifestReader::open(&manifest, None).map_err(Failure::could_not_run)?;
     let file = |entry: Result<FileEntry, StoreError>| {

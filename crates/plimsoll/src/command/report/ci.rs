@@ -40,6 +40,7 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
                 let label = format!("{}, run {}", trial.target, trial.repeat);
                 match &trial.result {
                     TrialResult::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
+                    TrialResult::Fill(fill) => suite.add_fill(&trial.cell, &label, fill),
                     TrialResult::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
                 }
             }

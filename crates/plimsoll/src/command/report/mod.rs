@@ -8,7 +8,6 @@ use crate::saved::run_sets::{RunSet, SetKind};
 use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
 use cost::Months;
 use report::SavedStudy;
-use report::fill::Costs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::{SavedFill, SavedRun};
@@ -36,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
     pub prices: Vec<String>,
     /// For a fill: the costs include storage for this time, e.g. '3 months' [default: 1 month].
-    #[arg(long, value_name = "TIME", default_value = "1 month", hide_default_value = true)]
+    #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true)]
     pub keep: Months,
     /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
     #[arg(long, value_name = "FILE")]
@@ -76,8 +75,7 @@ fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
             runs.display()
         )));
     }
-    let sheets = args.prices.iter().map(|name| prices::read(name)).collect::<Result<Vec<_>, _>>()?;
-    let costs = Costs { sheets, keep: args.keep.clone() };
+    let costs = prices::costs(&args.prices, args.keep.clone())?;
     let fill = saved::fill::read(&args.directory)?;
     match &args.html {
         None => saved::fill::print(&fill, &costs, form)?,

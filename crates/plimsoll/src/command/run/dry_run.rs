@@ -1,7 +1,9 @@
-//! The dry run of a study: the command line of every cell, and the expected time.
+//! The dry run of a study: the command line of every cell, with the expected time, bytes and costs.
 
 use super::{Planned, command};
+use crate::command::fill::{self, Estimate};
 use crate::command::load_command::LoadCommand;
+use cost::bill::Offer;
 use engine::plan::{Plan, RangeChoice};
 use measure::units::format_span;
 use report::escape::escape;
@@ -11,13 +13,15 @@ use std::time::Duration;
 use study::matrix::TrialCommand;
 use study::scenario::Scenario;
 
-/// The expected time and traffic of a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The expected time, traffic and costs of a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Projected {
     /// Expected duration. `None` if the trial ends after a fixed amount of work, and the speed is unknown.
     time: Option<Duration>,
     /// Maximum number of body bytes, or `None` if unknown.
     bytes: Option<f64>,
+    /// Costs of a fill by each of its price sheets.
+    costs: Option<String>,
 }
 
 /// Returns the duration of a trial, or `None` if the trial does not end after a fixed time.
@@ -25,18 +29,37 @@ pub fn projected(trial: &TrialCommand) -> Option<Duration> {
     project(trial, None).time
 }
 
-/// Returns the expected time and traffic of a trial at an assumed speed, in bytes per second.
+/// Returns the expected time, traffic and costs of a trial at an assumed speed, in bytes per second.
 fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
     match command(trial) {
         // The plan of a mix depends on the record of the dataset, which only the target has.
         Ok(LoadCommand::Mix(args)) => {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);
-            Projected { time, bytes: time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed) }
+            let bytes = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
+            Projected { time, bytes, costs: None }
+        }
+        Ok(LoadCommand::Fill(args)) => {
+            fill::estimate(&args).map(|estimate| of_fill(&args, &estimate, assumed)).unwrap_or_default()
         }
         Ok(LoadCommand::Line(_)) | Err(_) => Projected::default(),
         Ok(command) => command.plan().map(|(plan, _)| of_plan(&plan, assumed)).unwrap_or_default(),
     }
+}
+
+/// Returns the expected time, traffic and costs of a fill. Reading back moves every byte a second time.
+fn of_fill(args: &fill::Args, estimate: &Estimate, assumed: Option<f64>) -> Projected {
+    let bytes = estimate.upload_bytes as f64;
+    let at_speed = assumed.and_then(|speed| Duration::try_from_secs_f64(bytes / speed).ok());
+    let upload = [estimate.upload_time, at_speed].into_iter().flatten().min();
+    let (time, bytes) = match estimate.reads_back {
+        true => (upload.zip(at_speed).map(|(upload, reading)| upload + reading), 2.0 * bytes),
+        false => (upload, bytes),
+    };
+    let shown = |offer: &Offer| format!("{} ({})", report::fill::sum_text(offer), escape(&offer.bill.name));
+    let costs: Vec<String> = estimate.offers.iter().map(shown).collect();
+    let costs = (!costs.is_empty()).then(|| format!("{}, for all objects, kept for {}", costs.join(", "), args.keep));
+    Projected { time, bytes: Some(bytes), costs }
 }
 
 fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
@@ -49,7 +72,7 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     let time = [plan.stop.time, at_speed].into_iter().flatten().min();
     let in_time = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
     let bytes = [requested, in_time].into_iter().flatten().reduce(f64::min);
-    Projected { time: time.map(|time| time + plan.warmup), bytes }
+    Projected { time: time.map(|time| time + plan.warmup), bytes, costs: None }
 }
 
 /// Returns the body bytes of an operation: the length of a fixed range, or the average size in a dataset. Returns
@@ -72,7 +95,7 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
     let repeats = scenario.repeats.get();
     let (mut sum, mut moved, mut open) = (Duration::ZERO, 0.0, false);
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let Projected { time, bytes } = project(&trial.command, assumed);
+        let Projected { time, bytes, costs } = project(&trial.command, assumed);
         sum += time.unwrap_or_default() * repeats;
         moved += bytes.unwrap_or_default() * f64::from(repeats);
         open |= time.is_none();
@@ -87,6 +110,9 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
             trial.command.name,
             escape(&of.join(" "))
         ));
+        if let Some(costs) = costs {
+            text.push_str(&format!("    costs: {costs}\n"));
+        }
         for (name, command) in trial.command.hooks.named() {
             if let Some(command) = command {
                 text.push_str(&format!("    {name}: {}\n", escape(command)));

@@ -1,5 +1,5 @@
-//! `plimsoll run`: runs the study of a scenario file. A trial is a run of `get`, `put` or `mix`, or a search for the
-//! load line. Every trial has its own directory. A study that was stopped can be resumed.
+//! `plimsoll run`: runs the study of a scenario file. A trial is a run of `get`, `put` or `mix`, a search for the load
+//! line, or a fill. Every trial has its own directory. A study that was stopped can be resumed.
 
 mod dry_run;
 mod hooks;
@@ -41,7 +41,7 @@ pub struct Args {
     /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
-    /// Resume the study in this directory: run only the trials that are missing.
+    /// Resume the study in this directory: run only the trials that are missing, and go on with an unfinished fill.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Directory in which to save the runs [default: runs/TIME-NAME].
@@ -55,7 +55,7 @@ pub struct Args {
     pub html: Option<Option<PathBuf>>,
 }
 
-const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put` or `mix` without their dashes) and a matrix of \
+const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
     values, see docs/scenarios.md. `plimsoll report DIR` shows a study again, `plimsoll report DIR/TRIAL` a single \
     run.";
 
@@ -217,6 +217,9 @@ fn selectable(scenario: &Scenario) -> String {
 
 /// Parses the command of a trial.
 fn command(trial: &TrialCommand) -> Result<LoadCommand, Failure> {
+    if trial.name == "line" && trial.arguments.first().is_some_and(|load| load == "fill") {
+        return Err(Failure::usage("`command`: a fill has no load line: write a number as `concurrency`"));
+    }
     let typed = ["plimsoll".to_owned(), trial.name.clone()].into_iter().chain(trial.arguments.iter().cloned());
     LoadCommand::parse(typed.map(Into::into))
 }

@@ -3,7 +3,7 @@
 use super::dry_run::projected;
 use super::{Args, Planned, command, hooks};
 use crate::command::load_command::LoadCommand;
-use crate::command::{line, mix};
+use crate::command::{fill, line, mix};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
@@ -16,7 +16,7 @@ use report::number::{byte_rate, rate};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use store::{RECORDS_FILE, STUDY_FILE, StoreError, StoreErrorKind, StudyLog, StudyRecord};
+use store::{RECORDS_FILE, STUDY_FILE, SavedFill, StoreError, StoreErrorKind, StudyLog, StudyRecord};
 use study::scenario::Scenario;
 
 /// Creates a study, or resumes one. Returns its directory, its log, and the completed trials.
@@ -53,7 +53,9 @@ pub fn begin(
     let done = records.into_iter().filter_map(|record| match record {
         StudyRecord::Trial { directory: trial, .. } => {
             let place = directory.join(&trial);
-            (place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists()).then_some(trial)
+            let is_there =
+                place.join(RECORDS_FILE).exists() || place.join(STUDY_FILE).exists() || SavedFill::is_in(&place);
+            is_there.then_some(trial)
         }
         _ => None,
     });
@@ -109,23 +111,31 @@ fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failur
     }
 }
 
-/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. Replaces what an earlier attempt
-/// left in the directory of the trial.
+/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. A fill goes on with what an earlier
+/// attempt left in the directory of the trial. Other trials replace it.
 fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
-    saved::remove_earlier(&directory)?;
     let command = command(&trial.command)?;
-    if let LoadCommand::Line(args) = command {
-        return Ok(match line::search(*args, &directory)? {
+    if let LoadCommand::Fill(args) = &command {
+        return fill::trial::run(args, &directory);
+    }
+    saved::remove_earlier(&directory)?;
+    match command {
+        LoadCommand::Line(args) => Ok(match line::search(*args, &directory)? {
             Found::Interrupted { .. } => None,
             _ => Some(load_line::read(&directory)?.sentence()),
-        });
+        }),
+        command => run_load(&command, directory),
     }
+}
+
+/// Runs a trial with a single load in this directory, and returns a summary of it, or `None` if the user interrupted it.
+fn run_load(command: &LoadCommand, directory: PathBuf) -> Result<Option<String>, Failure> {
     let (mut plan, output) = command.plan()?;
     execute::prepare(&mut plan)?;
     let output = RunOptions { directory: Some(directory), repeat: 1, ..output };
     let run = || execute::run(&plan, &output);
-    let saved = match &command {
+    let saved = match command {
         LoadCommand::Mix(args) => mix::remembered(args, mix::unlisted(args, &plan)?.as_ref(), run),
         _ => run(),
     }?;

@@ -53,7 +53,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
         faults.push(Diagnostic::new(
             at,
-            format!("`{name}` is not a setting: a study decides where its runs go and how they are shown; leave it out{instead}"),
+            format!("`{name}` is not a setting: a study decides what is run, where its runs go and how they are shown; leave it out{instead}"),
         ));
     }
     let mut directories: Vec<String> = Vec::new();

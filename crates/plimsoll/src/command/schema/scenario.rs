@@ -11,10 +11,11 @@ use study::scenario::Order;
 
 /// Commands whose flags are settings. If several commands have the same flag, the help text comes from the first of
 /// these commands.
-const COMMANDS: [&str; 4] = ["get", "put", "mix", "line"];
-/// Flags that are not settings. The study itself decides where runs are saved, how often they are repeated and how they
-/// are shown.
-pub const NO_SETTINGS: [&str; 8] = ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all"];
+const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
+/// Flags that are not settings. The study itself decides what is run, where runs are saved, how often they are repeated
+/// and how they are shown.
+pub const NO_SETTINGS: [&str; 10] =
+    ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all", "dry-run", "no-upload"];
 
 /// Returns the schema of a scenario.
 pub fn schema(cli: &clap::Command) -> Value {
@@ -91,7 +92,7 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
     let mut add = |name: &str, about: String| {
         settings.entry(name.to_owned()).or_insert_with(|| json!({"$ref": "#/$defs/values", "description": about}));
     };
-    add("command", "Command that makes the load: get [default], put, mix or line.".to_owned());
+    add("command", "Command that makes the load: get [default], put, mix, line or fill.".to_owned());
     add("url", "URL to load.".to_owned());
     add(study::scenario::CACHE_STATE, "State of a cache, for hooks and reports.".to_owned());
     for command in COMMANDS.iter().filter_map(|name| cli.find_subcommand(name)) {

@@ -1,0 +1,40 @@
+//! A fill as a trial of a study. Its directory is inside that of the study, and its journal decides what is left to do.
+
+use super::budget::Budget;
+use super::objects::Objects;
+use super::{Args, Ended, run_session};
+use crate::execute;
+use crate::failure::Failure;
+use crate::saved;
+use std::path::Path;
+use store::journal::SessionEnd;
+
+/// Checks the flags of a fill that has not begun, without sending a request.
+pub fn check(args: &Args) -> Result<(), Failure> {
+    args.check()?;
+    Budget::of(args)?;
+    Objects::of(args, None).map(|_| ())
+}
+
+/// Begins the fill in this directory, or goes on with it. Returns a summary of it, or `None` if the user interrupted it.
+///
+/// # Errors
+/// Fails also if this host could not go on, so that the trial is not finished: its disk is full, or it cannot read the
+/// files to upload.
+pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
+    execute::prepare_process();
+    let objects = Objects::of(args, Some(directory))?;
+    let Ended { reason, result, .. } = run_session(args, objects, &Budget::of(args)?, directory)?;
+    if reason == SessionEnd::Interrupted {
+        return Ok(None);
+    }
+    result?;
+    let fill = saved::fill::read(directory)?;
+    match reason {
+        SessionEnd::DiskFull | SessionEnd::Failed => {
+            let reasons = report::fill::result(&fill).reasons.join("; ");
+            Err(Failure::could_not_run(format!("the fill in {} could not go on: {reasons}", directory.display())))
+        }
+        _ => Ok(Some(report::fill::first_line(&fill))),
+    }
+}

@@ -1,0 +1,150 @@
+//! The fills of a study.
+
+use super::place::{Placed, name_in_cell, sorted};
+use super::rows::Order;
+use crate::escape::escape;
+use crate::fill::{Costs, JsonFill, json, result, sum_text};
+use crate::number::{bit_rate, bytes, count};
+use crate::text::table;
+use measure::ExitStatus;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::SavedFill;
+
+/// A trial that is a fill.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FillTrial {
+    /// Name of its cell.
+    pub cell: String,
+    /// Name of its target.
+    pub target: String,
+    /// Number of the repeat, among the trials of this cell on this target, from 1.
+    pub repeat: u32,
+    /// Name of its directory.
+    pub directory: String,
+    /// The fill, with its costs by the price sheets of the cell.
+    pub fill: JsonFill,
+    /// Exit status of the result.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub exit: ExitStatus,
+    /// Costs by each price sheet, rounded for people.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub costs: Vec<String>,
+}
+
+impl FillTrial {
+    /// Returns the trial of a saved fill.
+    #[must_use]
+    pub fn of((cell, target, repeat): (&str, &str, u32), directory: &str, fill: &SavedFill, prices: &Costs) -> Self {
+        let offers = prices.of(&fill.state.totals);
+        Self {
+            cell: cell.to_owned(),
+            target: target.to_owned(),
+            repeat,
+            directory: directory.to_owned(),
+            fill: json(fill, prices),
+            exit: result(fill).exit,
+            costs: offers.iter().map(|offer| format!("{} ({})", sum_text(offer), escape(&offer.bill.name))).collect(),
+        }
+    }
+}
+
+impl Placed for FillTrial {
+    fn place(&self) -> (&str, &str, u32) {
+        (&self.cell, &self.target, self.repeat)
+    }
+}
+
+/// Titles of the columns of [`rows`].
+pub(crate) const COLUMNS: [&str; 10] =
+    ["cell", "target", "result", "objects", "stored", "bandwidth", "read back", "deleted", "costs", "reason"];
+
+/// Formats the fills as a table for people. The text is empty if there are none.
+#[must_use]
+pub fn text<'s>(fills: &'s [FillTrial], order: &Order<'s>) -> String {
+    if fills.is_empty() { String::new() } else { table(&table_rows(fills, order)) }
+}
+
+/// Returns a row of titles, and one row for each fill. The name of a cell is only in its first row.
+pub(crate) fn table_rows<'s>(fills: &'s [FillTrial], order: &Order<'s>) -> Vec<[String; 10]> {
+    let mut rows = vec![COLUMNS.map(str::to_owned)];
+    let mut cell = None;
+    for trial in sorted(fills, order) {
+        let mut row = row(trial, fills);
+        if cell.replace(&trial.cell) == Some(&trial.cell) {
+            row[0].clear();
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// Returns the row of a fill among all fills, with the columns of [`COLUMNS`].
+pub(crate) fn row(trial: &FillTrial, all: &[FillTrial]) -> [String; 10] {
+    let dash = || "–".to_owned();
+    let fill = &trial.fill;
+    let of_all = |number: u64| format!("{} of {}", count(number), count(fill.objects));
+    let deleted = fill.deleted + fill.not_deleted;
+    [
+        trial.cell.clone(),
+        name_in_cell(trial, all),
+        fill.result.text().to_owned(),
+        of_all(fill.stored),
+        bytes(fill.stored_bytes),
+        fill.uploading_bytes_per_second.map_or_else(dash, bit_rate),
+        fill.verified.map_or_else(dash, |verified| format!("{} good", count(verified.good))),
+        if deleted > 0 { count(fill.deleted) } else { dash() },
+        if trial.costs.is_empty() { dash() } else { trial.costs.join(", ") },
+        escape(&fill.reasons.join("; ")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fill::tests::all_stored;
+    use cost::{Months, PriceSheet};
+    use measure::ResultWord;
+    use store::journal::{Record, SessionEnd, Verification, VerifiedObject};
+
+    const SHEET: &str =
+        "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 100, per: GB}\nrequests: {put: 50}\n";
+
+    fn trial(target: &str, repeat: u32, end: &Record) -> FillTrial {
+        let good = Record::Verified(vec![VerifiedObject { number: 3, result: Verification::Good }]);
+        let prices = Costs { sheets: vec![PriceSheet::parse(SHEET).unwrap()], keep: Months::zero() };
+        FillTrial::of(("size 1MB", target, repeat), "d", &all_stored(&[good, end.clone()]), &prices)
+    }
+
+    fn ended(reason: SessionEnd) -> Record {
+        Record::SessionEnded { session: 1, unix_ms: 9000, reason }
+    }
+
+    #[test]
+    fn each_fill_has_a_row_with_its_result_and_its_costs() {
+        let rule = "trailing 24h bandwidth < 50Mbit/s";
+        let slow = ended(SessionEnd::StopRule { text: rule.to_owned() });
+        let fills = [trial("b", 1, &slow), trial("a", 1, &ended(SessionEnd::Finished))];
+        assert_eq!((fills[0].exit, fills[0].fill.result), (ExitStatus::Failed, ResultWord::Fail));
+        let order = Order { cells: Vec::new(), targets: vec!["a", "b"] };
+        let text = text(&fills, &order);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        for part in ["size 1MB", " a ", "PASS", "10 of 10", "1 good", "USD (mine)"] {
+            assert!(lines[1].contains(part), "{part}: {text}");
+        }
+        assert!(lines[2].contains("FAIL") && lines[2].contains(rule) && !lines[2].contains("size"), "{text}");
+        assert_eq!(super::text(&[], &order), "");
+    }
+
+    #[test]
+    fn repeats_are_numbered_if_there_are_several() {
+        let finished = ended(SessionEnd::Finished);
+        let fills = [trial("a", 1, &finished), trial("a", 2, &finished)];
+        let text = text(&fills, &Order::default());
+        assert!(text.contains("a, repeat 1") && text.contains("a, repeat 2"), "{text}");
+        assert!(!super::text(&fills[..1], &Order::default()).contains("repeat"), "{text}");
+    }
+}
