@@ -12,6 +12,7 @@ mod goal;
 mod host;
 mod median;
 mod nginx;
+mod pictures;
 mod plimsoll;
 mod process;
 mod shuffle;
@@ -36,6 +37,8 @@ enum Task {
     Bench(bench::Bench),
     /// Kill fills and their servers at random times, and check that nothing is lost.
     Crash(crash::Args),
+    /// Draw the pictures of README.
+    Pictures(pictures::Args),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let run = || match &task {
         Task::Bench(bench) => bench::run(bench),
         Task::Crash(args) => crash::run(args),
+        Task::Pictures(args) => pictures::run(args),
     };
     match prepare().and_then(|()| run()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(mbit(48_358, &hours("596.8"), 8), "0.00000018");
         // The slowest progress that the test accepted: 3 Mbit/s for an hour.
         assert_eq!(mbit(1_350_000_000, &hours("1"), 0), "3");
-        // The example in the study's posts: 500 MB are uploaded in 40 s, as 12 chunks of 42 MB. Each chunk goes to
+        // The example in the study's blog posts: 500 MB are uploaded in 40 s, as 12 whole chunks of 42 MB. Each chunk goes to
         // three hosts.
         let time = Hours::from(Duration::from_secs(40));
         assert_eq!((mbit(500_000_000, &time, 0), mbit(42_000_000 * 12 * 3, &time, 1)), ("100".into(), "302.4".into()));

@@ -29,12 +29,16 @@ impl Observer for Last {
 }
 
 /// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, with the body of
-/// its response. Returns `None` if the run ended before the operation.
+/// its response. A long body is kept only if `request` keeps lists. Returns `None` if the run ended before the operation.
 ///
 /// # Errors
 /// Fails if no request could be sent at all.
 pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, RunError> {
-    let request = RequestPlan { response_body: ResponseBody::Kept, ..request };
+    let response_body = match request.response_body {
+        ResponseBody::KeptList => ResponseBody::KeptList,
+        _ => ResponseBody::Kept,
+    };
+    let request = RequestPlan { response_body, ..request };
     let mut last = Last::default();
     run(&counted(plan, request, NonZeroU64::MIN, NonZeroU64::MIN), &Control::new(None), &mut last)?;
     Ok(last.0)

@@ -99,7 +99,13 @@ fn targets(count: u64) -> Targets {
     // The prefix contains a `&`, because it must be escaped in XML.
     Targets::of_set(
         vec![origin],
-        Area { set: dataset.into(), objects, container: "/bucket".into(), prefix: "a&b/".into() },
+        Area {
+            set: dataset.into(),
+            objects,
+            container: "/bucket".into(),
+            prefix: "a&b/".into(),
+            query: ObjectQuery::None,
+        },
     )
 }
 

@@ -91,6 +91,25 @@ fn an_operation_ends_when_the_server_has_done_its_work() {
 }
 
 #[test]
+fn an_upload_that_the_server_has_accepted_before_is_only_polled() {
+    let server = |_| {
+        SimNetwork::new(|now: Instant, request: &str| {
+            let exists = r#"{"message":"upload failed: a file already exists at that location"}"#;
+            let reply = match request.starts_with("POST") {
+                true => reply("500 Internal Server Error", exists),
+                false => reply("200 OK", r#"{"files":[{"siapath":"foo/a 0.bin","filesize":5,"uploadprogress":100}]}"#),
+            };
+            vec![(now + ms(2), reply)]
+        })
+    };
+    let retrying = Plan { retry: Some(RetryPolicy::default()), ..plan(1) };
+    let (intervals, ops) = simulate(&retrying, server);
+    let summary = summary(&retrying, &intervals);
+    assert_eq!(audit(&summary, true).violations, []);
+    assert_eq!((summary.stats.measured.ok, summary.stats.measured.retries, ops[0].attempts), (1, 0, 2));
+}
+
+#[test]
 fn failed_polls_are_retried_like_other_requests() {
     let fails = |call| call % 4 == 0;
     let retrying = Plan { retry: Some(RetryPolicy::default()), ..plan(10) };

@@ -116,8 +116,13 @@ fn a_run_that_was_cut_off_is_completed_by_another_one() {
     let s3 = S3Config { store: StoreIn::Memory, store_max: None, access_key: keys.0, secret_key: keys.1 };
     let front = HyperServer::start_s3(&Config { faults, ..Config::default() }, None, &s3).unwrap();
     let origin = wire::Url::parse(&format!("http://{}/", front.addresses()[0])).unwrap().origin().clone();
-    let area =
-        |objects| Area { set: dataset(COUNT, SIZE).into(), objects, container: "/bucket".into(), prefix: "".into() };
+    let area = |objects| Area {
+        set: dataset(COUNT, SIZE).into(),
+        objects,
+        container: "/bucket".into(),
+        prefix: "".into(),
+        query: ObjectQuery::None,
+    };
     let targets = |objects| Arc::new(Targets::of_set(vec![origin.clone()], area(objects)));
     let first = Plan { targets: targets(Members::All), ..fill(dataset(COUNT, SIZE), 2, in_parts(5 << 20, 2)) };
     ask(&first, "PUT", "/bucket");

@@ -10,7 +10,8 @@ use measure::{Label, LimitedBy};
 use report::ci::{Suite, annotations, junit};
 use report::json::{LabelKind, QuantileState};
 use report::{
-    JsonRepeats, JsonReport, Style, comparison_schema, json, json_repeats, other_tools, repeats_schema, schema, text,
+    JsonRepeats, JsonReport, SHORT_LINES_MAX, Style, comparison_schema, json, json_repeats, other_tools,
+    repeats_schema, schema, short_text, text,
 };
 use serde_json::Value;
 use std::fs;
@@ -44,6 +45,16 @@ fn check(path: &Path, found: &str) {
 fn texts_match_the_golden_files() {
     for (name, run) in cases() {
         check(&golden(&format!("{name}.txt")), &text(&run, &Style::default()));
+    }
+}
+
+#[test]
+fn short_texts_match_the_golden_files_and_fit_on_a_screen() {
+    for (name, run) in cases() {
+        let found = short_text(&run, &Style::default());
+        check(&golden(&format!("{name}.short.txt")), &found);
+        assert!(found.lines().count() <= SHORT_LINES_MAX, "{name} has {} lines", found.lines().count());
+        assert!(found.lines().all(|line| line.chars().count() <= 80), "{name} is too wide:\n{found}");
     }
 }
 

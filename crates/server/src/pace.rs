@@ -1,4 +1,4 @@
-//! The rate limit of a body. The limit releases the body in pieces that are large enough to justify a wake-up.
+//! The rate limit of a body. The body is released in pieces, each large enough to justify a wake-up.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 //!
 //! * [`Hastings`] and [`Siacoins`]: exact amounts of money;
 //! * [`siad`] and [`renterd`]: the parts of both APIs that Plimsoll reads, and samples of them;
+//! * [`snapshot`]: the documents of a renter at one moment;
 //! * [`table`]: CSV tables, to which samples are appended;
 //! * [`invariants`]: accounting rules that samples must satisfy, and the size of each violation;
 //! * [`Unmet`]: reasons why a renter does not accept uploads yet, described for users.
@@ -17,6 +18,7 @@ mod number;
 mod precondition;
 pub mod renterd;
 pub mod siad;
+pub mod snapshot;
 pub mod table;
 mod timestamp;
 

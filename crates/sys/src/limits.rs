@@ -94,7 +94,7 @@ fn system_value(name: libc::c_int) -> u64 {
 
 /// Returns the kernel's ID of the calling thread.
 pub fn thread_id() -> i32 {
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::gettid() }
 }
 

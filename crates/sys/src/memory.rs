@@ -10,7 +10,7 @@ pub fn give_back_from(bytes: u32) {
     #[cfg(target_env = "gnu")]
     {
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-        // SAFETY: the call takes two numbers. If the allocator rejects the threshold, nothing changes.
+        // SAFETY: the call has no pointers. If the allocator rejects the threshold, nothing changes.
         let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
     }
     #[cfg(not(target_env = "gnu"))]

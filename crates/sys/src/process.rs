@@ -35,7 +35,7 @@ impl Process {
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let id = child.id() as libc::pid_t;
-        // SAFETY: the call takes two numbers. Nothing has waited for the child yet, so its ID cannot belong to another
+        // SAFETY: the call has no pointers. Nothing has waited for the child yet, so its ID cannot belong to another
         // process.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
         match own(opened as libc::c_int) {
@@ -122,7 +122,7 @@ impl Process {
 
     fn send(&self, signal: libc::c_int) -> io::Result<()> {
         if self.ended.is_none() {
-            // SAFETY: the call takes two numbers. Nothing has waited for the child yet, so its ID cannot belong to
+            // SAFETY: the call has no pointers. Nothing has waited for the child yet, so its ID cannot belong to
             // another process.
             check(unsafe { libc::kill(self.id, signal) })?;
         }

@@ -133,7 +133,7 @@ mod tests {
 
         // An interrupted wait has no events and no error.
         let poller = Poller::new().unwrap();
-        // SAFETY: the call takes nothing and cannot fail.
+        // SAFETY: the call has no arguments and cannot fail.
         let waiting = unsafe { libc::pthread_self() };
         let signaller = std::thread::spawn(move || {
             // Send signals until one interrupts the wait, because the beginning of the wait is not visible from

@@ -50,7 +50,8 @@ fn the_estimate_of_the_study() {
 
 #[test]
 fn the_price_of_s3_in_the_study() {
-    // "Amazon S3's standard storage class ($23 per TB/month)". This TB is 1000 GB, and a GB of AWS is 2^30 bytes.
+    // "Amazon S3's standard storage class ($23 per TB/month)". In this price, a TB is 1000 GB, and AWS counts a GB
+    // as 2^30 bytes.
     let thousand_gib = Usage::of_plan(1000 << 30, 0, months("1 month"));
     let bill = sheet("s3-standard").bill(&thousand_gib);
     assert_eq!(bill.total().money.to_string(), "23.00 USD");

@@ -13,6 +13,7 @@ impl Dialect for Alluxio {
         match access {
             Access::Read => Some(Form::plain("GET", OpKind::Get)),
             Access::Write => Some(Form::plain("PUT", OpKind::Put)),
+            Access::Delete => Some(Form::plain("DELETE", OpKind::Delete)),
             Access::List => None,
         }
     }

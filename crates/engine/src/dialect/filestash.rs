@@ -75,6 +75,7 @@ impl Dialect for Filestash {
             Access::Read => Form::plain("GET", OpKind::Get),
             Access::List => Form::plain("GET", OpKind::List),
             Access::Write => Form::plain("POST", OpKind::Put),
+            Access::Delete => Form::plain("POST", OpKind::Delete),
         };
         Some(Form { headers: CALL, ..form })
     }
@@ -117,6 +118,7 @@ fn call(access: Access) -> &'static str {
         Access::Read => "cat",
         Access::List => "ls",
         Access::Write => "save",
+        Access::Delete => "rm",
     }
 }
 

@@ -12,6 +12,7 @@ impl Dialect for Http {
         match access {
             Access::Read => Some(Form::plain("GET", OpKind::Get)),
             Access::Write => Some(Form::plain("PUT", OpKind::Put)),
+            Access::Delete => Some(Form::plain("DELETE", OpKind::Delete)),
             Access::List => None,
         }
     }

@@ -9,12 +9,16 @@ mod filestash;
 mod gateway;
 mod http;
 mod piece;
+mod renterd;
+mod siad;
 
 pub use alluxio::Alluxio;
 pub use filestash::{Connection, Filestash};
 pub use gateway::{Format, Gateway};
 pub use http::Http;
 pub use piece::Piece;
+pub use renterd::Renterd;
+pub use siad::Siad;
 
 use crate::plan::Opening;
 use measure::OpKind;
@@ -29,6 +33,8 @@ pub enum Access {
     List,
     /// The content is written.
     Write,
+    /// The object is deleted.
+    Delete,
 }
 
 /// Common part of all requests of one kind in a dialect.
@@ -61,6 +67,9 @@ impl Form {
 /// Reason why a name is invalid in a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
+    /// The URL lacks the bucket.
+    #[error("the URL needs the bucket as its path, for example http://:PASSWORD@localhost:9980/BUCKET")]
+    NoBucket,
     /// The name is empty.
     #[error("a name is missing")]
     Empty,
@@ -89,6 +98,7 @@ pub trait Dialect: std::fmt::Debug {
     /// # Errors
     /// Fails if the name is invalid.
     fn target(&self, access: Access, base: &str, name: &str) -> Result<String, BadName> {
+        self.check_base(base)?;
         let key = name.strip_prefix('/').unwrap_or(name);
         if key.is_empty() {
             return Err(BadName::Empty);
@@ -96,12 +106,29 @@ pub trait Dialect: std::fmt::Debug {
         let mut target = self.container(access, base).unwrap_or_else(|| base.to_owned());
         target.push('/');
         wire::percent::push_path(key, &mut target);
+        if let Some(query) = self.query(access, base) {
+            target.push('?');
+            target.push_str(&query);
+        }
         Ok(target)
     }
 
     /// Returns the part of a target before the slash and the key, if users choose keys. Returns `None` if names are
     /// derived from the content.
     fn container(&self, access: Access, base: &str) -> Option<String>;
+
+    /// Returns the query of every request, without the question mark; `None` if there is none.
+    fn query(&self, _access: Access, _base: &str) -> Option<String> {
+        None
+    }
+
+    /// Checks the path of the user's URL.
+    ///
+    /// # Errors
+    /// Fails if the path lacks a part that the system needs.
+    fn check_base(&self, _base: &str) -> Result<(), BadName> {
+        Ok(())
+    }
 
     /// Returns the request that opens a session, if the system needs one.
     fn opening(&self, _base: &str) -> Option<Opening> {
@@ -133,7 +160,7 @@ mod tests {
         let car = gateway(Format::Car, Depth::Structure);
         let raw = gateway(Format::Raw, Depth::Structure);
         let filestash = Filestash::new(None);
-        let cases: [(&dyn Dialect, Access, &str, &str, &str); 12] = [
+        let cases: [(&dyn Dialect, Access, &str, &str, &str); 17] = [
             (&Http, Access::Read, "", "a b/c", "/a%20b/c"),
             (&Http, Access::Write, "/files", "/c?d", "/files/c%3Fd"),
             (&Piece, Access::Read, "", CID, "/piece/{CID}"),
@@ -146,6 +173,11 @@ mod tests {
             (&filestash, Access::List, "", "/", "/api/files/ls?path=/"),
             (&filestash, Access::Read, "/fs", "/d/1 M.bin", "/fs/api/files/cat?path=/d/1%20M.bin"),
             (&filestash, Access::Write, "", "new&a", "/api/files/save?path=/new%26a"),
+            (&Renterd, Access::Write, "/bucket", "a b/c", "/api/worker/object/a%20b/c?bucket=bucket"),
+            (&Renterd, Access::Delete, "/b/x/y", "/k", "/api/worker/object/x/y/k?bucket=b"),
+            (&Siad, Access::Read, "", "a b", "/renter/download/a%20b?httpresp=true"),
+            (&Siad, Access::Write, "/x", "a/b", "/renter/upload/x/a/b"),
+            (&Siad, Access::Delete, "/x", "a/b", "/renter/delete/x/a/b"),
         ];
         for (dialect, access, base, name, target) in cases {
             let (name, target) = (name.replace("{CID}", CID), target.replace("{CID}", CID));
@@ -169,6 +201,7 @@ mod tests {
             (&verified, &named("/a?format=raw"), BadName::PathOfBlock),
             (&verified, &named("?dag-scope=entity&entity-bytes=0:9"), BadName::PartOfFile),
             (&Http, "/", BadName::Empty),
+            (&Renterd, "a", BadName::NoBucket),
         ] {
             assert_eq!(dialect.target(Access::Read, "", name), Err(why), "{dialect:?} {name}");
         }

@@ -26,7 +26,9 @@ pub use request::{
 pub use resume::{ResumedUpload, ResumedUploads};
 pub(crate) use retry::Retried;
 pub use retry::{RetryPolicy, is_transient};
-pub use targets::{Area, Item, Members, ORIGINS_MAX, ObjectSet, Subject, Targets, fresh_number, fresh_prefix};
+pub use targets::{
+    Area, Item, Members, ORIGINS_MAX, ObjectQuery, ObjectSet, Subject, Targets, fresh_number, fresh_prefix,
+};
 
 use crate::schedule::{Profile, Spacing};
 use measure::recorder::Pacing;

@@ -22,6 +22,19 @@ pub enum PollCheck {
     SiadUpload,
 }
 
+impl PollCheck {
+    /// Returns whether the message of a refused request shows that the server has accepted the work before: in an
+    /// earlier run, or by a request whose response was lost.
+    pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
+        match self {
+            Self::SiadUpload => {
+                let exists = b"already exists at that location";
+                message.windows(exists.len()).any(|part| part == exists)
+            }
+        }
+    }
+}
+
 /// Maximum number of bytes of a list that is kept for a check. In siad's list, a file takes about 250 bytes.
 pub const LIST_BYTES_MAX: usize = 256 << 20;
 

@@ -122,6 +122,18 @@ pub struct Area {
     pub container: Box<str>,
     /// Prefix of every key, in plain text: empty, or with a slash at the end.
     pub prefix: Box<str>,
+    /// Query of the path of each object.
+    pub query: ObjectQuery,
+}
+
+/// Query that belongs to an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ObjectQuery {
+    /// No query.
+    #[default]
+    None,
+    /// `source=PATH`: the path of the object's local file. The server reads the file itself, from the same path.
+    SourceFile,
 }
 
 /// Objects of an area that a run uses.
@@ -217,7 +229,20 @@ impl Area {
             path.push('/');
             wire::percent::push_path(&self.prefix, path);
             wire::percent::push_path(key, path);
+            self.write_query(subject, path);
         }
+    }
+
+    fn write_query(&self, subject: Subject, path: &mut String) {
+        let (ObjectQuery::SourceFile, ObjectSet::Files(files), Subject::Target(index)) =
+            (self.query, &self.set, subject)
+        else {
+            return;
+        };
+        let file = self.number(index).and_then(|number| files.file(number));
+        let source = file.map(|file| wire::percent::parameter(&file.path.to_string_lossy()));
+        path.push_str("?source=");
+        path.push_str(&source.unwrap_or_default());
     }
 }
 
@@ -417,7 +442,10 @@ mod tests {
         let origin = Url::parse("http://h:1/").unwrap().origin().clone();
         let dataset = Dataset::new(description);
         let (container, prefix) = ("/bucket".into(), "p q/".into());
-        Targets::of_set(vec![origin], Area { set: dataset.into(), objects, container, prefix })
+        Targets::of_set(
+            vec![origin],
+            Area { set: dataset.into(), objects, container, prefix, query: ObjectQuery::None },
+        )
     }
 
     #[test]

@@ -211,7 +211,13 @@ pub fn dataset(count: u64, bytes: u64) -> Dataset {
 pub fn fill(dataset: Dataset, slots: u64, mix: Mix) -> Plan {
     let count = NonZeroU64::new(dataset.count());
     let origin = wire::Url::parse("http://sim:80/").unwrap().origin().clone();
-    let area = Area { set: dataset.into(), objects: Members::All, container: "/bucket".into(), prefix: "".into() };
+    let area = Area {
+        set: dataset.into(),
+        objects: Members::All,
+        container: "/bucket".into(),
+        prefix: "".into(),
+        query: ObjectQuery::None,
+    };
     let load = super::support::closed(slots);
     Plan {
         mix,

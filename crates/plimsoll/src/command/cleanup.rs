@@ -281,7 +281,7 @@ impl Delete {
             message = format!("; aborted {}", plural(aborted, "open multipart upload"));
         }
         if others > 0 {
-            message += &format!("; {} of other objects left alone", plural(others, "open multipart upload"));
+            message += &format!("; kept {} of other objects", plural(others, "open multipart upload"));
         }
         Ok((message, Some(JsonAborted { aborted, others })))
     }

@@ -2,12 +2,15 @@
 
 use crate::failure::{Exit, Failure};
 use crate::load::percent;
+use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, repeats};
 use measure::statistics::difference::Conclusion;
 use measure::statistics::ranks::RUNS_MAX;
 use measure::summary::Windows;
+use report::ci::Suite;
 use report::compare::{ComparedRun, Comparison, Sides, all_differences, is_usable};
 use report::escape::escape;
+use report::export::markdown;
 use report::number::{count, plural};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +18,7 @@ use store::SavedRun;
 
 /// The flags of `compare`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER, override_usage = USAGE)]
+#[command(after_help = AFTER, override_usage = USAGE, mut_args(|flag| flag.hide_short_help(false).help_heading(None::<&str>)))]
 pub struct Args {
     /// Saved runs to compare with. A repeated run counts as several runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
@@ -23,7 +26,8 @@ pub struct Args {
     /// Saved runs to compare with those of --base.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub new: Vec<PathBuf>,
-    /// Runs of one target, instead of --base and --new. Compares one half with the other, to show the noise.
+    /// Saved runs of one target. One half of them is compared with the other, to show the noise. Replaces --base and
+    /// --new.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
     /// Ignore differences up to this percentage (maximum for success: 0.1).
@@ -41,6 +45,9 @@ pub struct Args {
     /// Print as JSON.
     #[arg(long)]
     pub json: bool,
+    /// The flags for CI systems.
+    #[command(flatten)]
+    pub ci: CiOutput,
 }
 
 const USAGE: &str = "plimsoll compare --base <DIR>... --new <DIR>... [OPTIONS]
@@ -50,15 +57,14 @@ const AFTER: &str = "worse, better   a significant difference at 5 % over all me
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 
-With several runs per side, each run counts once (Mann-Whitney, Hodges-Lehmann; 6 per side can show a difference in any
-of the usual metrics). Pairs count once, too (--paired: Wilcoxon's signed ranks; 9 pairs). Success is pooled over all
-operations, so 2 runs per side can decide it. A run in which everything failed counts as slower than any other.
-With one run per side, the seconds of the runs are compared (at least 20). This shows nothing about further runs.
+With several runs per side, each counts once: 6 per side can show a difference in any of the usual
+metrics (Mann-Whitney), or 9 pairs (--paired: Wilcoxon). For success, 2 per side can be enough. With
+one run per side, its seconds are compared (at least 20), which shows nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after
 
-Exit codes: 0 nothing got worse · 1 something got worse · 2 bad usage, or runs that differ in load or conditions
+Exit codes: 0 nothing got worse · 1 something got worse · 2 bad usage, or the runs are not alike
             3 the result of a run is UNUSABLE (--unusable compares it anyway)";
 
 /// Maximum number of differences to list when runs are refused.
@@ -87,6 +93,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         saved::print_json(serde_json::to_string_pretty(&report::json_comparison(&comparison)))?;
     } else {
         saved::print_text(&report::comparison(&comparison, &saved::text_style()))?;
+    }
+    if args.ci.is_requested() {
+        let mut suite = Suite { name: "comparison".to_owned(), ..Suite::default() };
+        suite.add_comparison(&comparison);
+        args.ci.write_results(&suite, || Ok(markdown::comparison(&comparison)))?;
     }
     let worse = sides != Sides::Halves && comparison.conclusion() == Conclusion::Worse;
     Ok(if worse { Exit::Objectives } else { Exit::Good }.into())

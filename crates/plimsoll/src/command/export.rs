@@ -4,13 +4,12 @@ use crate::console;
 use crate::failure::Failure;
 use crate::saved::export_file::ExportFailure;
 use crate::saved::run_sets::{RunSet, SetKind};
-use crate::saved::{self, export_file, load_line, study};
+use crate::saved::{self, export_file, load_line, markdown, study};
 use clap::ValueEnum;
 use measure::{Interval, ResultWord};
 use report::export::table::{self, TableForm};
-use report::export::{ExportError, hdr, intervals, markdown, operations, runs};
+use report::export::{ExportError, hdr, intervals, operations, runs};
 use report::other_tools::{ab_files, retrieval};
-use report::study::Study;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -130,7 +129,7 @@ fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
         Form::HgrmService => Ok(hdr::percentiles(&run.summary().all.service, out)?),
         Form::Hlog => interval_log(&set.base, &run, out),
         Form::Json => document(serde_json::to_string_pretty(&report::json(&run)), out),
-        Form::Markdown => Ok(out.write_all(markdown::run(&run).as_bytes()).and_then(|()| out.flush())?),
+        Form::Markdown => Ok(out.write_all(markdown::of(set)?.as_bytes()).and_then(|()| out.flush())?),
     }
 }
 
@@ -138,7 +137,7 @@ fn one(set: &RunSet, form: Form, out: Out<'_>) -> Written {
 fn several(set: &RunSet, form: Form, out: Out<'_>) -> Written {
     match form {
         Form::Json => document(json(set)?, out),
-        Form::Markdown => Ok(out.write_all(marked(set)?.as_bytes()).and_then(|()| out.flush())?),
+        Form::Markdown => Ok(out.write_all(markdown::of(set)?.as_bytes()).and_then(|()| out.flush())?),
         _ => table_of_runs(set, form, out),
     }
 }
@@ -221,29 +220,13 @@ fn document(made: serde_json::Result<String>, out: Out<'_>) -> Written {
     Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
 }
 
-fn read_study(set: &RunSet) -> Result<Study, Failure> {
-    study::read(&set.base, &set.records).map(|(study, _)| study.study)
-}
-
-fn read_all(set: &RunSet) -> Result<Vec<(String, SavedRun)>, Failure> {
-    set.positions.iter().map(|position| Ok((position.directory.clone(), set.read(position)?))).collect()
-}
-
 fn json(set: &RunSet) -> Result<serde_json::Result<String>, Failure> {
     Ok(match set.kind {
-        SetKind::Study => serde_json::to_string_pretty(&read_study(set)?),
+        SetKind::Study => serde_json::to_string_pretty(&study::read(&set.base, &set.records)?.0.study),
         SetKind::Line => serde_json::to_string_pretty(&load_line::read(&set.base)?),
         SetKind::One | SetKind::Repeats => {
-            let runs: Vec<SavedRun> = read_all(set)?.into_iter().map(|(_, run)| run).collect();
+            let runs = set.positions.iter().map(|position| set.read(position)).collect::<Result<Vec<_>, _>>()?;
             serde_json::to_string_pretty(&report::json_repeats(&runs))
         }
-    })
-}
-
-fn marked(set: &RunSet) -> Result<String, Failure> {
-    Ok(match set.kind {
-        SetKind::Study => markdown::study(&read_study(set)?),
-        SetKind::Line => markdown::line(&load_line::read(&set.base)?),
-        SetKind::One | SetKind::Repeats => markdown::repeats(&read_all(set)?),
     })
 }

@@ -129,7 +129,9 @@ pub fn show(args: &load::Args, message: &str, json: serde_json::Result<String>) 
     match load::run_options(args).format {
         OutputFormat::Json => saved::print_json(json)?,
         OutputFormat::None => {}
-        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => console::print(&format!("{message}\n"))?,
+        OutputFormat::Text | OutputFormat::Full | OutputFormat::Ab | OutputFormat::Httpbench => {
+            console::print(&format!("{message}\n"))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

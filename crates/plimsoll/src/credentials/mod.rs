@@ -33,7 +33,7 @@ pub struct Args {
     /// Access key; also @FILE or ${ENV} [default: from the environment or ~/.aws].
     #[arg(long, hide_short_help = true, value_name = "KEY", requires = "secret_key")]
     pub access_key: Option<String>,
-    /// Secret key of --access-key; use @FILE or ${ENV}, since other users of this host can see command lines.
+    /// Secret key for --access-key; use @FILE or ${ENV}, since other users of this host can see command lines.
     #[arg(long, hide_short_help = true, value_name = "SECRET", requires = "access_key")]
     pub secret_key: Option<String>,
     /// Session token of a temporary --access-key; also @FILE or ${ENV}.

@@ -58,8 +58,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
         }
-        // In JSON, all repeats are one document, which is printed at the end.
-        if options.repeat == 1 || options.format != OutputFormat::Json {
+        if options.repeat == 1 || repeats::prints_each(options.format) {
             saved::print_run(&run, options.format)?;
         }
         exit = exit.or_worse(saved::conclude(&run));
@@ -71,7 +70,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
     if options.repeat > 1 {
         repeats::print_together(&runs, options.format)?;
     }
-    console::eprintln(&format!("saved in {}", base.display()));
+    console::eprintln(&saved::saved_in(&base, options.format));
     Ok((runs, exit))
 }
 

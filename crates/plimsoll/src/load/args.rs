@@ -3,6 +3,7 @@
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
 use crate::saved::OutputFormat;
+use crate::saved::ci_output::CiOutput;
 use clap::ArgAction;
 use measure::Objective;
 use measure::units::{ByteSize, Rate};
@@ -221,7 +222,7 @@ pub struct Timeouts {
     /// Timeout from the start of the request to the end of the response header.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_head: Duration,
-    /// Timeout while no body bytes arrive.
+    /// Maximum time without a new byte of the body.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_idle: Duration,
     /// Timeout for a whole request [default: none].
@@ -272,7 +273,10 @@ pub struct Output {
     /// Print the report as JSON on standard output.
     #[arg(long, conflicts_with = "print")]
     pub json: bool,
-    /// Output format: text, as ab, as httpbench, or none.
+    /// Print everything about the run, not only the most important numbers.
+    #[arg(long, conflicts_with_all = ["json", "print"])]
+    pub full: bool,
+    /// Output format: text, full, as ab, as httpbench, or none.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
     pub print: OutputFormat,
     /// Also write the report as an HTML file with charts, which opens offline [default: DIR/report.html].
@@ -285,14 +289,17 @@ pub struct Output {
         hide_short_help = true
     )]
     pub html: Option<Option<PathBuf>>,
+    /// The flags for CI systems.
+    #[command(flatten)]
+    pub ci: CiOutput,
     /// Group results by this response header, e.g. X-Cache.
     #[arg(long, value_name = "NAME", help_heading = "Checks and results", hide_short_help = true)]
     pub group_by: Option<String>,
     /// Save a record of every operation.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub log_ops: bool,
-    /// Poll metrics during the run, for charts next to the load: SET=URL, host, ssh=HOST, process=NAME or
-    /// probe=HOST:PORT. See `plimsoll collect --help`.
+    /// Poll metrics during the run. The HTML report charts them below the load. WHAT is host, ssh=HOST, process=NAME,
+    /// probe=HOST:PORT or SET=URL, e.g. minio=http://host:9000. See `plimsoll collect --help`.
     #[arg(long, value_name = "WHAT", help_heading = "Checks and results", hide_short_help = true)]
     pub collect: Vec<Collect>,
     /// Time between two polls of --collect.

@@ -4,7 +4,7 @@ use super::s3;
 use crate::failure::Failure;
 use crate::redact;
 use content::Dataset;
-use engine::plan::{Area, Auth, Members, ObjectSet, Spread, Targets};
+use engine::plan::{Area, Auth, Members, ObjectQuery, ObjectSet, Spread, Targets};
 use wire::s3::S3Location;
 use wire::{Origin, Url};
 
@@ -27,6 +27,8 @@ pub struct DatasetLocation {
     pub spread: Spread,
     /// `true` if the objects can be listed.
     pub can_list: bool,
+    /// Query that belongs to each object.
+    pub object_query: ObjectQuery,
 }
 
 impl DatasetLocation {
@@ -68,6 +70,7 @@ impl DatasetLocation {
             credentials: None,
             spread: flags.spread(),
             can_list: true,
+            object_query: ObjectQuery::None,
         })
     }
 
@@ -97,7 +100,17 @@ impl DatasetLocation {
         let (container, query) = container.unwrap_or_default();
         let query = Some(query).filter(|query| !query.is_empty()).map(Into::into);
         let prefix = String::new();
-        Ok(Self { origins, container, query, prefix, auth: Auth::None, credentials, spread, can_list: false })
+        Ok(Self {
+            origins,
+            container,
+            query,
+            prefix,
+            auth: Auth::None,
+            credentials,
+            spread,
+            can_list: false,
+            object_query: ObjectQuery::None,
+        })
     }
 
     /// Returns the single object that an S3 location names.
@@ -165,7 +178,8 @@ impl DatasetLocation {
     /// Returns some objects of a set in this location.
     pub fn members(&self, set: impl Into<ObjectSet>, objects: Members) -> Targets {
         let (container, prefix) = (self.container.as_str().into(), self.prefix.as_str().into());
-        Targets::of_set(self.origins.clone(), Area { set: set.into(), objects, container, prefix })
+        let area = Area { set: set.into(), objects, container, prefix, query: self.object_query };
+        Targets::of_set(self.origins.clone(), area)
     }
 }
 

@@ -6,11 +6,14 @@ use crate::input_file::{Limits, Lines};
 use crate::redact;
 use crate::secret_reference::expand;
 use clap::ValueEnum;
-use engine::dialect::{Access, Alluxio, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece};
+use engine::dialect::{
+    Access, Alluxio, Connection, Dialect, Filestash, Form, Format, Gateway, Http, Piece, Renterd, Siad,
+};
 use engine::plan::{Auth, SESSIONS_MAX, Sessions, Shared, Targets};
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::time::Duration;
 use wire::gateway::Depth;
 use wire::s3::S3Location;
 use wire::{Header, HeaderName, HeaderValue, Url};
@@ -20,8 +23,8 @@ use wire::{Header, HeaderName, HeaderValue, Url};
 #[group(skip)]
 #[command(next_help_heading = "Systems")]
 pub struct Args {
-    /// Send the requests of this system: http, piece, gateway, alluxio or filestash. Arguments are server URLs and
-    /// object names.
+    /// Send the requests of this system: http, piece, gateway, alluxio, filestash, siad or renterd. Arguments are server
+    /// URLs and object names.
     #[arg(long = "as", value_enum, value_name = "SYSTEM", hide_possible_values = true, hide_short_help = true)]
     pub system: Option<System>,
     /// gateway: format to request, car or raw [default: car].
@@ -33,7 +36,13 @@ pub struct Args {
     /// filestash: use one session for all slots (shared), or one session for each slot (per-slot) [default: shared].
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
     pub sessions: Option<SharedBy>,
+    /// siad: time between two looks at the progress of an upload [default: 15s].
+    #[arg(long, value_name = "TIME", value_parser = super::values::timeout, hide_short_help = true)]
+    pub poll_every: Option<Duration>,
 }
+
+/// Time between two looks at the progress of an upload. The load tester of the Sia study used the same time.
+const POLL_EVERY: Duration = Duration::from_secs(15);
 
 /// Systems that have a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,6 +57,10 @@ pub enum System {
     Alluxio,
     /// A web file manager.
     Filestash,
+    /// The old renter of Sia.
+    Siad,
+    /// The renter of Sia.
+    Renterd,
 }
 
 /// Formats of a gateway's responses.
@@ -117,11 +130,16 @@ impl Args {
                 Access::Read => "read",
                 Access::List => "list",
                 Access::Write => "write",
+                Access::Delete => "delete",
             };
             Failure::usage(format!("--as {name} cannot {what} objects"))
         })?;
         let mut location = DatasetLocation::of(servers, s3)?;
         let base = location.container.clone();
+        dialect.check_base(&base).map_err(|error| Failure::usage(format!("--as {name}: {error}")))?;
+        if location.credentials.is_none() && !settings.identified {
+            location.credentials = system.password_from_environment();
+        }
         location.auth = match dialect.opening(&base) {
             None => Auth::None,
             Some(_) if location.origins.len() > 1 => {
@@ -141,6 +159,7 @@ impl Args {
             ("--format", self.format.is_some(), System::Gateway),
             ("--connection", self.connection.is_some(), System::Filestash),
             ("--sessions", self.sessions.is_some(), System::Filestash),
+            ("--poll-every", self.poll_every.is_some(), System::Siad),
         ];
         match given.iter().find(|(_, is_given, system)| *is_given && self.system != Some(*system)) {
             Some((flag, _, system)) => Err(Failure::usage(format!("{flag} requires --as {}", system.name()))),
@@ -148,11 +167,18 @@ impl Args {
         }
     }
 
+    /// Returns the time between two looks at the progress of an upload that the system carries out in the background.
+    pub fn poll_every(&self) -> Duration {
+        self.poll_every.unwrap_or(POLL_EVERY)
+    }
+
     fn dialect(&self, system: System, settings: DialectSettings) -> Result<Box<dyn Dialect>, Failure> {
         Ok(match system {
             System::Http => Box::new(Http),
             System::Piece => Box::new(Piece),
             System::Alluxio => Box::new(Alluxio),
+            System::Siad => Box::new(Siad),
+            System::Renterd => Box::new(Renterd),
             System::Gateway => {
                 let format = if self.format == Some(FormatOf::Raw) { Format::Raw } else { Format::Car };
                 Box::new(Gateway { format, depth: settings.depth })
@@ -194,7 +220,19 @@ impl System {
             Self::Gateway => "gateway",
             Self::Alluxio => "alluxio",
             Self::Filestash => "filestash",
+            Self::Siad => "siad",
+            Self::Renterd => "renterd",
         }
+    }
+
+    /// Returns user and password from the environment variable that the system's own programs use.
+    fn password_from_environment(self) -> Option<String> {
+        let variable = match self {
+            Self::Siad => "SIA_API_PASSWORD",
+            Self::Renterd => "RENTERD_API_PASSWORD",
+            Self::Http | Self::Piece | Self::Gateway | Self::Alluxio | Self::Filestash => return None,
+        };
+        std::env::var(variable).ok().filter(|password| !password.is_empty()).map(|password| format!(":{password}"))
     }
 }
 
@@ -227,7 +265,8 @@ impl SystemLocation {
                 "--as {name}: a dataset cannot be used, because CIDs name the objects: list CIDs with --url-file FILE"
             ))
         })?;
-        Ok((DatasetLocation { container, ..self.location }, self.form))
+        let query = self.dialect.query(self.access, &self.base).map(Into::into);
+        Ok((DatasetLocation { container, query, ..self.location }, self.form))
     }
 
     /// Returns the objects with these names, and the objects named in a list.
@@ -267,13 +306,18 @@ impl SystemLocation {
     }
 }
 
-/// Adds header fields, except those that the user has set.
+/// Adds header fields, except those that the user has set. They replace the program's own `User-Agent`.
 pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
     for (name, value) in fields {
+        headers.retain(|header| !(header.name.is(name) && is_default_agent(header)));
         if !headers.iter().any(|header| header.name.is(name)) {
             let name = HeaderName::parse(name).map_err(Failure::usage)?;
             headers.push(Header { name, value: HeaderValue::parse(value).map_err(Failure::usage)? });
         }
     }
     Ok(())
+}
+
+fn is_default_agent(header: &Header) -> bool {
+    header.name.is("user-agent") && header.value.as_str() == super::headers::USER_AGENT
 }

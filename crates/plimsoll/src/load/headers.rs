@@ -10,6 +10,9 @@ use engine::plan;
 use std::path::Path;
 use wire::{Header, HeaderName, HeaderValue};
 
+/// The program's own `User-Agent`.
+pub const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
 pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 
 /// Returns the conditions for a successful response. The conditions depend on the header fields of the request.
@@ -76,11 +79,7 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
         }
         add("Authorization", &format!("Basic {}", BASE64.encode(user)))?;
     }
-    let defaults = [
-        ("User-Agent", concat!("plimsoll/", env!("CARGO_PKG_VERSION"))),
-        ("Accept", "*/*"),
-        ("Accept-Encoding", "identity"),
-    ];
+    let defaults = [("User-Agent", USER_AGENT), ("Accept", "*/*"), ("Accept-Encoding", "identity")];
     for (name, value) in defaults {
         if !given.iter().any(|header| header.name.is(name)) {
             let name = HeaderName::parse(name).map_err(Failure::usage)?;

@@ -33,6 +33,7 @@ pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
     let directory = execute::run_directory(&plan, &options);
     options.directory = Some(directory.clone());
     let (runs, exit) = execute::run_and_show(plan, &options)?;
+    args.output.ci.write(&directory)?;
     // There is only one run, because --html cannot be combined with --repeat.
     if let (Some(file), Some(run)) = (&args.output.html, runs.first()) {
         html_file::write_page(&report::html(run), &directory, file.as_deref())?;

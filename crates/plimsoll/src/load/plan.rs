@@ -5,7 +5,6 @@ use super::connections::{check_https, connections};
 use super::dialect::DialectSettings;
 use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
-use crate::saved::OutputFormat;
 use engine::plan::{
     Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules, ResumedUploads,
     Spread, StopAfter, Targets, Timeouts,
@@ -123,7 +122,7 @@ pub fn run_options(args: &Args) -> RunOptions {
     let output = &args.output;
     RunOptions {
         directory: output.out.clone(),
-        format: if output.json { OutputFormat::Json } else { output.print },
+        format: output.print.or(output.json, output.full),
         live: !output.quiet,
         repeat: output.repeat.get(),
         objectives: objectives(&args.checks),

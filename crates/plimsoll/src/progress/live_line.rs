@@ -6,7 +6,7 @@ use measure::{Distribution, Interval, Stage};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// Maximum length of the line, in characters: one less than the width of a narrow terminal.
+/// Maximum length of the line, in characters: one less than the width of a usual terminal.
 const COLUMNS_MAX: usize = 79;
 /// A message is shown only after its work has taken this long.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -85,7 +85,8 @@ impl LiveLine {
 
     fn write(&self, text: &str) {
         // Cut the line, because a longer one would wrap around and could not be rewritten.
-        let text: String = text.chars().take(COLUMNS_MAX).collect();
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(COLUMNS_MAX, |(width, _)| width.0.into());
+        let text: String = text.chars().take(COLUMNS_MAX.min(width.saturating_sub(1))).collect();
         let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
     }
 

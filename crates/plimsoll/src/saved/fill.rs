@@ -19,9 +19,9 @@ pub fn print(fill: &SavedFill, costs: &Costs, format: OutputFormat) -> Result<()
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::fill::json(fill, costs))),
         OutputFormat::None => Ok(()),
-        OutputFormat::Text => print_text(&report::fill::text(fill, costs, &text_style())),
+        OutputFormat::Text | OutputFormat::Full => print_text(&report::fill::text(fill, costs, &text_style())),
         OutputFormat::Ab | OutputFormat::Httpbench => Err(Failure::usage(
-            "--print: ab and httpbench print a single run: name a run of the fill, for example DIR/sessions/0001/upload",
+            "--print ab and --print httpbench cannot show a fill; name one of its runs, for example DIR/sessions/0001/upload",
         )),
     }
 }

@@ -42,8 +42,9 @@ pub fn print(line: &LoadLine, format: OutputFormat) -> Result<(), Failure> {
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(line)),
         OutputFormat::None => Ok(()),
+        OutputFormat::Full => print_text(&report::load_line::text(line, &text_style())),
         OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => {
-            print_text(&report::load_line::text(line, &text_style()))
+            print_text(&report::load_line::short_text(line, &text_style()))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Saved runs, repeated runs, searches and studies. Finds, reads and shows them, and determines their exit codes.
 
 mod cell_prices;
+pub mod ci_output;
 mod directory;
 pub mod discrepancies;
 mod exit_code;
@@ -8,6 +9,7 @@ pub mod export_file;
 pub mod fill;
 pub mod html_file;
 pub mod load_line;
+pub mod markdown;
 mod output;
 pub mod repeats;
 pub mod run_sets;
@@ -16,5 +18,5 @@ pub mod study;
 
 pub use directory::{default_directory, remove_earlier, unix_ms};
 pub use exit_code::{conclude, was_interrupted};
-pub use output::{OutputFormat, print_json, print_run, print_text, text_style};
+pub use output::{OutputFormat, print_json, print_run, print_text, saved_in, text_style};
 pub use storage_errors::{cannot_read, cannot_read_back, cannot_save, not_all_saved};

@@ -5,13 +5,16 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use report::Style;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use store::SavedRun;
 
 /// The output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// Text for people.
+    /// Short text for people.
     Text,
+    /// Everything, as text for people.
+    Full,
     /// JSON.
     #[value(skip)]
     Json,
@@ -23,10 +26,23 @@ pub enum OutputFormat {
     None,
 }
 
+impl OutputFormat {
+    /// Returns the format that the flags `--json` and `--full` select, or else this one.
+    #[must_use]
+    pub fn or(self, json: bool, full: bool) -> Self {
+        match (json, full) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Full,
+            (false, false) => self,
+        }
+    }
+}
+
 /// Prints the report of a saved run.
 pub fn print_run(run: &SavedRun, format: OutputFormat) -> Result<(), Failure> {
     match format {
-        OutputFormat::Text => print_text(&report::text(run, &text_style())),
+        OutputFormat::Text => print_text(&report::short_text(run, &text_style())),
+        OutputFormat::Full => print_text(&report::text(run, &text_style())),
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::json(run))),
         OutputFormat::Ab => print_text(&report::other_tools::ab(run)),
         OutputFormat::Httpbench => print_text(&report::other_tools::httpbench(run)),
@@ -49,8 +65,23 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Returns the text style for the current standard output.
+/// Returns a message with the directory of a run, and what to do with it next.
+pub fn saved_in(directory: &Path, format: OutputFormat) -> String {
+    let directory = directory.display();
+    match format {
+        OutputFormat::Text => {
+            format!("saved in {directory}; `plimsoll report {directory}` with --full or --html shows more")
+        }
+        _ => format!("saved in {directory}"),
+    }
+}
+
+/// Returns the text style for the current standard output. On a terminal, lines are at most as wide as the terminal.
 pub fn text_style() -> Style {
-    let color = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Style { color, ..Style::default() }
+    let wide = Style::default();
+    if !io::stdout().is_terminal() {
+        return wide;
+    }
+    let width = terminal_size::terminal_size_of(io::stdout()).map_or(wide.width, |(width, _)| width.0.into());
+    Style { color: std::env::var_os("NO_COLOR").is_none(), width: width.min(wide.width) }
 }

@@ -25,9 +25,15 @@ pub fn read(base: &Path) -> Result<Vec<SavedRun>, StoreError> {
     directories(base).iter().map(|path| SavedRun::read(path)).collect()
 }
 
-/// Prints each run, and then their comparison.
+/// Returns whether each of several runs is printed. In JSON, all of them are one document, and the short text has only
+/// their comparison.
+pub fn prints_each(format: OutputFormat) -> bool {
+    !matches!(format, OutputFormat::Json | OutputFormat::Text)
+}
+
+/// Prints each run if the format has them, and then their comparison.
 pub fn print_all(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
-    for run in runs.iter().filter(|_| format != OutputFormat::Json) {
+    for run in runs.iter().filter(|_| prints_each(format)) {
         print_run(run, format)?;
     }
     print_together(runs, format)
@@ -47,12 +53,14 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
         .try_for_each(|(number, run)| html_file::write_run(run, &html_file::default_path(&directory(base, number))))
 }
 
-/// Prints the comparison of runs that were already printed one by one. In JSON, it prints one document with all runs.
+/// Prints the comparison of runs. In JSON, it prints one document with all runs. If there is only one run so far, the
+/// short text is the text of this run.
 pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
-    match format {
-        OutputFormat::Json => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
-        OutputFormat::Text if runs.len() > 1 => print_text(&report::repeats(runs, &text_style())),
-        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench | OutputFormat::None => Ok(()),
+    match (format, runs) {
+        (OutputFormat::Json, _) => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
+        (OutputFormat::Text, [only]) => print_run(only, format),
+        (OutputFormat::Text | OutputFormat::Full, [_, _, ..]) => print_text(&report::repeats(runs, &text_style())),
+        _ => Ok(()),
     }
 }
 

@@ -145,7 +145,7 @@ pub fn print(study: &SavedStudy, format: OutputFormat) -> Result<(), Failure> {
     match format {
         OutputFormat::Json => print_json(serde_json::to_string_pretty(&study.study)),
         OutputFormat::None => Ok(()),
-        OutputFormat::Text | OutputFormat::Ab | OutputFormat::Httpbench => {
+        OutputFormat::Text | OutputFormat::Full | OutputFormat::Ab | OutputFormat::Httpbench => {
             let order = study.order();
             let cells = if trials.is_empty() { String::new() } else { report::study::text(trials, &order) };
             let lines = report::study::load_lines::text(&study.study.load_lines, &order);

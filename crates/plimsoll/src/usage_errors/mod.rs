@@ -4,6 +4,7 @@ mod other_tools;
 
 use crate::failure::Failure;
 use crate::redact;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
@@ -24,14 +25,25 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let fix = match error.get(ContextKind::SuggestedSubcommand) {
                 _ if word.contains("://") => format!("write `plimsoll get {word}`"),
                 Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
-                _ => "see `plimsoll --help` for all commands".to_owned(),
+                _ => anagram(&word).map_or_else(
+                    || "see `plimsoll --help` for all commands".to_owned(),
+                    |name| format!("did you mean {name}?"),
+                ),
             };
             return Failure::usage(format!("unknown command `{word}`: {fix}"));
         }
         ErrorKind::UnknownArgument | ErrorKind::ValueValidation => {
-            let typed = words.iter().filter_map(|word| word.to_str());
+            // Clap parses the long flags of hey, such as -cpus, as short flags with a value. Another command may have a
+            // flag with the name of another tool's flag.
+            let is_meant = |word: &&str| !word.starts_with("--") || argument.is_some_and(|flag| word.starts_with(flag));
+            let typed = words.iter().filter_map(|word| word.to_str()).filter(is_meant);
             if let Some(hint) = typed.filter_map(other_tools::long_hint).next() {
                 return Failure::usage(hint);
+            }
+        }
+        ErrorKind::ArgumentConflict => {
+            if let Some(message) = conflict(error) {
+                return Failure::usage(message);
             }
         }
         ErrorKind::InvalidUtf8 => {
@@ -70,6 +82,34 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
     }
 }
 
+/// Returns the command whose letters are those of a word in another order, such as `get` for `gte`.
+fn anagram(word: &str) -> Option<String> {
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let names = crate::cli::Cli::command();
+    let found = names.get_subcommands().map(clap::Command::get_name).find(|name| letters(name) == letters(word));
+    found.map(str::to_owned)
+}
+
+/// Returns the message for two flags that exclude each other. `None` if the error does not name them.
+fn conflict(error: &clap::Error) -> Option<String> {
+    let name = |text: &str| text.split(' ').next().unwrap_or(text).to_owned();
+    let Some(ContextValue::String(one)) = error.get(ContextKind::InvalidArg) else { return None };
+    let others = match error.get(ContextKind::PriorArg)? {
+        ContextValue::String(other) => vec![name(other)],
+        ContextValue::Strings(others) => others.iter().map(|other| name(other)).collect(),
+        _ => return None,
+    };
+    let (one, others) = (name(one), others.join(", "));
+    if one == others {
+        return Some(format!("{one} is given twice: give it once"));
+    }
+    Some(format!("{one} and {others} exclude each other: leave out one of them"))
+}
+
 /// Returns a hint about how to get help on the command.
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
@@ -96,6 +136,9 @@ fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
 /// Returns the message for an unknown flag or an unexpected argument.
 fn unknown(argument: &str, nearest: Option<&str>, words: &[OsString]) -> String {
     let help = help(words);
+    if !argument.starts_with('-') && words.get(1).is_some_and(|word| word == "compare") {
+        return "name the runs by flags: plimsoll compare --base BEFORE --new AFTER".to_owned();
+    }
     if !argument.starts_with('-') {
         return format!("unexpected argument `{}`: {help}", redact::url_text(argument));
     }

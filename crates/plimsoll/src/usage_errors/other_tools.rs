@@ -82,7 +82,7 @@ pub const LETTERS: [Letter; 41] = [
     refused('B', "--local-address ADDRESS", ["local address", "", "", "", "ASCII"]),
     refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
     refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
-    refused('w', "plain text is printed; --json for machines", ["HTML", "", "", "", "write-out"]),
+    refused('w', "--json for machines, or leave it out for text", ["HTML", "", "", "", "write-out"]),
     refused('S', "leave it out: both are always printed", ["no median", "", "", "", "show errors"]),
     refused(
         'v',
@@ -117,7 +117,7 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
 const IDENTITY: &str = "leave it out: compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
-pub const LONGS: [Long; 32] = [
+pub const LONGS: [Long; 44] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
     long("--latency", "wrk", "leave it out: percentiles are always printed"),
     long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
@@ -150,6 +150,18 @@ pub const LONGS: [Long; 32] = [
     long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
     long("--silent", "curl", "--quiet for no live line"),
     long("--http1.1", "curl", "leave it out: HTTP/1.1 is the default"),
+    long("--vus", "k6", "-c N"),
+    long("--iterations", "k6", "-n N"),
+    long("--rps", "k6", "-R N"),
+    long("--stage", "k6", "--stages 10s:100,30s:0"),
+    long("--summary-export", "k6", "--json, or --out DIR"),
+    long("--host", "warp", "the URL of the server: http://host:port/, or s3://BUCKET with --endpoint"),
+    long("--obj.size", "warp", "--size SIZE, with `put` or `prepare`"),
+    long("--objects", "warp", "--count N, with `put` or `prepare`"),
+    long("--concurrent", "warp", "-c N"),
+    long("--workers", "vegeta", "-c N"),
+    long("--max-workers", "vegeta", "-c N"),
+    long("--targets", "vegeta", "--url-file FILE"),
 ];
 
 /// Returns a hint for a word that starts with a long flag of another tool.

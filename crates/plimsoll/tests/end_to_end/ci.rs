@@ -4,6 +4,8 @@ use crate::support::{TestDir, shared_cores};
 use server::{Config, Faults, Server};
 use std::fs;
 use std::num::NonZeroU64;
+use std::path::Path;
+use std::process::Command;
 
 fn serve() -> (Server, String) {
     serve_with(Faults::default())
@@ -63,4 +65,81 @@ fn every_trial_of_a_study_is_a_test_case_and_a_search_is_one() {
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert_eq!(xml.matches("<testcase ").count(), 1, "{xml}");
     assert!(xml.contains("load line, success &gt;= 99%"), "{xml}");
+}
+
+#[test]
+fn a_measuring_command_writes_all_files_for_ci() {
+    let _cores = shared_cores();
+    let (_server, url) = serve_with(Faults { error_every: NonZeroU64::new(2), ..Faults::default() });
+    let place = TestDir::new();
+    place.write("summary.md", "earlier\n");
+    let flags = ["--junit", "junit.xml", "--summary", "summary.md", "--annotations", "--print", "none"];
+    let made = place.run(["get", &url, "-n", "100", "--out", "out"].iter().chain(&flags));
+    made.expect(1);
+    assert_eq!(made.stdout.lines().count(), 1, "{}", made.stdout);
+    assert!(made.stdout.starts_with("::error title=plimsoll%3A objective missed"), "{}", made.stdout);
+    assert!(made.stderr.contains("plimsoll: FAIL: success >= 99% missed: measured 50"), "{}", made.stderr);
+    assert!(fs::read_to_string(place.path("junit.xml")).unwrap().contains("failures=\"1\""));
+    let summary = fs::read_to_string(place.path("summary.md")).unwrap();
+    assert!(summary.starts_with("earlier\n### out\n") && summary.contains("| succeeded | 50 |"), "{summary}");
+    let refused = place.run(["get", &url, "-n", "1", "--out", "full", "--summary", "/dev/full", "--print", "none"]);
+    refused.expect(4);
+    assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--summary"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_metric_that_got_worse_is_a_failed_test_case() {
+    let _cores = shared_cores();
+    let (_good, good) = serve();
+    let (_bad, bad) = serve_with(Faults { error_every: NonZeroU64::new(2), ..Faults::default() });
+    let place = TestDir::new();
+    for (url, side) in [(&good, "base"), (&bad, "new")] {
+        place.run(["get", url, "-n", "200", "--repeat", "2", "--out", side, "--print", "none"]).expect_no_panic();
+    }
+    let files = ["--junit", "junit.xml", "--summary", "summary.md", "--annotations"];
+    let ended = place.run(["compare", "--unlike", "--base", "base", "--new", "new"].iter().chain(&files));
+    ended.expect(1);
+    assert!(ended.stdout.lines().any(|line| line.starts_with("::error ")), "{}", ended.stdout);
+    let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
+    assert!(
+        xml.contains("<testcase name=\"success\"") && xml.contains("<failure message=\"worse: success: 100"),
+        "{xml}"
+    );
+    assert!(fs::read_to_string(place.path("summary.md")).unwrap().contains("| success | 100"), "no table");
+}
+
+/// Runs the last step of the GitHub action as GitHub does.
+#[test]
+fn the_github_action_runs_the_command_and_fails_with_it() {
+    let _cores = shared_cores();
+    let (_server, url) = serve();
+    let place = TestDir::new();
+    let action = include_str!("../../../../action.yml");
+    let (_, step) = action.rsplit_once("      run: |\n").expect("the last step has a script");
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("the program is in a directory");
+    let run = |command: &str| {
+        let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+        let ended = Command::new("bash")
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step])
+            .current_dir(place.path(""))
+            .env("PATH", path)
+            .env("PLIMSOLL_COMMAND", command)
+            .env("PLIMSOLL_JUNIT", "junit.xml")
+            .env("GITHUB_STEP_SUMMARY", place.path("summary.md"))
+            .output()
+            .expect("bash starts");
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    let (code, told) = run(&format!("get {url} -n 20 --out 'a run' --objective 'success >= 99%'"));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(
+        place.path("a run").is_dir() && fs::read_to_string(place.path("junit.xml")).unwrap().contains("failures=\"0\"")
+    );
+    assert!(fs::read_to_string(place.path("summary.md")).unwrap().contains("| succeeded | 20 |"));
+    let (code, told) = run(&format!("get {url} -n 20 --out b --objective 'success >= 99%' --objective 'p50 < 1ns'"));
+    assert_eq!(code, Some(1), "{told}");
+    // A shell would run this command.
+    let (code, told) = run(&format!("get {url} -n 20 $(touch bad) --out c"));
+    assert_eq!(code, Some(2), "{told}");
+    assert!(!place.path("bad").exists(), "the action runs a command inside its input");
 }

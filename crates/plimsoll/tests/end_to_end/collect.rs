@@ -47,7 +47,7 @@ fn a_run_has_its_collectors_in_its_reports() {
     let address = url.trim_start_matches("http://").split('/').next().unwrap();
     let pid = server.id();
     let (probe, process) = (format!("probe={address}"), format!("process={pid}"));
-    let words = ["get", &url, "-c", "2", "-d", "2s", "--out", "run", "--html"];
+    let words = ["get", &url, "-c", "2", "-d", "2s", "--out", "run", "--full", "--html"];
     let collect = ["--collect", "host", "--collect", &probe, "--collect", &process, "--collect-every", "200ms"];
     let ended = place.run(words.iter().chain(&collect));
     ended.expect(0);
@@ -58,7 +58,7 @@ fn a_run_has_its_collectors_in_its_reports() {
     for text in ["Collected: shares", "host_cpu_busy", "line-0", "\"unit\":\"size\""] {
         assert!(html.contains(text), "{text}");
     }
-    let again = place.run(["report", "run"]);
+    let again = place.run(["report", "run", "--full"]);
     again.expect(0);
     assert!(again.stdout.contains("host_memory_used"), "{}", again.stdout);
     server.stop();

@@ -126,7 +126,7 @@ fn runs_that_cannot_be_compared_are_refused_with_a_one_line_message() {
 
     invalid(&place.path("one"));
     refused(&["--base", "one", "--new", "two"], 3, &["one is UNUSABLE: the counters disagree", "--unusable"]);
-    // Other processes may take the cores during one of the runs, so allow runs under different conditions.
+    // Other processes may take the cores during one of the runs, so allow different conditions (`--unlike`).
     let forced = place.run(["compare", "--base", "one", "--new", "two", "--unusable", "--unlike"]);
     assert!(forced.code != Some(3) && forced.stdout.contains("one is UNUSABLE"), "{}{}", forced.stdout, forced.stderr);
 }

@@ -112,7 +112,7 @@ fn repeats_are_saved_separately_and_compared() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let place = TestDir::new();
-    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "500", "--repeat", "2", "--out", "out"]);
+    let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "500", "--repeat", "2", "--out", "out", "--full"]);
     ended.expect(0);
     for number in ["1", "2"] {
         let (shown, report) = place.report(&place.path("out").join(number));

@@ -61,10 +61,10 @@ fn a_response_that_is_not_a_piece_fails() {
     ended.expect(1);
     assert_eq!((report.number("/operations/failed"), report.cause("header_differs")), (10, 10));
     std::fs::remove_dir_all(place.path("out")).unwrap();
-    // According to the ledger, the server compressed the response as requested.
     let (ended, report) =
         place.get(["--as", "piece", &root, "--url-file", "cids", "-n", "10", "-H", "Accept-Encoding: gzip"]);
     ended.expect(0);
+    // The pieces have 2,048 bytes each, so the server compressed the responses as requested.
     assert!(report.bytes("body_bytes") < 10 * 2048);
     drop(server);
 }

@@ -38,7 +38,11 @@ fn a_cell_can_be_a_fill_that_is_read_back_and_deleted() {
         assert_eq!((&trial["cell"], &trial["target"], &trial["repeat"]), (&cell.into(), &"bucket".into(), &1.into()));
         assert_eq!((&fill["stored"], &fill["stored_bytes"]), (&40.into(), &(40 * size).into()), "{fill:#}");
         assert_eq!((&fill["verified"]["good"], &fill["deleted"]), (&40.into(), &40.into()), "{fill:#}");
-        assert_eq!((&fill["costs"][0]["sheet"], &fill["costs"][0]["sum"]), (&"mine".into(), &"40.000000".into()), "{fill:#}");
+        assert_eq!(
+            (&fill["costs"][0]["sheet"], &fill["costs"][0]["sum"]),
+            (&"mine".into(), &"40.000000".into()),
+            "{fill:#}"
+        );
     }
     assert_eq!(fills.len(), 2);
     let text = place.run(["report", "study"]);

@@ -83,7 +83,7 @@ fn an_untrusted_certificate_ends_the_run_with_a_one_line_message_unless_insecure
     ended.expect(4);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("--cacert"), "{}", ended.stderr);
-    let ended = place.run(["get", &url, "--insecure", "-n", "20", "--out", "careless"]);
+    let ended = place.run(["get", &url, "--insecure", "-n", "20", "--out", "careless", "--full"]);
     ended.expect(0);
     assert!(ended.stdout.contains("certificate was not checked"), "{}", ended.stdout);
     assert!(ended.stdout.contains("TLSv1.3 ·") && ended.stdout.contains("TLS handshakes"), "{}", ended.stdout);

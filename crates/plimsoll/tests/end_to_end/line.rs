@@ -38,7 +38,7 @@ fn a_known_line_is_found_and_shown_again() {
     let ended = place.run(["report", "--json", &format!("found/{}", over["directory"].as_str().unwrap())]);
     let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(ended["end"]["reason"], "stopped_early", "a level did not stop although it was decided: {over:#}");
-    let text = place.run(["report", "found"]);
+    let text = place.run(["report", "found", "--full"]);
     assert!(
         text.stdout.starts_with(&format!(
             "PASS · LOAD LINE {passed} in flight passed; {failed} in flight failed (response p99 <= 25ms)"
@@ -46,6 +46,8 @@ fn a_known_line_is_found_and_shown_again() {
         "{}",
         text.stdout
     );
+    let short = place.run(["report", "found"]);
+    assert!(short.stdout.lines().count() <= 24 && short.stdout.contains('█'), "{}", short.stdout);
     let level = place.run(["report", &format!("found/{}", last["directory"].as_str().unwrap())]);
     assert!(level.stdout.starts_with("PASS"), "{}", level.stdout);
     server.stop();

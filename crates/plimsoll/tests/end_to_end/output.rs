@@ -53,9 +53,17 @@ fn text_starts_with_the_result() {
     let ended = place.run(["get", &nginx.url("/f/1k"), "-n", "1000", "--out", "out"]);
     ended.expect(0);
     assert!(ended.stdout.starts_with("PASS · "), "{}", ended.stdout);
-    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ended.stdout);
+    assert!(ended.stdout.lines().count() <= 22, "{}", ended.stdout);
     assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'), "colors in a pipe");
-    assert_eq!(ended.stderr, "saved in out\n", "a live line was printed to a pipe");
+    let saved = "saved in out; `plimsoll report out` with --full or --html shows more\n";
+    assert_eq!(ended.stderr, saved, "a live line was printed to a pipe");
+    let full = place.run(["report", "out", "--full"]);
+    full.expect(0);
+    assert!(full.stdout.contains("\nTimes of operations\n"), "{}", full.stdout);
+    assert!(full.stdout.lines().all(|line| line.chars().count() <= 100), "{}", full.stdout);
+    let short = place.run(["report", "out"]);
+    assert_eq!(short.stdout, ended.stdout, "the report of a saved run differs");
 }
 
 #[test]
@@ -65,7 +73,7 @@ fn the_load_is_described_as_requested() {
     let place = TestDir::new();
     let url = nginx.url("/f/1k");
     let stages = ["-R", "100", "--stages", "500ms:200,1s:200", "--warmup", "300ms"];
-    let ended = place.run(["get", &url, "--out", "out"].iter().chain(&stages));
+    let ended = place.run(["get", &url, "--out", "out", "--full"].iter().chain(&stages));
     ended.expect_no_panic();
     let line = |label: &str| {
         let line = ended.stdout.lines().find(|line| line.starts_with(label));

@@ -78,7 +78,7 @@ fn owners_equal_those_that_the_cluster_names() {
         let host = hop["host"].as_str().unwrap_or_default();
         assert_eq!(hop["attempts"].as_u64(), listed.get(host).map(|count| *count as u64), "{host}");
     }
-    let text = place.run(["report", "out"]).stdout;
+    let text = place.run(["report", "out", "--full"]).stdout;
     assert!(text.contains("\nHops of redirected operations\n") && text.contains("redirect cost"), "{text}");
     server.signal("INT");
     server.end().expect(0);

@@ -19,17 +19,19 @@ fn a_repeated_run_has_the_same_report_later() {
     let _cores = shared_cores();
     let (server, url) = serve();
     let place = TestDir::new();
-    let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out"]);
+    let first = place.run(["get", &url, "-n", "200", "--repeat", "3", "--out", "out", "--full"]);
     first.expect(0);
     let headlines = first.stdout.lines().filter(|line| line.starts_with("PASS · ")).count();
     assert!(headlines == 4 && first.stdout.contains("Repeats"), "{}", first.stdout);
     assert!(first.stdout.contains("\nPASS · 3 runs of the same load\n"), "{}", first.stdout);
-    for form in ["text", "ab", "httpbench"] {
+    for form in ["text", "full", "ab", "httpbench"] {
         let again = place.run(["report", "out", "--print", form]);
         again.expect(0);
-        assert!(form != "text" || again.stdout == first.stdout, "{}", again.stdout);
+        assert!(form != "full" || again.stdout == first.stdout, "{}", again.stdout);
+        let together = again.stdout.starts_with("PASS · 3 runs of the same load\n");
+        assert_eq!(together, form == "text", "the short text has only the comparison: {}", again.stdout);
     }
-    let one = place.run(["report", "out/2"]);
+    let one = place.run(["report", "out/2", "--full"]);
     one.expect(0);
     assert!(first.stdout.contains(&one.stdout), "the later report of one run differs");
     assert_eq!(server.stop().requests(), 600);

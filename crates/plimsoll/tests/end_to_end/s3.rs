@@ -66,7 +66,7 @@ fn boto3_detects_faults() {
 fn faults_are_met_by(python: &Path) {
     let body = "body = content(300_000, 1)\n";
     let put = format!("{body}s3.put_object(Bucket='bbb', Key='k', Body=body)\n");
-    // Since version 1.36, boto3 compares checksums by default, and rejects the body. Older versions return it.
+    // Since version 1.36, boto3 verifies checksums by default, so it rejects the changed body. Older versions return it.
     let flip = "try:
     trusting = connect(sys.argv[1], response_checksum_validation='when_required')
 except TypeError:

@@ -150,7 +150,7 @@ fn all_damaged_objects_are_listed() {
     let (server, endpoint) = serve(&place, &["--store", "objects", "--lose-every", "4"]);
     let set = ["s3://bbb/q", "--count", "120", "--size", "1KiB", "-c", "1"];
     run(&place, &endpoint, &[&["put", "--print", "none"][..], &set].concat()).expect(0);
-    let get = [&["get", "--verify", "--order", "once", "--out", "out"][..], &set].concat();
+    let get = [&["get", "--verify", "--order", "once", "--out", "out", "--full"][..], &set].concat();
     let ended = run(&place, &endpoint, &get);
     assert!(ended.stdout.contains("Damaged objects"), "{}", ended.stdout);
     assert_eq!(ended.stdout.matches(" · acked_lost · status 404").count(), 20, "{}", ended.stdout);

@@ -61,6 +61,32 @@ fn pieces_are_read_whole_and_in_ranges_and_compared_with_a_plain_server() {
     assert_eq!(study["load_lines"].as_array().unwrap().len(), 2);
 }
 
+#[test]
+fn a_study_starts_and_stops_its_own_servers() {
+    let _cores = all_cores();
+    let place = TestDir::new();
+    let sets = ["duration=200ms", "drain=2s"].map(str::to_owned);
+    let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=ranges"], "");
+    assert_eq!(measured(&study), 2 * 9);
+    for trial in study["trials"].as_array().unwrap() {
+        assert_eq!(trial["success_share"], 1.0, "{trial:#}");
+    }
+    let listed = place.run(["run", &scenario("booster-http.yaml").display().to_string(), "--list-vars"]);
+    listed.expect(0);
+    assert!(listed.stdout.contains("duration = 1s\n    Length of a trial"), "{}", listed.stdout);
+}
+
+#[test]
+fn mistakes_in_the_flags_of_a_server_are_reported_before_the_study() {
+    let place = TestDir::new();
+    let file = "name: x\ntargets:\n  a: {url: served/x, serve: {as: nothing}}\n  b: {url: served/x, serve: {listen: '127.0.0.1:1'}}\n";
+    place.write("bad.yaml", file);
+    let ended = place.run(["run", "bad.yaml"]);
+    ended.expect(2);
+    assert!(ended.stderr.contains("bad.yaml:3:30: invalid value 'nothing' for '--as"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("bad.yaml:4:30: `listen`: the study chooses a free port"), "{}", ended.stderr);
+}
+
 /// Reproduces the first published study on one machine. It compares a server that is limited to 300 concurrent ranges
 /// with nginx.
 #[test]
@@ -82,7 +108,7 @@ fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let line = of("booster-http");
     let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
     assert!(line["outcome"] == "found" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
-    let beside = of("nginx");
+    let beside = of("file server");
     assert!(beside["passed"].as_u64().is_some_and(|passed| passed > 400), "{beside:#}");
 }
 

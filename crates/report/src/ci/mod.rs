@@ -9,6 +9,7 @@ mod junit;
 pub use annotations::annotations;
 pub use junit::junit;
 
+use crate::compare::{Comparison, Sides};
 use crate::escape::escape;
 use crate::fill::{self, Pace};
 use crate::limit;
@@ -16,8 +17,10 @@ use crate::load_line::LoadLine;
 use crate::number::{byte_rate, rate, share, were_of};
 use crate::percentile;
 use crate::result;
+use crate::text::comparison_rows;
 use measure::objective::{ObjectiveOutcome, ObjectiveResult, Timed};
 use measure::result::Reason;
+use measure::statistics::difference::Conclusion;
 use measure::{ExitStatus, ResultWord, RunResult};
 use store::{SavedFill, SavedRun};
 
@@ -36,7 +39,7 @@ pub enum Outcome {
     Skipped(String),
 }
 
-/// One objective of a run, one search for the load line, or one fill.
+/// One objective of a run, one search for the load line, one fill, or one metric of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Cell of a study, or target.
@@ -143,6 +146,22 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
         ResultWord::Partial if exit_code == 0 => Outcome::Skipped(why),
         ResultWord::Partial => Outcome::CutOff(why),
         ResultWord::Unusable => Outcome::Error(why),
+    }
+}
+
+impl Suite {
+    /// Adds the test cases of a comparison, one for each metric. A metric that got worse is a failure. The differences
+    /// between two halves of the same runs are noise, so they are none.
+    pub fn add_comparison(&mut self, comparison: &Comparison<'_>) {
+        let class = comparison.new.first().map_or_else(|| "comparison".to_owned(), |run| run.name.clone());
+        let rows = comparison_rows(comparison);
+        for (row, shown) in comparison.rows.iter().zip(rows.iter().skip(1)) {
+            let [title, base, new, change, interval, ..] = shown;
+            let metrics = format!("{title}: {base}, then {new}, change {change} ({interval})");
+            let worse = comparison.sides != Sides::Halves && row.conclusion == Conclusion::Worse;
+            let outcome = if worse { Outcome::Failed(format!("worse: {metrics}")) } else { Outcome::Passed };
+            self.cases.push(Case { class: class.clone(), name: title.clone(), seconds: 0.0, outcome, metrics });
+        }
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a, W: Write> Log<'a, W> {
         let writer = IntervalLogWriterBuilder::new()
             .add_comment(&format!("[Logged with plimsoll {}]", env!("CARGO_PKG_VERSION")))
             .add_comment("[Histogram log format version 1.3]")
-            .add_comment("[Values: nanoseconds. No tag: response time of successes. Tag service: their service time]")
+            .add_comment("[Values in nanoseconds. Lines without a tag: response times of successes. Lines with the tag service: their service times]")
             .with_start_time(started)
             .with_base_time(started)
             .with_max_value_divisor(MILLISECOND)

@@ -3,6 +3,7 @@
 //! Text from servers and users cannot become a link, a mention or markup, and cannot end a cell. Text of plain
 //! characters is written unchanged. Any other text becomes a code element in which special characters are entities.
 
+use crate::compare::Comparison;
 use crate::escape::escape;
 use crate::limit;
 use crate::load_line::{ESTIMATED, LoadLine};
@@ -12,6 +13,7 @@ use crate::percentile;
 use crate::result;
 use crate::run_metrics::RunMetrics;
 use crate::study::{Order, Study, fills, load_lines, table_rows};
+use crate::text::{comparison_notes, comparison_pieces, comparison_rows};
 use measure::objective::Timed;
 use std::fmt::Write;
 use store::SavedRun;
@@ -115,6 +117,14 @@ pub fn line(line: &LoadLine) -> String {
     format!("**{sentence}**\n\n{target}, objectives: {objectives}\n\n{levels}{gap}{estimated}")
 }
 
+/// Returns the conclusion of a comparison, its notes, and a table of its metrics.
+#[must_use]
+pub fn comparison(comparison: &Comparison<'_>) -> String {
+    let notes: String = comparison_notes(comparison).iter().map(|note| format!("note: {}\n\n", cell(note))).collect();
+    let pieces = cell(&comparison_pieces(comparison).join(", "));
+    format!("**{pieces}**\n\n{notes}{}", table(&foreign(comparison_rows(comparison))))
+}
+
 /// Escapes rows whose cells may contain text from servers or users.
 fn foreign<const N: usize>(rows: Vec<[String; N]>) -> Vec<[String; N]> {
     rows.into_iter().map(|row| row.map(|text| cell(&text))).collect()
@@ -137,8 +147,9 @@ fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || " .,:;%/()+-–…=·×≈>≥≤".contains(c)
 }
 
-/// Returns text from a server or user as a cell.
-fn cell(text: &str) -> String {
+/// Returns text from a server or user as text without markup, which also fits into a cell.
+#[must_use]
+pub fn cell(text: &str) -> String {
     let text = escape(text);
     // GitHub would turn hosts and addresses into links.
     let linked = text.contains("://") || text.contains("www.");

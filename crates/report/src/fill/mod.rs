@@ -1,6 +1,7 @@
 //! The result of a fill, and the facts that all its reports show.
 
 mod costs;
+mod ledger;
 
 use crate::number::{bytes, count, plural};
 use fill::stop_rule::StopRule;
@@ -12,6 +13,8 @@ use store::journal::SessionEnd;
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
 pub use crate::text::{fill_estimate as estimate, fill_text as text};
 pub use costs::{Costs, sum_text, usage};
+pub(crate) use ledger::hastings;
+pub use ledger::{LedgerReport, LedgerSpending, RedundancyOfFiles, StoredAtTarget, first_ledger, ledger};
 
 /// The result of a fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -222,7 +225,7 @@ pub(crate) mod tests {
             tree_digest: None,
             created_unix_ms: 0,
         };
-        SavedFill { identity, state, sessions: Vec::new() }
+        SavedFill { identity, state, sessions: Vec::new(), snapshots: Vec::new() }
     }
 
     fn started(session: u32, unix_ms: u64) -> Record {

@@ -4,7 +4,7 @@ use super::charts::fill_history;
 use super::script_data::{Document, Headline, OverviewData};
 use super::sections;
 use crate::escape::escape;
-use crate::fill::{self, Costs, Pace};
+use crate::fill::{self, Costs, LedgerReport, LedgerSpending, Pace};
 use crate::number::{bit_rate, byte_rate, bytes, plural, share};
 use crate::text;
 use store::SavedFill;
@@ -43,6 +43,9 @@ fn headline(fill: &SavedFill, prices: &Costs) -> Vec<Headline> {
     if !verified.is_empty() {
         let detail = format!("of {} read back", plural(verified.len(), "object"));
         metrics.push(metric("good", plural(verified.good.len(), "object"), detail));
+    }
+    if let Some(LedgerSpending { bill, .. }) = LedgerReport::of(fill, prices).and_then(|report| report.spending) {
+        metrics.push(metric("spent", bill.total().money.to_string(), "by the target's own ledger".into()));
     }
     for offer in prices.of(totals) {
         let per_tb_month = offer.per_tb_month.as_ref().map(|rate| format!("{rate} per TB and month"));
@@ -97,7 +100,7 @@ mod tests {
             tree_digest: None,
             created_unix_ms: START,
         };
-        SavedFill { identity, state, sessions: Vec::new() }
+        SavedFill { identity, state, sessions: Vec::new(), snapshots: Vec::new() }
     }
 
     fn values<'a>(document: &'a Document, id: &str) -> &'a [Option<f64>] {

@@ -1,5 +1,6 @@
 //! A fill as JSON.
 
+use super::ledger::{JsonLedger, json_ledger};
 use crate::fill::{Costs, Pace, end_text, result, sent_again};
 use crate::result::ResultName;
 use cost::Money;
@@ -66,6 +67,9 @@ pub struct JsonFill {
     pub wall_bytes_per_second: Option<f64>,
     /// Costs of the uploads and of keeping what is stored, by each price sheet that was named.
     pub costs: Vec<JsonFillCost>,
+    /// The target's own ledger; null if the target has none.
+    #[serde(default)]
+    pub ledger: Option<JsonLedger>,
     /// The sessions in their order.
     pub sessions: Vec<JsonSession>,
     /// Notable events in their order.
@@ -190,6 +194,7 @@ pub fn json_fill(fill: &SavedFill, prices: &Costs) -> JsonFill {
         uploading_bytes_per_second: pace.uploading_bytes_per_second,
         wall_bytes_per_second: pace.wall_bytes_per_second,
         costs: prices.of(totals).iter().map(cost).collect(),
+        ledger: json_ledger(fill, prices),
         sessions: state.sessions.iter().map(session).collect(),
         events: state.events.iter().map(event).collect(),
     }

@@ -1,7 +1,10 @@
 //! The load line: the levels of a search, and the position of the line.
 
+mod short;
+mod table;
 mod text;
 
+pub use short::short_text;
 pub(crate) use text::ESTIMATED;
 pub use text::text;
 

@@ -11,8 +11,8 @@ use store::{Point, SavedRun};
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits: three digits.
 const RESOLUTION: f64 = 1e-3;
-/// Part of a silence during which the target may have stopped step by step. Operations that hung in that time belong to
-/// the outage, although others still succeeded after they had started.
+/// Part of a silence during which the target may have stopped step by step. Operations that started in that time and
+/// then hung belong to the outage, even if other operations still succeeded after that.
 const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.

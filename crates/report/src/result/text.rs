@@ -107,7 +107,9 @@ fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
         Some(value) => format!("measured {}", value_text(metric, value)),
-        None if matches!(metric, Metric::Time(..)) => "it falls among operations that failed or did not end".into(),
+        None if matches!(metric, Metric::Time(..)) => {
+            "the percentile falls among operations that failed or did not end".into()
+        }
         None => "nothing was measured".into(),
     }
 }

@@ -28,7 +28,8 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     page.finish()
 }
 
-fn headline(page: &mut Page, comparison: &Comparison<'_>) {
+/// Returns the texts of the first line: the conclusion, the number of metrics with each conclusion, and the runs.
+pub(crate) fn comparison_pieces(comparison: &Comparison<'_>) -> Vec<String> {
     let conclusion = comparison.conclusion();
     let runs = [comparison.base.len(), comparison.new.len()].map(|runs| runs as u64);
     let mut pieces: Vec<String> = match comparison.sides {
@@ -52,12 +53,16 @@ fn headline(page: &mut Page, comparison: &Comparison<'_>) {
         let runs = plural(of as u64, &format!("{side} run"));
         pieces.push(format!("nothing succeeded in {} of {runs}", count(failed)));
     }
-    let paint = match conclusion {
+    pieces
+}
+
+fn headline(page: &mut Page, comparison: &Comparison<'_>) {
+    let paint = match comparison.conclusion() {
         Conclusion::Worse => Paint::Red,
         Conclusion::Better | Conclusion::Equivalent => Paint::Green,
         Conclusion::Inconclusive => Paint::Yellow,
     };
-    page.first_line(paint, pieces);
+    page.first_line(paint, comparison_pieces(comparison));
 }
 
 fn notes(page: &mut Page, comparison: &Comparison<'_>) {
@@ -164,16 +169,24 @@ fn bounded(mut sentences: Vec<String>) -> Vec<String> {
 }
 
 fn table(comparison: &Comparison<'_>) -> Table {
-    let halves = comparison.sides == Sides::Halves;
     let mut table = Table::with_text_from(6);
+    let [titles, rows @ ..] = &comparison_rows(comparison)[..] else { return table };
+    table.head(titles.clone());
+    rows.iter().for_each(|row| table.row(row.clone()));
+    table
+}
+
+/// Returns the titles, and a row for each metric: both values, the change, its interval and p, and the conclusion.
+pub(crate) fn comparison_rows(comparison: &Comparison<'_>) -> Vec<[String; 7]> {
+    let halves = comparison.sides == Sides::Halves;
     let names = if halves { ["half 1", "half 2"] } else { ["base", "new"] };
     let last = if halves { "noise floor" } else { "" };
-    table.head(["", names[0], names[1], "change", "interval", "p", last]);
-    for row in &comparison.rows {
+    let titles = ["", names[0], names[1], "change", "interval", "p", last].map(str::to_owned);
+    let row = |row: &Row| {
         let shown = |value: Option<f64>| value.map_or_else(|| "n/a".to_owned(), |value| row.metric.show(value));
         let signed = |change: f64| row.metric.show_difference(change, row.metric.scale());
         let interval = row.difference.and_then(|difference| difference.interval);
-        table.row([
+        [
             row.metric.title().to_owned(),
             shown(row.base),
             shown(row.new),
@@ -185,9 +198,9 @@ fn table(comparison: &Comparison<'_>) -> Table {
             } else {
                 row.conclusion.to_string()
             },
-        ]);
-    }
-    table
+        ]
+    };
+    std::iter::once(titles).chain(comparison.rows.iter().map(row)).collect()
 }
 
 /// Returns the largest change inside the interval of the difference. Returns `None` unless the two sides are halves of

@@ -1,11 +1,12 @@
 //! The text report of a fill.
 
 use super::blocks::{Block, Table};
+use super::ledger;
 use super::page::{Page, paint};
 use super::style::Style;
 use crate::escape::escape;
 use crate::fill::Costs;
-use crate::fill::{Pace, end_text, pieces, result, sent_again, sum_text};
+use crate::fill::{LedgerReport, Pace, end_text, pieces, result, sent_again, sum_text};
 use crate::number::{bit_rate, bytes, count, plural, share};
 use cost::Component;
 use cost::bill::Offer;
@@ -46,6 +47,9 @@ fn details(page: &mut Page, fill: &SavedFill, prices: &Costs) {
     uploads(page, fill);
     checks(page, fill);
     costs(page, &fill.state.totals, prices);
+    if let Some(report) = LedgerReport::of(fill, prices) {
+        ledger::ledger(page, &report, fill.state.totals.file_bytes);
+    }
     sessions(page, &fill.state.sessions);
     events(page, fill);
 }

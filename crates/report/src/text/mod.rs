@@ -5,19 +5,22 @@ mod blocks;
 mod comparison;
 mod fill;
 mod layout;
+mod ledger;
 mod page;
 mod repeats;
 mod sections;
+mod short;
 mod style;
 
 pub(crate) use self::fill::fill_blocks;
 pub use self::fill::{fill_estimate, fill_text};
 pub(crate) use blocks::Block;
 pub use comparison::comparison;
-pub(crate) use comparison::{comparison_notes, noise_floor};
+pub(crate) use comparison::{comparison_notes, comparison_pieces, comparison_rows, noise_floor};
 pub use repeats::repeats;
 pub(crate) use sections::failures;
 pub use sections::leftovers::uploads_line as uploads;
+pub use short::{SHORT_LINES_MAX, short_text};
 pub use style::Style;
 
 use crate::overview::Overview;
@@ -93,6 +96,13 @@ pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> Strin
     page.finish()
 }
 
+/// Like [`first_line`], but broken into lines of at most 80 characters.
+pub(crate) fn short_first_line(word: ResultWord, rest: String, style: &Style) -> String {
+    let mut page = Page::new(short::narrowed(style));
+    page.first_line(paint(word), vec![word.text().to_owned(), rest]);
+    page.finish()
+}
+
 /// Returns a paragraph that is not part of a report.
 pub(crate) fn paragraph(text: &str) -> String {
     let mut page = Page::new(Style::default());
@@ -102,7 +112,12 @@ pub(crate) fn paragraph(text: &str) -> String {
 
 /// Returns a table that is not part of a report.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
-    let mut table = Table::new();
+    table_with_text_from(COLUMNS, rows)
+}
+
+/// Like [`table`]. The columns from `index` on contain text.
+pub(crate) fn table_with_text_from<const COLUMNS: usize>(index: usize, rows: &[[String; COLUMNS]]) -> String {
+    let mut table = Table::with_text_from(index);
     rows.iter().for_each(|row| table.row(row.clone()));
     let mut page = Page::new(Style::default());
     page.table(table);

@@ -60,6 +60,17 @@ pub struct FileTotals {
 
 const REQUEST: &str = "GET /renter/files of siad";
 
+/// Path of the request that uploads a file, before the name of the file.
+const UPLOAD: &str = "/renter/upload";
+
+/// Returns the name of the file in the URL or path of the request that uploads it; `None` for other URLs.
+#[must_use]
+pub fn siapath_of_upload(url: &str) -> Option<String> {
+    let (_, name) = url.split_once(UPLOAD)?;
+    let name = name.split('?').next().unwrap_or_default();
+    Some(wire::percent::decode_path(name).trim_start_matches('/').to_owned())
+}
+
 impl Files {
     /// Parses the body of `GET /renter/files`. siad lists files in no particular order.
     ///

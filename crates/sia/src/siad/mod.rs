@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 pub use chunk::{CHUNK_BYTES, DATA_PIECES, PARITY_PIECES, PIECE_BYTES, Redundancy, SECTOR_BYTES};
 pub use contracts::{Contract, ContractTotals, Contracts};
-pub use files::{FILES_MAX, FileInfo, FileTotals, Files};
+pub use files::{FILES_MAX, FileInfo, FileTotals, Files, siapath_of_upload};
 pub use renter::{Allowance, ContractSpending, FinancialMetrics, Prices, Renter};
 pub use sample::{COLUMNS, Sample, WalletTotals, collector_ms};
 

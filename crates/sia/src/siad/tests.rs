@@ -233,3 +233,11 @@ proptest! {
         let _ = (Contracts::parse(&body), Files::parse(&body), Wallet::parse(&body), error_message(&body));
     }
 }
+
+#[test]
+fn the_name_of_a_file_is_in_the_url_of_its_upload() {
+    let name = |url| siapath_of_upload(url);
+    assert_eq!(name("http://h:9980/renter/upload/a%20b/c?source=/x").as_deref(), Some("a b/c"));
+    assert_eq!(name("/renter/upload").as_deref(), Some(""));
+    assert_eq!(name("http://h/bucket/"), None);
+}

@@ -7,6 +7,7 @@
 //! journal/         000001.wal and so on
 //! sessions/0001/   the runs of each start of the command: upload, verify, delete
 //! ledger-*.json    snapshots of the target's ledger
+//! ledger.csv       samples of the target's ledger
 //! ```
 
 mod directory;
@@ -36,5 +37,7 @@ pub const IDENTITY_FILE: &str = "fill.json";
 pub const LOCK_FILE: &str = "lock";
 /// Name of the directory of segments.
 pub const JOURNAL_DIRECTORY: &str = "journal";
+/// Name of the table with samples of the target's ledger.
+pub const LEDGER_FILE: &str = "ledger.csv";
 /// Name of the directory of sessions.
 pub const SESSIONS_DIRECTORY: &str = "sessions";

@@ -1,6 +1,6 @@
 //! A saved fill, as far as its journal goes. It can be read at any time, also while a session runs.
 
-use super::{FillDirectory, Identity, JOURNAL_DIRECTORY, sessions};
+use super::{FillDirectory, Identity, JOURNAL_DIRECTORY, Snapshot, sessions, snapshots};
 use crate::error::StoreError;
 use crate::journal::{FillState, replay};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ pub struct SavedFill {
     pub state: FillState,
     /// Number and directory of each session. A directory contains a run for each phase.
     pub sessions: Vec<(u32, PathBuf)>,
+    /// Snapshots of the target's ledger, sorted by name.
+    pub snapshots: Vec<Snapshot>,
 }
 
 impl SavedFill {
@@ -31,6 +33,6 @@ impl SavedFill {
         let (identity, hash) = FillDirectory::read_identity(directory)?;
         let journal = directory.join(JOURNAL_DIRECTORY);
         let state = if journal.exists() { replay(&[&journal], Some(&hash))?.state } else { FillState::default() };
-        Ok(Self { identity, state, sessions: sessions(directory)? })
+        Ok(Self { identity, state, sessions: sessions(directory)?, snapshots: snapshots(directory)? })
     }
 }

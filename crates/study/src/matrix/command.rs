@@ -39,9 +39,7 @@ impl TrialCommand {
                     (load, SEARCHED) if LOAD_SETTINGS.contains(&load) => searched = Some(load),
                     (CACHE_STATE, _) => {}
                     ("url", url) => urls.push(url.to_owned()),
-                    (_, "false") => {}
-                    (name, "true") => command.arguments.push(format!("--{name}")),
-                    (name, value) => command.arguments.push(format!("--{name}={value}")),
+                    (name, value) => command.arguments.extend(flag(name, value)),
                 }
             }
         }
@@ -59,6 +57,24 @@ impl TrialCommand {
             self.arguments.insert(0, command);
         }
         self.arguments.push(format!("--on={load}"));
+    }
+}
+
+/// Returns the flags that settings describe.
+#[must_use]
+pub fn flags(settings: &[Setting]) -> Vec<String> {
+    let flags = |setting: &Setting| {
+        setting.values.iter().filter_map(|(value, _)| flag(&setting.name, value)).collect::<Vec<_>>()
+    };
+    settings.iter().flat_map(flags).collect()
+}
+
+/// Returns the flag for a setting; `None` if the setting is false.
+fn flag(name: &str, value: &str) -> Option<String> {
+    match value {
+        "false" => None,
+        "true" => Some(format!("--{name}")),
+        _ => Some(format!("--{name}={value}")),
     }
 }
 

@@ -5,5 +5,5 @@ mod command;
 mod hook_environment;
 
 pub use cell::{CELLS_MAX, Cell, cells, directory_name};
-pub use command::TrialCommand;
+pub use command::{TrialCommand, flags};
 pub use hook_environment::hook_environment;

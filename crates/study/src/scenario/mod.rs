@@ -12,5 +12,5 @@ pub mod yaml;
 pub use hooks::{CACHE_STATE, Hooks};
 pub use model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
 pub use redaction::replace_values;
-pub use variables::variable_names;
+pub use variables::{Variable, variable_names, variables};
 pub use yaml::{Diagnostic, Position};

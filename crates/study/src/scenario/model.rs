@@ -39,6 +39,8 @@ pub struct Scenario {
 pub struct Target {
     /// Name in reports.
     pub name: String,
+    /// Flags of `plimsoll serve`, if the study starts the target itself.
+    pub serve: Option<Vec<Setting>>,
     /// Settings of the target's trials, including `url`.
     pub settings: Vec<Setting>,
     /// Hooks around each of its trials.

@@ -2,7 +2,7 @@
 
 use super::hooks::Hooks;
 use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
-use super::variables::Variables;
+use super::variables::{VARIABLE_KEYS, Variables};
 use super::yaml::{self, Diagnostic, Entry, Node, Position, Value};
 use std::num::NonZeroU32;
 
@@ -73,9 +73,7 @@ impl Parser<'_> {
         let of = |key: &str| entries.iter().find(|entry| entry.key == key);
         // Parse variables first, because values of other keys refer to them.
         if let Some(vars) = of("vars") {
-            for (name, value) in self.texts(&vars.node, "vars") {
-                self.variables.add(&name, value);
-            }
+            self.variables(&vars.node);
         }
         let name = match of("name") {
             Some(entry) => self.name(&entry.node),
@@ -108,6 +106,24 @@ impl Parser<'_> {
         })
     }
 
+    /// Parses the variables. A variable is a value, or a map with its default and a description.
+    fn variables(&mut self, node: &Node) {
+        for entry in self.map(node, "vars").unwrap_or_default() {
+            let default = match &entry.node.value {
+                Value::Map(inner) => {
+                    for other in inner.iter().filter(|inner| !VARIABLE_KEYS.contains(&inner.key.as_str())) {
+                        self.error(other.at, unknown(&other.key, &VARIABLE_KEYS, "keys of a variable"));
+                    }
+                    inner.iter().find(|inner| inner.key == "default").map(|inner| &inner.node)
+                }
+                Value::Text(_) | Value::List(_) => Some(&entry.node),
+            };
+            if let Some(value) = default.and_then(|node| self.text(node, &entry.key)) {
+                self.variables.add(&entry.key, value);
+            }
+        }
+    }
+
     fn name(&mut self, node: &Node) -> Option<String> {
         let name = self.text(node, "name")?;
         let good = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -128,13 +144,19 @@ impl Parser<'_> {
         }
         let mut targets = Vec::new();
         for entry in &entries {
-            let (hooks, settings) = self.settings_and_hooks(&entry.node);
+            let (served, others): (Vec<Entry>, Vec<Entry>) = self
+                .map(&entry.node, "settings")
+                .unwrap_or_default()
+                .into_iter()
+                .partition(|entry| entry.key == "serve");
+            let serve = served.first().map(|entry| self.settings(&entry.node));
+            let (hooks, settings) = self.settings_and_hooks(others);
             if matches!(entry.node.value, Value::Map(_))
                 && !settings.iter().any(|setting| URL_SETTINGS.contains(&setting.name.as_str()))
             {
                 self.error(entry.at, format!("target `{}` has no `url` and no `url-file`; add one", entry.key));
             }
-            targets.push(Target { name: entry.key.clone(), settings, hooks });
+            targets.push(Target { name: entry.key.clone(), serve, settings, hooks });
         }
         targets
     }
@@ -215,9 +237,8 @@ impl Parser<'_> {
         Setting { name: entry.key, at: entry.at, values }
     }
 
-    /// Parses a map of settings that may also contain `hooks`.
-    fn settings_and_hooks(&mut self, node: &Node) -> (Hooks, Vec<Setting>) {
-        let entries = self.map(node, "settings").unwrap_or_default();
+    /// Parses settings that may also contain `hooks`.
+    fn settings_and_hooks(&mut self, entries: Vec<Entry>) -> (Hooks, Vec<Setting>) {
         let (hooks, settings): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| entry.key == "hooks");
         let hooks = hooks.first().map(|entry| self.hooks(&entry.node)).unwrap_or_default();
         (hooks, settings.into_iter().map(|entry| self.setting(entry)).collect())

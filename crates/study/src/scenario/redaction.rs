@@ -54,7 +54,9 @@ fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str
         Value::Map(entries) => {
             for entry in entries {
                 let is_variable = owner.is_variable || (owner.name.is_empty() && entry.key == "vars");
-                let name = if owner.is_axis { owner.name } else { entry.key.as_str() };
+                // A variable may be a map with its default and a description.
+                let of_variable = owner.is_variable && owner.name != "vars";
+                let name = if owner.is_axis || of_variable { owner.name } else { entry.key.as_str() };
                 let is_axis = owner.is_axis || owner.name == "matrix";
                 collect_values(&entry.node, Owner { name, is_variable, is_axis }, found);
             }
@@ -66,6 +68,18 @@ fn collect_values<'n>(node: &'n Node, owner: Owner<'n>, found: &mut Vec<(&'n str
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_default_of_a_variable_has_the_name_of_the_variable() {
+        let mut names = Vec::new();
+        let text = "name: x\nvars: {key: {about: a, default: b}, host: c}\n";
+        replace_values(text, &mut |name, value, is_variable| {
+            names.push((name.to_owned(), value.to_owned(), is_variable));
+            None
+        });
+        let of = |name: &str, value: &str, is_variable| (name.to_owned(), value.to_owned(), is_variable);
+        assert_eq!(names, [of("name", "x", false), of("key", "a", true), of("key", "b", true), of("host", "c", true)]);
+    }
 
     #[test]
     fn only_the_chosen_values_are_replaced() {

@@ -4,7 +4,7 @@
 //! contain a secret, references to the environment are not replaced here. The program replaces them when it sends the
 //! value, so that no plan or report contains the secret.
 
-use super::yaml::{self, Diagnostic, Node, Value};
+use super::yaml::{self, Diagnostic, Entry, Node, Value};
 
 /// Settings in which references to the environment are replaced only when the program sends the value.
 const RESOLVED_LATER: [&str; 4] = ["header", "cookie", "user", "connection"];
@@ -89,6 +89,51 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// A variable of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Name.
+    pub name: String,
+    /// Value without `--set`, as written in the file. `None` if the environment or `--set` must define the variable.
+    pub default: Option<String>,
+    /// Description.
+    pub about: Option<String>,
+}
+
+/// Keys of a variable that is a map.
+pub(super) const VARIABLE_KEYS: [&str; 2] = ["default", "about"];
+
+/// Returns the variables that a scenario declares, in the order of the file, and then those that it only refers to.
+///
+/// # Errors
+/// Returns the first syntax error in the text.
+pub fn variables(text: &str) -> Result<Vec<Variable>, Diagnostic> {
+    let root = yaml::parse(text)?;
+    let mut all: Vec<Variable> = declared(&root).iter().map(variable).collect();
+    let others = variable_names(text)?.into_iter().filter(|name| !all.iter().any(|known| known.name == *name));
+    let others: Vec<Variable> = others.map(|name| Variable { name, default: None, about: None }).collect();
+    all.extend(others);
+    Ok(all)
+}
+
+/// Returns the entries of `vars`.
+fn declared(root: &Node) -> &[Entry] {
+    let Value::Map(entries) = &root.value else { return &[] };
+    match entries.iter().find(|entry| entry.key == "vars").map(|entry| &entry.node.value) {
+        Some(Value::Map(declared)) => declared,
+        _ => &[],
+    }
+}
+
+fn variable(entry: &Entry) -> Variable {
+    let text = |node: &Node| if let Value::Text(text) = &node.value { Some(text.clone()) } else { None };
+    let of = |key: &str| match &entry.node.value {
+        Value::Map(inner) => inner.iter().find(|inner| inner.key == key).and_then(|inner| text(&inner.node)),
+        _ => None,
+    };
+    Variable { name: entry.key.clone(), default: text(&entry.node).or_else(|| of("default")), about: of("about") }
+}
+
 /// Returns the names of all variables that a scenario (including its hooks) declares or refers to. The names are sorted
 /// and have no duplicates.
 ///
@@ -96,13 +141,7 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
 /// Returns the first syntax error in the text.
 pub fn variable_names(text: &str) -> Result<Vec<String>, Diagnostic> {
     let root = yaml::parse(text)?;
-    let mut names = Vec::new();
-    if let Value::Map(entries) = &root.value
-        && let Some(Value::Map(declared)) =
-            entries.iter().find(|entry| entry.key == "vars").map(|entry| &entry.node.value)
-    {
-        names.extend(declared.iter().map(|entry| entry.key.clone()));
-    }
+    let mut names: Vec<String> = declared(&root).iter().map(|entry| entry.key.clone()).collect();
     collect_references(&root, false, &mut names);
     names.sort();
     names.dedup();
@@ -168,5 +207,23 @@ hooks: {before: 'drop ${cache:-all} \"$host\" $(date) $?', after: 'exit $$'}
             ["cache", "declared", "file", "host", "inner", "other", "port", "token"]
         );
         assert!(variable_names("a: [").is_err());
+    }
+
+    #[test]
+    fn variables_have_defaults_and_descriptions() {
+        let text =
+            "vars: {b: {default: 1s, about: length}, a: x, needed: {about: key}}\ntargets: {t: {url: '${host}'}}\n";
+        let of = |name: &str, default: Option<&str>, about: Option<&str>| Variable {
+            name: name.to_owned(),
+            default: default.map(str::to_owned),
+            about: about.map(str::to_owned),
+        };
+        let wanted = [
+            of("b", Some("1s"), Some("length")),
+            of("a", Some("x"), None),
+            of("needed", None, Some("key")),
+            of("host", None, None),
+        ];
+        assert_eq!(variables(text).unwrap(), wanted);
     }
 }

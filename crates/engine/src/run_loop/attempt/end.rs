@@ -3,7 +3,6 @@
 
 use super::Reuse;
 use super::exchange::{EXCHANGE_EXISTS, ExchangeId};
-use super::redirect_chain::RedirectChain;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
 use crate::run_loop::invariant::Invariant;
@@ -17,14 +16,12 @@ use crate::run_loop::response::refusal;
 use crate::tls::Negotiated;
 use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
-use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
+use measure::{AttemptOutcome, Cause, Flag, Instant};
 
 /// Invariant of a complete response: it has an exchange.
 const HAS_EXCHANGE: &str = "a complete response has an exchange";
 /// Invariant of a complete response: it has a head.
 const HAS_HEAD: &str = "a complete response has a head";
-
-const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
     /// Handles a complete response. `excess` bytes were received after the response.
@@ -142,32 +139,15 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Ends the slot's attempt, whose response is a redirect, and sends the request to the redirect's target.
-    fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
-        if self.is_multipart(slot) {
-            // All requests of a multipart upload must go to one server.
-            return self.end_last_attempt(net, slot, NOT_FOLLOWED, reuse, now);
-        }
-        let target = match self.redirect_target(slot) {
-            Ok(target) => target,
-            Err(outcome) => return self.end_last_attempt(net, slot, outcome, reuse, now),
-        };
-        if let Some(op) = self.slots.op_mut(slot) {
-            op.attempt.flags.set(Flag::Followed);
-            let (attempts, received) = (op.attempts, op.received_before);
-            op.chain.get_or_insert_with(|| Box::new(RedirectChain::begin(attempts, received)));
-        }
-        let wasted = self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
-        self.recorder.wasted(wasted);
-        if let Some(op) = self.slots.op_mut(slot) {
-            op.redirects += 1;
-            op.redirect = Some(Box::new(target));
-        }
-        self.begin_attempt(net, slot, AttemptKind::Hop, now);
-    }
-
     /// Ends the slot's operation with this attempt, unless the attempt is retried.
-    fn end_last_attempt(&mut self, net: &mut N, slot: u32, outcome: AttemptOutcome, reuse: Reuse, now: Instant) {
+    pub(super) fn end_last_attempt(
+        &mut self,
+        net: &mut N,
+        slot: u32,
+        outcome: AttemptOutcome,
+        reuse: Reuse,
+        now: Instant,
+    ) {
         if self.retry_later(net, slot, outcome, reuse, now) {
             return;
         }

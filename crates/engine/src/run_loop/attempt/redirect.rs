@@ -1,4 +1,4 @@
-//! Targets of redirects, and redirects that are not followed.
+//! Following redirects: the target of a redirect, and redirects that are not followed.
 //!
 //! A server can redirect a client in circles, or from https to http. A server can also redirect the client into the
 //! client's own network, to hosts that the server itself cannot access. Each of these cases has its own cause of
@@ -8,17 +8,20 @@
 use super::Reuse;
 use super::exchange::ExchangeId;
 use super::private_address::{is_private, is_private_host};
-use super::redirect_chain::RedirectTarget;
+use super::redirect_chain::{RedirectChain, RedirectTarget};
 use crate::network::{Address, Network};
 use crate::plan::{Follow, ORIGINS_MAX, RedirectHosts, RedirectRule, RedirectRules, Route};
 use crate::run_loop::RunLoop;
 use crate::run_loop::connections::origin::OriginPool;
 use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
-use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
+use measure::sample::AttemptKind;
+use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use wire::response::Location;
 use wire::url::{Scheme, Url, UrlError};
+
+const NOT_FOLLOWED: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Http3xx, Cause::NotFollowed, Phase::Head);
 
 fn failed(cause: Cause) -> AttemptOutcome {
     AttemptOutcome::failed(AttemptClass::Redirect, cause, Phase::Head)
@@ -31,6 +34,30 @@ fn denied(cause: Cause, phase: Phase) -> AttemptOutcome {
 const DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Head);
 
 impl<N: Network> RunLoop<'_, N> {
+    /// Ends the slot's attempt, whose response is a redirect, and sends the request to the redirect's target.
+    pub(super) fn follow_redirect(&mut self, net: &mut N, slot: u32, reuse: Reuse, now: Instant) {
+        if self.is_multipart(slot) {
+            // All requests of a multipart upload must go to one server.
+            return self.end_last_attempt(net, slot, NOT_FOLLOWED, reuse, now);
+        }
+        let target = match self.redirect_target(slot) {
+            Ok(target) => target,
+            Err(outcome) => return self.end_last_attempt(net, slot, outcome, reuse, now),
+        };
+        if let Some(op) = self.slots.op_mut(slot) {
+            op.attempt.flags.set(Flag::Followed);
+            let (attempts, received) = (op.attempts, op.received_before);
+            op.chain.get_or_insert_with(|| Box::new(RedirectChain::begin(attempts, received)));
+        }
+        let wasted = self.record_attempt(net, slot, AttemptOutcome::OK, reuse, now);
+        self.recorder.wasted(wasted);
+        if let Some(op) = self.slots.op_mut(slot) {
+            op.redirects += 1;
+            op.redirect = Some(Box::new(target));
+        }
+        self.begin_attempt(net, slot, AttemptKind::Hop, now);
+    }
+
     /// Returns the target of the redirect that was just read.
     ///
     /// # Errors

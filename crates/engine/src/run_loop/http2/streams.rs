@@ -203,7 +203,11 @@ impl<N: Network> RunLoop<'_, N> {
         // An HTTP/1 connection has only one attempt, and the end of this attempt closes the connection.
         let ExchangeId::Stream(token) = id else { return };
         if let Some(connection) = self.pool.streams.existing(token).map(|stream| stream.connection)
-            && self.pool.multiplexed(connection).assert_some(MULTIPLEXED).is_some_and(|http2| http2.last_received < since)
+            && self
+                .pool
+                .multiplexed(connection)
+                .assert_some(MULTIPLEXED)
+                .is_some_and(|http2| http2.last_received < since)
         {
             self.retire(net, connection);
         }

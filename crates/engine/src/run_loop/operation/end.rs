@@ -99,7 +99,7 @@ impl<N: Network> RunLoop<'_, N> {
         let mut entry = op.entry(slot, sample, outcome, response);
         entry.differs_at = self.notes.mismatch_of(outcome).map(|found| found.offset);
         entry.chain = self.hop_entries(op);
-        if let Some(BodySink::Keep(message) | BodySink::Error(message)) = body {
+        if let Some(BodySink::Keep(message) | BodySink::KeepList(message) | BodySink::Error(message)) = body {
             entry.message = Some(message.into_boxed_slice());
         }
         self.log.push(entry);

@@ -34,6 +34,12 @@ impl<N: Network> RunLoop<'_, N> {
         outcome: AttemptOutcome,
     ) -> Result<Next, AttemptOutcome> {
         let Some(op) = self.slots.op_mut(slot) else { return Ok(Next::Nothing) };
+        let then = self.plan.mix.requests()[op.request].then;
+        if let (Then::Poll(poll), BodySink::Error(message), None) = (then, &op.body, &op.polling)
+            && poll.check.is_accepted_before(message)
+        {
+            return Ok(Next::Poll(poll));
+        }
         let (BodySink::Keep(message) | BodySink::KeepList(message)) = &op.body else { return Ok(Next::Nothing) };
         if outcome != AttemptOutcome::OK {
             return Ok(Next::Nothing);
@@ -42,7 +48,7 @@ impl<N: Network> RunLoop<'_, N> {
             let (poll, list) = (polling.poll, std::mem::take(&mut op.body));
             return self.after_poll(slot, poll, list.kept());
         }
-        match self.plan.mix.requests()[op.request].then {
+        match then {
             Then::End if op.multipart.is_some() => match Completed::parse(message) {
                 Ok(Completed::Done(_)) => Ok(Next::Nothing),
                 Ok(Completed::Failed(_)) => Err(ERROR_WITHIN_200),

@@ -14,6 +14,9 @@ use std::borrow::Cow;
 /// Outcome of a poll if the server has accepted the work earlier but no longer knows about it.
 const FORGOTTEN: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::AckedLost, Phase::Body);
 
+/// Outcome of a poll if the server does the work for a file of another size.
+const OTHER_SIZE: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integrity, Cause::SizeDiffers, Phase::Body);
+
 /// Request that the server has accepted, and the polls of its progress.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::run_loop) struct Polling {
@@ -31,6 +34,8 @@ enum Progress {
     UnderWay,
     /// The server does not know about the work.
     Missing,
+    /// The server has a file of another size.
+    OtherSize,
 }
 
 /// Part of siad's list of files that shows the progress.
@@ -45,20 +50,23 @@ struct SiadFiles<'a> {
 struct SiadFile<'a> {
     #[serde(borrow)]
     siapath: Cow<'a, str>,
+    /// Size in bytes.
+    filesize: Option<u64>,
     /// Percentage of the bytes that are stored, including redundancy.
     uploadprogress: f64,
 }
 
-/// Returns the progress of a file in siad's list of files; `None` if this is not such a list.
-fn progress_at_siad(list: &[u8], siapath: &str) -> Option<Progress> {
+/// Returns the progress of a file in siad's list of files; `None` if this is not such a list. `size` is the size of the
+/// file in bytes, if it is known.
+fn progress_at_siad(list: &[u8], siapath: &str, size: Option<u64>) -> Option<Progress> {
     let files = serde_json::from_slice::<SiadFiles<'_>>(list).ok()?.files.unwrap_or_default();
-    let file = files.iter().find(|file| file.siapath == siapath);
-    Some(file.map_or(
-        Progress::Missing,
-        |file| {
-            if file.uploadprogress >= 100.0 { Progress::Done } else { Progress::UnderWay }
-        },
-    ))
+    let Some(file) = files.iter().find(|file| file.siapath == siapath) else { return Some(Progress::Missing) };
+    let differs = size.zip(file.filesize).is_some_and(|(size, found)| size != found);
+    Some(match file.uploadprogress >= 100.0 {
+        _ if differs => Progress::OtherSize,
+        true => Progress::Done,
+        false => Progress::UnderWay,
+    })
 }
 
 /// Returns the name of the file in the path and query of `POST /renter/upload/…`.
@@ -77,12 +85,13 @@ impl<N: Network> RunLoop<'_, N> {
         let mut target = String::new();
         self.plan.targets.write_path(op.subject, &mut String::new(), &mut target);
         let progress = match poll.check {
-            PollCheck::SiadUpload => progress_at_siad(list, &siapath(&target)),
+            PollCheck::SiadUpload => progress_at_siad(list, &siapath(&target), self.plan.targets.size(op.subject)),
         };
         match progress {
             Some(Progress::Done) => Ok(Next::Nothing),
             Some(Progress::UnderWay) => Ok(Next::Poll(poll)),
             Some(Progress::Missing) => Err(FORGOTTEN),
+            Some(Progress::OtherSize) => Err(OTHER_SIZE),
             None => Err(BAD_MESSAGE),
         }
     }
@@ -106,13 +115,17 @@ mod tests {
     fn a_file_is_uploaded_when_the_list_says_so() {
         let list = br#"{"files":[{"siapath":"a \"b\"","filesize":1,"uploadprogress":99.9,"available":true},
             {"siapath":"foo/c","uploadprogress":100}]}"#;
-        assert_eq!(progress_at_siad(list, "a \"b\""), Some(Progress::UnderWay));
-        assert_eq!(progress_at_siad(list, "foo/c"), Some(Progress::Done));
-        assert_eq!(progress_at_siad(list, "c"), Some(Progress::Missing));
-        assert_eq!(progress_at_siad(br#"{"files":null}"#, "c"), Some(Progress::Missing));
+        let progress = |list: &[u8], siapath| progress_at_siad(list, siapath, None);
+        assert_eq!(progress(list, "a \"b\""), Some(Progress::UnderWay));
+        assert_eq!(progress(list, "foo/c"), Some(Progress::Done));
+        assert_eq!(progress(list, "c"), Some(Progress::Missing));
+        assert_eq!(progress(br#"{"files":null}"#, "c"), Some(Progress::Missing));
         for wrong in [&b""[..], b"{", b"[]", br#"{"files":[{"siapath":"c"}]}"#, b"\xff"] {
-            assert_eq!(progress_at_siad(wrong, "c"), None, "{wrong:?}");
+            assert_eq!(progress(wrong, "c"), None, "{wrong:?}");
         }
+        assert_eq!(progress_at_siad(list, "a \"b\"", Some(1)), Some(Progress::UnderWay));
+        assert_eq!(progress_at_siad(list, "a \"b\"", Some(2)), Some(Progress::OtherSize));
+        assert_eq!(progress_at_siad(list, "foo/c", Some(2)), Some(Progress::Done), "the size is not known");
     }
 
     #[test]

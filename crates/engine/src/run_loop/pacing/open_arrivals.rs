@@ -73,8 +73,9 @@ impl<'p> Open<'p> {
         (quota_left || !timeline.measures(at)).then_some(at)
     }
 
-    /// Returns when the schedule ends; `None` if it has not ended. If the number of operations is limited, the schedule
-    /// includes the gap after the last operation, so it ends when one more operation would be due. Without further
+    /// Returns the instant at which the schedule ends, which may be in the future. Returns `None` while operations are
+    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation, so it
+    /// ends when one more operation would be due. Without further
     /// arrivals, the schedule has ended already, unless the window has an end to wait for.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;

@@ -2,12 +2,15 @@
 
 use crate::command::put;
 use crate::failure::Failure;
+use crate::load;
+use crate::load::dialect::System;
 use crate::load::retry::RetryLimit;
 use crate::prices;
 use crate::saved::OutputFormat;
 use cost::{Cap, Months};
 use fill::stop_rule::StopRule;
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 /// The flags of `fill`.
 #[derive(clap::Args, Debug)]
@@ -24,15 +27,21 @@ pub struct Args {
     /// 'files >= 50000' or 'gone > 1h'.
     #[arg(long, value_name = "RULE", help_heading = "Fill")]
     pub stop_when: Vec<StopRule>,
-    /// Prices for the estimate and the report: s3-standard, sia-2018, or files, separated by commas.
+    /// Price sheets: s3-standard, sia-2018, or YAML files, separated by commas.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',', help_heading = "Fill")]
     pub prices: Vec<String>,
     /// Time for which the objects are kept, for their price [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no further upload once the spending reaches this amount, e.g. 20USD. Needs --prices; the first sheet counts.
+    /// Start no further upload once this amount is spent, by --prices or as siad or renterd reports it, e.g. 20USD.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
+    /// siad, renterd: time to wait for each condition before the uploads: synced, contracts formed [default: 10m].
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "10m", hide_default_value = true, help_heading = "Fill", hide_short_help = true)]
+    pub ready_timeout: Duration,
+    /// siad, renterd: time between two samples of spending and contracts, in ledger.csv [default: 1m].
+    #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "1m", hide_default_value = true, help_heading = "Fill", hide_short_help = true)]
+    pub ledger_every: Duration,
     /// Print the plan and the estimated costs, and send nothing.
     #[arg(long, help_heading = "Fill")]
     pub dry_run: bool,
@@ -64,11 +73,19 @@ fn adapt(flag: clap::Arg) -> clap::Arg {
 }
 
 const AFTER: &str = "Every object is uploaded once, and failed requests are retried. The directory of the fill (--out, by default \
-    fills/TARGET) has a journal: the same command resumes after a crash, a kill or an interrupt, and uploads nothing \
-    twice that the target has already confirmed. `plimsoll report DIR` shows the fill at any time. --help-all prints \
+    fills/TARGET) has a journal. After a crash, a kill or an interrupt, run the same command again. It resumes, and does not \
+    upload again what the target has already confirmed. `plimsoll report DIR` shows the fill at any time. --help-all prints \
     every flag.";
 
+/// Minimum time between two samples of the ledger.
+const LEDGER_EVERY_MIN: Duration = Duration::from_millis(100);
+
 impl Args {
+    /// Returns whether the target reports its own spending.
+    pub fn has_ledger(&self) -> bool {
+        matches!(self.put.dialect.system, Some(System::Siad | System::Renterd))
+    }
+
     /// Returns how long requests outside of a run are retried: until the target counts as gone.
     pub fn retry_limit(&self) -> RetryLimit {
         let gone = self.stop_when.iter().filter_map(|rule| match rule {
@@ -107,6 +124,9 @@ impl Args {
         }
         if matches!(output.print, OutputFormat::Ab | OutputFormat::Httpbench) {
             return Err(Failure::usage("--print: the report of a fill is text or --json: leave it out"));
+        }
+        if self.ledger_every < LEDGER_EVERY_MIN {
+            return Err(Failure::usage("--ledger-every: the time between two samples must be at least 100ms"));
         }
         if self.no_upload && !self.verify && !self.delete {
             return Err(Failure::usage("--no-upload: nothing is left to do: add --verify or --delete"));

@@ -2,43 +2,54 @@
 
 use super::Args;
 use super::objects::Objects;
+use super::renter::ActualSpending;
 use crate::failure::Failure;
 use crate::prices;
-use cost::{Cap, Months, Spending};
+use cost::{Cap, Currency, Money, Months, Rates, Spending};
 use report::fill::{Costs, usage};
+use std::fmt::Display;
 use std::num::NonZeroU64;
 use store::journal::Totals;
 
-/// Price sheets, and the limit on spending by the first of them.
+/// Price sheets, and the limit on spending. What the target itself reports as spent counts. For a target without a
+/// ledger, the first price sheet counts.
 pub struct Budget {
     costs: Costs,
     cap: Option<Cap>,
+    actual: Option<ActualSpending>,
 }
 
 impl Budget {
     /// Returns the budget that the flags describe.
     pub fn of(args: &Args) -> Result<Self, Failure> {
-        let budget = Self { costs: prices::costs(&args.prices, args.keep.clone())?, cap: args.cap.clone() };
-        match (&budget.cap, budget.costs.sheets.first()) {
-            (None, _) => Ok(budget),
-            (Some(_), None) => {
-                Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"))
+        let costs = prices::costs(&args.prices, args.keep.clone())?;
+        let budget = Self { costs, cap: args.cap.clone(), actual: None };
+        let Some(cap) = &budget.cap else { return Ok(budget) };
+        let refused = |error: &dyn Display| Failure::usage(format!("--cap {cap}: {error}"));
+        let currency = match budget.costs.sheets.first() {
+            _ if args.has_ledger() => Currency::SIACOIN,
+            Some(sheet) => sheet.currency,
+            None => {
+                return Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"));
             }
-            (Some(cap), Some(sheet)) => {
-                // Fails now, and not after the first upload, if the sheet has no rate for the currency.
-                cap.decide(&cost::Money::zero(sheet.currency), &sheet.rates)
-                    .map_err(|error| Failure::usage(format!("--cap {cap}: {error}")))?;
-                let unknown = sheet.bill(&example()).total().without;
-                match unknown.first() {
-                    None => Ok(budget),
-                    Some(component) => Err(Failure::usage(format!(
-                        "--cap {cap}: the price sheet `{}` has no price for {}: add it",
-                        sheet.name,
-                        component.name()
-                    ))),
+        };
+        // Fails now, and not after the first upload, if the sheet has no rate for the currency.
+        cap.decide(&Money::zero(currency), &budget.rates()).map_err(|error| refused(&error))?;
+        match budget.costs.sheets.first().filter(|_| !args.has_ledger()) {
+            None => Ok(budget),
+            Some(sheet) => match sheet.bill(&example()).total().without.first() {
+                None => Ok(budget),
+                Some(component) => {
+                    let (sheet, component) = (&sheet.name, component.name());
+                    Err(refused(&format_args!("the price sheet `{sheet}` has no price for {component}: add it")))
                 }
-            }
+            },
         }
+    }
+
+    /// Uses what the target itself reports as spent from now on.
+    pub fn use_actual(&mut self, actual: Option<ActualSpending>) {
+        self.actual = actual;
     }
 
     /// Returns the price sheets, and for how long files are kept.
@@ -46,17 +57,25 @@ impl Budget {
         &self.costs
     }
 
-    /// Returns the spending so far by the first price sheet, if there is one.
-    pub fn spent(&self, totals: &Totals) -> Option<cost::Money> {
+    /// Returns the rates of the first price sheet.
+    fn rates(&self) -> Rates {
+        self.costs.sheets.first().map(|sheet| sheet.rates.clone()).unwrap_or_default()
+    }
+
+    /// Returns the spending so far; `None` if it is not known.
+    pub fn spent(&self, totals: &Totals) -> Option<Money> {
+        if let Some(actual) = &self.actual {
+            return actual.spent();
+        }
         let sheet = self.costs.sheets.first()?;
         Some(sheet.bill(&usage(totals, &self.costs.keep)).total().money)
     }
 
     /// Returns the limit, if it is reached.
     pub fn reached(&self, totals: &Totals) -> Option<&Cap> {
-        let (cap, sheet, spent) = (self.cap.as_ref()?, self.costs.sheets.first()?, self.spent(totals)?);
+        let (cap, spent) = (self.cap.as_ref()?, self.spent(totals)?);
         // The constructor has checked that there is a rate.
-        let is_reached = !matches!(cap.decide(&spent, &sheet.rates), Ok(Spending::Within(_)));
+        let is_reached = !matches!(cap.decide(&spent, &self.rates()), Ok(Spending::Within(_)));
         is_reached.then_some(cap)
     }
 

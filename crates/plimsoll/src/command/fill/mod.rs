@@ -16,6 +16,7 @@ mod estimate;
 mod objects;
 mod phases;
 mod recover;
+mod renter;
 mod session;
 mod stuck;
 mod tree;
@@ -43,12 +44,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     crate::execute::prepare_process();
     let directory = objects::directory(args)?;
     let objects = Objects::of(args, Some(&directory))?;
-    let budget = Budget::of(args)?;
+    let mut budget = Budget::of(args)?;
     if args.dry_run {
         saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Ended { directory, reason, result } = run_session(args, objects, &budget, &directory)?;
+    let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory)?;
     let goes_on = match &reason {
         SessionEnd::Finished => "",
         end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
@@ -79,7 +80,7 @@ struct Ended {
 }
 
 /// Runs a session of the fill in this directory: all phases that the flags select. Shows no report.
-fn run_session(args: &Args, mut objects: Objects, budget: &Budget, directory: &Path) -> Result<Ended, Failure> {
+fn run_session(args: &Args, mut objects: Objects, budget: &mut Budget, directory: &Path) -> Result<Ended, Failure> {
     objects.prepare()?;
     let mut session = Session::open(args, &objects, directory)?;
     let result = phases::carry_out(args, &objects, budget, &mut session);

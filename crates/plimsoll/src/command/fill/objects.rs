@@ -2,13 +2,16 @@
 
 use super::Args;
 use super::tree::{self, SourceDirectory};
-use crate::command::put;
+use crate::command::put::{self, background};
 use crate::execute;
 use crate::failure::Failure;
 use crate::load::dataset_location::DatasetLocation;
+use crate::load::{dialect, location_client};
 use content::Content;
-use engine::plan::{Members, Multipart, ObjectSet, Plan, ResponseBody, RetryPolicy, Targets, Then};
+use engine::dialect::{Access, Form};
+use engine::plan::{Members, Multipart, ObjectSet, Plan, RequestPlan, ResponseBody, RetryPolicy, Targets, Then};
 use fill::in_doubt::Shape;
+use measure::OpKind;
 use measure::units::ByteSize;
 use std::io;
 use std::num::NonZeroU64;
@@ -28,8 +31,10 @@ type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 
 /// The objects of a fill, and the plan that uploads all of them.
 pub struct Objects {
-    /// Their location.
+    /// The location to which they are uploaded.
     pub location: DatasetLocation,
+    /// The locations for other requests, if the flags name a system.
+    system: Option<SystemLocations>,
     /// Their names and sizes.
     pub set: ObjectSet,
     /// The directory of the files, if they are local.
@@ -40,16 +45,33 @@ pub struct Objects {
     pub upload: Plan,
 }
 
+/// The locations of the objects at a system whose paths depend on the kind of access.
+struct SystemLocations {
+    read: (DatasetLocation, Form),
+    /// `None` if objects are not to be deleted.
+    delete: Option<(DatasetLocation, Form)>,
+}
+
+impl SystemLocations {
+    /// Returns the locations that the flags describe; `None` if they name no system.
+    fn of(args: &Args) -> Result<Option<Self>, Failure> {
+        let located = |access| put::location_in_system(&args.put, access);
+        let Some(read) = located(Access::Read)? else { return Ok(None) };
+        Ok(Some(Self { read, delete: if args.delete { located(Access::Delete)? } else { None } }))
+    }
+}
+
 impl Objects {
     /// Returns the objects that the flags describe. Sends no request. `fill` is the directory of the fill, if it may
     /// exist: a fill of files keeps to the files that it listed when it began.
     pub fn of(args: &Args, fill: Option<&Path>) -> Result<Self, Failure> {
         let (location, form) = put::location(&args.put)?;
+        let system = SystemLocations::of(args)?;
         let source = args.put.from.as_deref().map(SourceDirectory::of).transpose()?;
         let set = match &args.put.from {
             Some(root) => {
                 let copies = args.copies.unwrap_or(NonZeroU64::MIN);
-                ObjectSet::Files(Arc::new(tree::find(root, copies, fill)?))
+                ObjectSet::Files(Arc::new(tree::find(&background::source(&args.put, root)?, copies, fill)?))
             }
             None => put::object_set(&args.put)?,
         };
@@ -67,7 +89,7 @@ impl Objects {
                 "directory": source.as_ref().map(|source| source.path().to_string_lossy()),
             }),
         };
-        Ok(Self { location, set, source, about, upload })
+        Ok(Self { location, system, set, source, about, upload })
     }
 
     /// Prepares the host and the plan for uploads: addresses, sessions, file descriptors.
@@ -75,9 +97,29 @@ impl Objects {
         execute::prepare(&mut self.upload)
     }
 
-    /// Returns the objects with these numbers as targets.
-    pub fn chosen(&self, numbers: &[u64]) -> Targets {
-        self.location.chosen(self.set.clone(), numbers)
+    /// Returns the location for this kind of access, and the form of the requests if the flags name a system.
+    fn at(&self, access: Access) -> (&DatasetLocation, Option<Form>) {
+        let system = self.system.as_ref().and_then(|system| match access {
+            Access::Read => Some(&system.read),
+            Access::Delete => system.delete.as_ref(),
+            Access::Write | Access::List => None,
+        });
+        system.map_or((&self.location, None), |(location, form)| (location, Some(*form)))
+    }
+
+    /// Returns the objects with these numbers as targets for this kind of access.
+    pub fn chosen(&self, access: Access, numbers: &[u64]) -> Targets {
+        self.at(access).0.chosen(self.set.clone(), numbers)
+    }
+
+    /// Returns the request that reads or deletes an object. `method` is used if the flags name no system.
+    pub fn request(&self, args: &Args, access: Access, (method, kind): (&str, OpKind)) -> Result<RequestPlan, Failure> {
+        let (location, form) = self.at(access);
+        let (method, headers) = form.map_or((method, [].as_slice()), |form| (form.method, form.headers));
+        let request = location_client::request(&args.put.common, location, method, kind)?;
+        let mut request = RequestPlan { query: location.query.clone(), ..request };
+        dialect::add_headers(headers, &mut request.headers)?;
+        Ok(request)
     }
 
     /// Returns the objects that are left as targets: those with the chosen numbers, then all from `from` on.
@@ -90,13 +132,27 @@ impl Objects {
         self.set.size(number).unwrap_or(0)
     }
 
+    /// Returns the name of an object at siad; `None` at another target.
+    pub fn siapath(&self, number: u64) -> Option<String> {
+        let folder = sia::siad::siapath_of_upload(&self.location.container)?;
+        let mut key = String::new();
+        self.set.read(number, &mut key)?;
+        Some(if folder.is_empty() { key } else { format!("{folder}/{key}") })
+    }
+
     /// Returns the number of the object with this key in the bucket; `None` if it is not one of this fill.
     pub fn number_of_key(&self, key: &str) -> Option<u64> {
         self.set.number(key.strip_prefix(self.location.prefix.as_str())?)
     }
 
+    /// Returns the request that reads an object back and compares every byte.
+    pub fn reading_back(&self, args: &Args) -> Result<RequestPlan, Failure> {
+        let request = self.request(args, Access::Read, ("GET", OpKind::Get))?;
+        Ok(RequestPlan { response_body: self.compared(), ..request })
+    }
+
     /// Returns how objects that are read back are compared.
-    pub fn compared(&self) -> ResponseBody {
+    fn compared(&self) -> ResponseBody {
         match &self.set {
             ObjectSet::Dataset(dataset) => ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed))),
             ObjectSet::Files(files) => ResponseBody::ComparedWithFiles(Arc::clone(files)),
@@ -210,8 +266,9 @@ pub fn directory(args: &Args) -> Result<PathBuf, Failure> {
     if let Some(directory) = &args.put.common.output.out {
         return Ok(directory.clone());
     }
-    let (DatasetLocation { origins, container, prefix, .. }, _) = put::location(&args.put)?;
+    let (DatasetLocation { origins, container, prefix, query, .. }, _) = put::location(&args.put)?;
     let host = origins.first().map(wire::Origin::host_header).unwrap_or_default();
-    let path = format!("{host}{container}/{prefix}").replace('/', "_");
+    let query = query.as_ref().map(|query| format!("_{query}")).unwrap_or_default();
+    let path = format!("{host}{container}/{prefix}{query}").replace('/', "_");
     Ok(PathBuf::from("fills").join(store::directory_name::host_and_port(path.trim_end_matches('_'))))
 }

@@ -4,15 +4,17 @@ use super::Args;
 use super::budget::Budget;
 use super::objects::Objects;
 use super::recover::{self, Recovered};
+use super::renter::{LedgerRecord, Renter, SiadFiles};
 use super::session::{Session, cannot_write};
 use super::upload_journal::{self, UploadJournal};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
 use crate::load;
-use crate::load::location_client::{self, LocationClient, Patience};
+use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::LiveLine;
 use crate::saved::OutputFormat;
+use engine::dialect::Access;
 use engine::plan::{Choice, Mix, Plan, RequestPlan, StopAfter, Targets};
 use engine::{Control, Observer, OpEntry, StopReason};
 use fill::streaks::Streaks;
@@ -26,14 +28,20 @@ use store::{EndReason, SavedRun, StoreError};
 /// Rounds of uploads in one session.
 const ROUNDS_MAX: u32 = 3;
 
-/// Carries out all phases that the flags select. Returns why the session ended.
+/// Carries out all phases that the flags select. Returns why the session ended. However it ended, a last snapshot of the
+/// target's ledger is taken.
 pub fn carry_out(
     args: &Args,
     objects: &Objects,
-    budget: &Budget,
+    budget: &mut Budget,
     session: &mut Session,
 ) -> Result<SessionEnd, Failure> {
-    match carry_out_until_gone(args, objects, budget, session) {
+    let mut ledger = None;
+    let end = carry_out_until_gone(args, (objects, budget), session, &mut ledger);
+    if let Some(ledger) = ledger {
+        ledger.end(session);
+    }
+    match end {
         Err(Failure::TargetGone(why)) => {
             console::eprintln(&why);
             Ok(SessionEnd::TargetGone)
@@ -44,9 +52,9 @@ pub fn carry_out(
 
 fn carry_out_until_gone(
     args: &Args,
-    objects: &Objects,
-    budget: &Budget,
+    (objects, budget): (&Objects, &mut Budget),
     session: &mut Session,
+    ledger: &mut Option<LedgerRecord>,
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
@@ -54,13 +62,26 @@ fn carry_out_until_gone(
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
         client.check_reachable()?;
-        end = upload_in_rounds(args, (objects, budget), &client, session)?;
+    }
+    if let Some(renter) = Renter::of(args, objects) {
+        *ledger = Some(LedgerRecord::begin(renter, session, args.ledger_every)?);
+    }
+    let renter = ledger.as_ref().map(LedgerRecord::renter);
+    budget.use_actual(ledger.as_ref().and_then(LedgerRecord::spending));
+    if !args.no_upload {
+        if let Some(renter) = renter {
+            renter.wait_until_ready(args.ready_timeout, &|| client.check_reachable())?;
+        }
+        end = upload_in_rounds(args, (objects, &*budget), (&client, renter), session)?;
         if goes_on(&end) {
             abort_leftovers(objects, &client, session)?;
         }
     }
+    if let Some(ledger) = ledger.as_ref().filter(|_| args.delete && goes_on(&end)) {
+        ledger.note_uploaded(session);
+    }
     if args.verify && goes_on(&end) {
-        end = after(end, verify(args, objects, session)?);
+        end = after(end, verify(args, (objects, renter), session)?);
     }
     if args.delete && goes_on(&end) {
         end = after(end, delete(args, objects, session)?);
@@ -78,13 +99,13 @@ fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
 fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
-    client: &LocationClient<'_>,
+    (client, renter): (&LocationClient<'_>, Option<&Renter>),
     session: &mut Session,
 ) -> Result<SessionEnd, Failure> {
     let mut round = 1;
     loop {
         let before = session.state.totals.objects;
-        let recovered = recover::recover(args, objects, client, session)?;
+        let recovered = recover::recover(args, objects, (client, renter), session)?;
         let end = upload(args, (objects, budget), session, (round, recovered))?;
         let failed = session.state.failed.len();
         let has_progress = session.state.totals.objects > before;
@@ -140,21 +161,41 @@ fn upload(
 }
 
 /// Reads back every stored object that was not read back yet.
-fn verify(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+fn verify(
+    args: &Args,
+    (objects, renter): (&Objects, Option<&Renter>),
+    session: &mut Session,
+) -> Result<SessionEnd, Failure> {
     let state = &session.state;
     let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
-    let numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
-    let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
-    let request = RequestPlan { response_body: objects.compared(), ..request };
-    each_stored(args, objects, session, ("verify", numbers), request, &verified)
+    let mut numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
+    if let Some(files) = SiadFiles::of(renter)? {
+        // siad refuses to send a missing file in the same way as one that it may be able to send later.
+        let missing = files.missing(objects, &numbers);
+        numbers.retain(|number| missing.binary_search(number).is_err());
+        note_missing(&missing, session)?;
+    }
+    let phase =
+        Phase { name: "verify", access: Access::Read, request: objects.reading_back(args)?, record_of: &verified };
+    each_stored(args, objects, session, phase, &numbers)
+}
+
+/// Writes to the journal that the target does not have these objects.
+fn note_missing(missing: &[u64], session: &mut Session) -> Result<(), Failure> {
+    for number in missing {
+        let record = Record::Verified(vec![VerifiedObject { number: *number, result: Verification::Missing }]);
+        session.note(&record).map_err(|error| cannot_write(&error))?;
+    }
+    session.sync().map_err(|error| cannot_write(&error))
 }
 
 /// Deletes every stored object that was not deleted yet.
 fn delete(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
     let state = &session.state;
-    let numbers = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
-    let request = location_client::request(&args.put.common, &objects.location, "DELETE", OpKind::Delete)?;
-    each_stored(args, objects, session, ("delete", numbers), request, &deleted)
+    let numbers: Vec<u64> = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
+    let request = objects.request(args, Access::Delete, ("DELETE", OpKind::Delete))?;
+    let phase = Phase { name: "delete", access: Access::Delete, request, record_of: &deleted };
+    each_stored(args, objects, session, phase, &numbers)
 }
 
 /// Returns the record of an object that was read back.
@@ -180,18 +221,26 @@ fn deleted(number: u64, op: &OpEntry) -> Record {
 /// Returns the record for an object whose operation has ended.
 type RecordOf = dyn Fn(u64, &OpEntry) -> Record;
 
-/// Makes a request for each of these objects, and writes what it shows to the journal.
+/// A phase that makes a request for each stored object.
+struct Phase<'a> {
+    /// Name of the phase's run directory.
+    name: &'static str,
+    access: Access,
+    request: RequestPlan,
+    record_of: &'a RecordOf,
+}
+
+/// Makes the request of a phase for each of these objects, and writes what it shows to the journal.
 fn each_stored(
     args: &Args,
     objects: &Objects,
     session: &mut Session,
-    (phase, numbers): (&str, Vec<u64>),
-    request: RequestPlan,
-    record_of: &RecordOf,
+    phase: Phase<'_>,
+    numbers: &[u64],
 ) -> Result<SessionEnd, Failure> {
     let Some(count) = NonZeroU64::new(numbers.len() as u64) else { return Ok(SessionEnd::Finished) };
-    let targets = Arc::new(objects.chosen(&numbers));
-    let request = RequestPlan { query: objects.location.query.clone(), ..request };
+    let Phase { name, access, request, record_of } = phase;
+    let targets = Arc::new(objects.chosen(access, numbers));
     let plan = Plan {
         targets: Arc::clone(&targets),
         choice: Choice::RoundRobin,
@@ -199,7 +248,7 @@ fn each_stored(
         stop: StopAfter { ops: Some(count), ..StopAfter::default() },
         ..objects.upload.clone()
     };
-    let directory = session.run_directory(phase);
+    let directory = session.run_directory(name);
     let streaks = Streaks::default();
     let mut journal = StoredJournal { session, targets: &targets, record_of, streaks, stopped: None, failed: None };
     let log_ops = args.put.common.output.log_ops;

@@ -2,16 +2,17 @@
 
 use super::Args;
 use super::objects::Objects;
+use super::renter::{Renter, SiadFiles};
 use super::session::{Session, cannot_write};
 use crate::console;
 use crate::execute;
 use crate::failure::Failure;
 use crate::load::each_object::{ObjectRequests, Pass, Search};
-use crate::load::location_client::{self, LocationClient, Upload};
+use crate::load::location_client::{LocationClient, Upload};
 use crate::progress::requests_failed;
-use engine::plan::{RequestPlan, ResumedUpload, Subject};
+use engine::dialect::Access;
+use engine::plan::{ResumedUpload, Subject};
 use fill::in_doubt::{Decision, Next, OpenUpload, Stored, StoredPart, decide};
-use measure::OpKind;
 use report::number::plural;
 use std::collections::{BTreeMap, BTreeSet};
 use store::journal::{AckedObject, BATCH_MAX, Evidence, Record};
@@ -30,14 +31,17 @@ pub struct Recovered {
 pub fn recover(
     args: &Args,
     objects: &Objects,
-    client: &LocationClient<'_>,
+    (client, renter): (&LocationClient<'_>, Option<&Renter>),
     session: &mut Session,
 ) -> Result<Recovered, Failure> {
     let in_doubt: Vec<u64> = session.state.in_doubt().collect();
     if in_doubt.is_empty() {
         return Ok(Recovered::default());
     }
-    let missing = missing(args, objects, client, &in_doubt)?;
+    let missing = match SiadFiles::of(renter)? {
+        Some(files) => files.incomplete(objects, &in_doubt)?,
+        None => missing(args, objects, client, &in_doubt)?,
+    };
     let missing: BTreeSet<u64> = missing.into_iter().collect();
     let mut open = open_uploads(objects, client, session, &in_doubt)?;
     let (mut found, mut recovered, mut useless) = (Vec::new(), Recovered::default(), Vec::new());
@@ -66,16 +70,14 @@ pub fn recover(
 /// Returns the numbers of the objects that the target does not have, or has with other bytes. Objects are read back: a
 /// size alone would not show that an earlier fill with another seed has left them.
 fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
-    let request = location_client::request(&args.put.common, &objects.location, "GET", OpKind::Get)?;
-    let request = RequestPlan { query: objects.location.query.clone(), response_body: objects.compared(), ..request };
     let pass = Pass {
-        request,
+        request: objects.reading_back(args)?,
         doing: "looking for objects that were begun",
         done: "are looked for, and nothing is uploaded; the same command looks again",
         // Without permission to read, an object is uploaded again, which leaves the same bytes.
         search: Search::Lenient,
     };
-    let targets = |numbers: &[u64]| objects.chosen(numbers);
+    let targets = |numbers: &[u64]| objects.chosen(Access::Read, numbers);
     ObjectRequests::new(&args.put.common, client.plan(), &targets, args.retry_limit()).for_chosen(&pass, numbers)
 }
 
@@ -168,7 +170,7 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
     }
     let path = |number: u64| {
         let mut path = String::new();
-        objects.chosen(&[number]).write_path(Subject::Target(0), &mut String::new(), &mut path);
+        objects.chosen(Access::Write, &[number]).write_path(Subject::Target(0), &mut String::new(), &mut path);
         path
     };
     let open = uploads.iter().map(|(number, id)| (0, path(*number), &**id)).collect();

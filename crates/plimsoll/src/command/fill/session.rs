@@ -8,6 +8,7 @@ use crate::saved::unix_ms;
 use fill::stop_watch::{Reached, StopWatch, Stopped};
 use report::fill::is_about_the_target;
 use report::number::plural;
+use sia::snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::fill_directory::{FillDirectory, Origin, Reservation};
@@ -115,6 +116,18 @@ impl Session {
     pub fn stopped_already(&mut self) -> Option<Stopped> {
         let Totals { objects: files, file_bytes, .. } = self.state.totals;
         self.watch.note(Reached { active: self.active(), files, file_bytes, in_touch: true })
+    }
+
+    /// Returns the directory of the fill.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Writes a snapshot of the target's ledger, with the number of this session in its name.
+    pub fn write_snapshot(&self, moment: &str, snapshot: &Snapshot) -> Result<(), StoreError> {
+        let json = serde_json::to_vec_pretty(snapshot)
+            .map_err(|error| StoreError { path: self.directory.path().to_owned(), kind: error.into() })?;
+        self.directory.write_snapshot(&format!("{moment}-{:04}", self.number), &json).map(|_| ())
     }
 
     /// Returns the directory of a run of this session.

@@ -24,7 +24,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
     execute::prepare_process();
     let objects = Objects::of(args, Some(directory))?;
-    let Ended { reason, result, .. } = run_session(args, objects, &Budget::of(args)?, directory)?;
+    let Ended { reason, result, .. } = run_session(args, objects, &mut Budget::of(args)?, directory)?;
     if reason == SessionEnd::Interrupted {
         return Ok(None);
     }

@@ -56,7 +56,7 @@ pub struct Args {
     /// block is missing. A difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// Verify the checksum of each whole body. For a single object: sha256:HEX (also md5, sha1, crc32, crc32c,
+    /// Verify the checksum of each complete body. For a single object: sha256:HEX (also md5, sha1, crc32, crc32c,
     /// crc64nvme; or base64). For ETags that are MD5s: etag. For a checksum in each response (x-amz-checksum-*,
     /// Content-MD5, Digest; also in a trailer): checksum.
     #[arg(

@@ -25,7 +25,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     check(&args)?;
     let (common, _) = args.common();
     let options = load::run_options(common);
-    let page = common.output.html.clone();
+    let (page, ci) = (common.output.html.clone(), common.output.ci.clone());
     let base = match &options.directory {
         Some(directory) => directory.clone(),
         None => saved::default_directory(args.urls().first().map_or("line", String::as_str)),
@@ -36,7 +36,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     if let Some(file) = page {
         load_line::write_html(&line, last.as_ref(), &base, file.as_deref())?;
     }
-    console::eprintln(&format!("saved in {}", base.display()));
+    ci.write(&base)?;
+    console::eprintln(&saved::saved_in(&base, options.format));
     Ok(load_line::exit_code(&line).into())
 }
 

@@ -4,11 +4,13 @@
 mod dry_run;
 mod hooks;
 mod run_trials;
+mod served;
 mod validation;
 
 use super::load_command::LoadCommand;
 use crate::console;
 use crate::failure::{Exit, Failure};
+use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
 use measure::ExitStatus;
 use measure::units::ByteSize;
@@ -19,12 +21,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::matrix::{self, Cell, TrialCommand};
 use study::scenario::yaml::BYTES_MAX;
-use study::scenario::{Diagnostic, Scenario};
+use study::scenario::{self, Diagnostic, Scenario, Target, Variable};
 use study::trial_order;
 
 /// The flags of `run`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER, mut_args(|flag| flag.hide_short_help(false)))]
 pub struct Args {
     /// Scenario: a YAML file, or - for standard input.
     #[arg(value_name = "SCENARIO")]
@@ -38,6 +40,9 @@ pub struct Args {
     /// Print the cells with their commands and expected times, but run nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Print the variables of the scenario with their defaults, but run nothing.
+    #[arg(long, conflicts_with_all = ["dry_run", "set", "only"])]
+    pub list_vars: bool,
     /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
@@ -53,6 +58,9 @@ pub struct Args {
     /// Also write the result as an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub html: Option<Option<PathBuf>>,
+    /// The flags for CI systems.
+    #[command(flatten)]
+    pub ci: CiOutput,
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
@@ -71,6 +79,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// A trial with everything needed to run it.
+#[derive(Clone)]
 struct Planned {
     cell: String,
     target: String,
@@ -90,9 +99,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         faults.iter().for_each(|fault| console::eprintln(&format!("{file}:{}", escape(&fault.to_string()))));
         Failure::usage(format!("{} in {file}", plural(faults.len() as u64, "mistake")))
     };
+    if args.list_vars {
+        let variables = scenario::variables(&text).map_err(|fault| faulty(vec![fault]))?;
+        return console::print(&listed(&variables)).map(|()| ExitCode::SUCCESS);
+    }
     validation::set(&text, &args.set, &file)?;
     let scenario = Scenario::parse(&text, &args.set, &|name| std::env::var(name).ok()).map_err(faulty)?;
-    let faults = validation::names(&scenario);
+    let faults = [validation::names(&scenario), validation::servers(&scenario)].concat();
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
@@ -105,7 +118,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
-    let ended = run_trials::run_all(&planned, &base, &mut log, &done);
+    let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done));
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
         Err(_) => Some(ExitStatus::CouldNotRun),
@@ -125,6 +138,26 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Returns a list of variables with their defaults and descriptions.
+fn listed(variables: &[Variable]) -> String {
+    if variables.is_empty() {
+        return "the scenario has no variables\n".to_owned();
+    }
+    let mut text = String::new();
+    for variable in variables {
+        let default = match &variable.default {
+            Some(default) if crate::redact::is_secret(&variable.name, default) => " = (hidden)".to_owned(),
+            Some(default) => format!(" = {}", escape(default)),
+            None => ": no default; set it with --set, or in the environment".to_owned(),
+        };
+        text.push_str(&format!("{}{default}\n", escape(&variable.name)));
+        if let Some(about) = &variable.about {
+            text.push_str(&format!("    {}\n", escape(about)));
+        }
+    }
+    text
+}
+
 /// Shows the results of the study so far, and returns their exit code.
 fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Exit, Failure> {
     let records = store::read_study(base).map_err(|error| saved::cannot_read_back(&error))?;
@@ -134,6 +167,7 @@ fn finish(args: &Args, base: &Path, broken_off: Option<ExitStatus>) -> Result<Ex
     if let Some(file) = &args.html {
         saved::study::write_html(&study, base, file.as_deref())?;
     }
+    args.ci.write(base)?;
     console::eprintln(&format!("saved in {}", base.display()));
     Ok(deserved)
 }
@@ -178,7 +212,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
             target: target.name.clone(),
             repeat: trial.repeat,
             directory: format!("{:03}-{}/{of_target}-{}", trial.cell + 1, cell.directory(scenario), trial.repeat + 1),
-            command: cell.command(scenario, target),
+            command: command_of(scenario, cell, target),
             hook_environment: matrix::hook_environment(scenario, cell, target, trial.repeat),
         });
     }
@@ -191,6 +225,12 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
         )));
     }
     Ok(planned)
+}
+
+/// Returns the command of a trial. The address of a server that the study starts is still a placeholder.
+fn command_of(scenario: &Scenario, cell: &Cell, target: &Target) -> TrialCommand {
+    let command = cell.command(scenario, target);
+    if target.serve.is_some() { served::with_placeholder(command) } else { command }
 }
 
 /// Returns the names and values that `--only` can select.

@@ -1,6 +1,7 @@
 //! Runs the trials of a study one by one, and records each completed trial in a log.
 
 use super::dry_run::projected;
+use super::served::Servers;
 use super::{Args, Planned, command, hooks};
 use crate::command::load_command::LoadCommand;
 use crate::command::{fill, line, mix};
@@ -64,8 +65,14 @@ pub fn begin(
 
 /// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`],
 /// whatever the results of the trials. Showing the results determines the exit code.
-pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &HashSet<String>) -> Result<Exit, Failure> {
+pub fn run_all(
+    scenario: &Scenario,
+    planned: &[Planned],
+    base: &Path,
+    (log, done): (&mut StudyLog, &HashSet<String>),
+) -> Result<Exit, Failure> {
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
+    let servers = Servers::start(scenario, &missing)?;
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
@@ -83,7 +90,9 @@ pub fn run_all(planned: &[Planned], base: &Path, log: &mut StudyLog, done: &Hash
             escape(&trial.target),
             left.unwrap_or_default()
         ));
-        let Some(result) = run_with_hooks(trial, base)? else { return Ok(progress::exit_of_interrupt()) };
+        let Some(result) = run_with_hooks(&servers.resolved(trial), base)? else {
+            return Ok(progress::exit_of_interrupt());
+        };
         console::eprintln(&format!("    {result}"));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };

@@ -1,12 +1,19 @@
 //! Checks of a study before it starts. They report every mistake with its position.
 
 use super::{Planned, command};
+use crate::cli::Cli;
 use crate::command::load_command::LoadCommand;
 use crate::command::schema::scenario::NO_SETTINGS;
 use crate::failure::Failure;
+use crate::usage_errors;
+use clap::Parser;
 use report::escape::escape;
+use std::ffi::OsString;
 use study::matrix::{self, TrialCommand};
 use study::scenario::{self, Diagnostic, Position, Scenario};
+
+/// Flags of `serve` that the study sets itself.
+const CHOSEN_BY_STUDY: [&str; 3] = ["listen", "stop-after", "until-stdin-closes"];
 
 /// Refuses variables that the scenario does not use, because they would have no effect.
 pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failure> {
@@ -69,6 +76,30 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
             ));
         }
         directories.push(directory);
+    }
+    faults
+}
+
+/// Returns the mistakes in the flags of the servers that the study starts, one for each server.
+pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for settings in scenario.targets.iter().filter_map(|target| target.serve.as_ref()) {
+        let at = settings.first().map_or(Position::START, |setting| setting.at);
+        if let Some(setting) = settings.iter().find(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str())) {
+            let why = format!("`{}`: the study chooses a free port and stops the server; leave it out", setting.name);
+            faults.push(Diagnostic::new(setting.at, why));
+            continue;
+        }
+        let words: Vec<OsString> = ["plimsoll", "serve"]
+            .map(OsString::from)
+            .into_iter()
+            .chain(matrix::flags(settings).into_iter().map(Into::into))
+            .collect();
+        if let Err(error) = Cli::try_parse_from(&words) {
+            let message = usage_errors::explain(&error, &words).into_message();
+            let named = settings.iter().find(|setting| message.contains(&format!("--{}", setting.name)));
+            faults.push(Diagnostic::new(named.map_or(at, |setting| setting.at), message));
+        }
     }
     faults
 }

@@ -17,6 +17,9 @@ const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 pub const NO_SETTINGS: [&str; 10] =
     ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all", "dry-run", "no-upload"];
 
+/// Flags of `serve` that the study sets itself, or that print help.
+const NO_SERVE_SETTINGS: [&str; 4] = ["listen", "stop-after", "help", "help-all"];
+
 /// Returns the schema of a scenario.
 pub fn schema(cli: &clap::Command) -> Value {
     let hooks: Map<String, Value> =
@@ -25,6 +28,7 @@ pub fn schema(cli: &clap::Command) -> Value {
     let settings = settings(cli);
     let mut of_target = settings.clone();
     of_target.insert("hooks".to_owned(), json!({"$ref": "#/$defs/hooks"}));
+    of_target.insert("serve".to_owned(), serve(cli));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario",
@@ -36,7 +40,18 @@ pub fn schema(cli: &clap::Command) -> Value {
             "name": {"type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$", "description": "Name of the study and of its directory."},
             "notes": {"type": "string", "description": "Notes for readers."},
             "environment": {"$ref": "#/$defs/texts", "description": "The machines and their setup."},
-            "vars": {"$ref": "#/$defs/texts", "description": "Variables, used as ${name}; --set replaces their values."},
+            "vars": {
+                "type": "object",
+                "description": "Variables, used as ${name}; --set replaces their values.",
+                "additionalProperties": {"anyOf": [
+                    {"$ref": "#/$defs/value"},
+                    {
+                        "type": "object",
+                        "additionalProperties": false,
+                        "properties": {"default": {"$ref": "#/$defs/value"}, "about": {"type": "string"}},
+                    },
+                ]},
+            },
             "targets": {
                 "type": "object",
                 "minProperties": 1,
@@ -48,7 +63,7 @@ pub fn schema(cli: &clap::Command) -> Value {
             "matrix": {"$ref": "#/$defs/matrix"},
             "parts": {
                 "type": "object",
-                "description": "Parts with a matrix each, instead of one matrix.",
+                "description": "Parts of the study, each with its own matrix. Cannot be combined with `matrix`.",
                 "additionalProperties": {
                     "type": "object",
                     "additionalProperties": false,
@@ -103,6 +118,23 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
         }
     }
     settings.into_iter().collect()
+}
+
+/// Returns the flags of `serve`, for a server that the study starts.
+fn serve(cli: &clap::Command) -> Value {
+    let flags = cli.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
+    let flags = flags.filter(|flag| !flag.is_hide_set()).filter_map(|flag| Some((flag.get_long()?, flag.get_help())));
+    let about = |help: Option<&clap::builder::StyledStr>| help.map(ToString::to_string).unwrap_or_default();
+    let properties: Map<String, Value> = flags
+        .filter(|(name, _)| !NO_SERVE_SETTINGS.contains(name))
+        .map(|(name, help)| (name.to_owned(), json!({"$ref": "#/$defs/values", "description": about(help)})))
+        .collect();
+    json!({
+        "type": "object",
+        "description": "A server that the study starts and stops: flags of `plimsoll serve`. In other settings, `served` is its address.",
+        "additionalProperties": false,
+        "properties": properties,
+    })
 }
 
 /// Returns the settings as axes. The values of an axis may have names.

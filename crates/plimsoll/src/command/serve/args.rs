@@ -30,6 +30,9 @@ pub struct Args {
     /// Stop after this time.
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub stop_after: Option<Duration>,
+    /// Stop when standard input is closed, so that the server ends with the program that started it.
+    #[arg(long, hide = true)]
+    pub until_stdin_closes: bool,
     /// Print help; --help-all prints every flag.
     #[arg(short = 'h', long, action = ArgAction::HelpShort)]
     help: Option<bool>,

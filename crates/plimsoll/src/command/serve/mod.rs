@@ -26,6 +26,12 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return liar::run(name, args);
     }
     let _ = sys::limits::raise_descriptor_limit();
+    if args.until_stdin_closes {
+        std::thread::spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            std::process::exit(0)
+        });
+    }
     let config = args::config(args)?;
     if tls_and_s3::is_wanted(args) {
         let front = tls_and_s3::start(args, &config)?;

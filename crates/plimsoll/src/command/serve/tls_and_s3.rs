@@ -53,7 +53,7 @@ pub struct S3Args {
     /// Access key to accept [default on loopback: plimsoll].
     #[arg(long, value_name = "KEY", requires = "secret_key", hide_short_help = true)]
     pub access_key: Option<String>,
-    /// Secret key of --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
+    /// Secret key for --access-key; also @FILE or ${ENV} [default on loopback: plimsoll-secret].
     #[arg(long, value_name = "SECRET", requires = "s3", hide_short_help = true)]
     pub secret_key: Option<String>,
     /// Acknowledge every N-th object stored in S3 or renterd, then lose it.

@@ -53,7 +53,7 @@ fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }
 
-fn example_line(example: &Example) -> String {
+pub fn example_line(example: &Example) -> String {
     let mut pieces = vec![format!("e.g. {}", escape(&example.url))];
     pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
     pieces.extend(example.status.map(|status| format!("status {status}")));

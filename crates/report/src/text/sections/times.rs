@@ -92,7 +92,7 @@ fn column(title: [&'static str; 2], head: [String; 4], samples: u64, quantile: i
     Column { title, cells, samples, ranges, needed: needed.collect() }
 }
 
-fn cell(shown: &Percentile) -> String {
+pub fn cell(shown: &Percentile) -> String {
     match shown {
         Percentile::Value(nanos) => time(*nanos as f64),
         Percentile::Between(low, high) => percentile::range(*low, *high),

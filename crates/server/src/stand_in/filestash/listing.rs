@@ -55,7 +55,7 @@ fn entry_text(entry: &Entry, metadata: Metadata) -> String {
 
 /// Returns the ETag of a listing. Like the ETags of Filestash, the result has no quotes, so it is not a valid ETag.
 fn etag(path: &str, entries: usize) -> String {
-    // The 32-bit FNV-1 hash of the path and the number of entries.
+    // The 32-bit FNV-1 hash of the path, followed by the number of entries.
     let hash = format!("{path}{entries}")
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte));

@@ -67,7 +67,7 @@ impl RenterdStandIn {
             "/settings/upload" => json("bus GET settings/upload", &self.upload_settings()),
             "/autopilot" => json("bus GET autopilot", &self.autopilot_settings()),
             "/slabbuffers" => super::reply::empty_list("bus GET slabbuffers"),
-            "/state" => json("bus GET state", &super::documents::state("bus")),
+            "/state" => json("bus GET state", &super::documents::state("bus", self.started)),
             _ => not_found(),
         }
     }

@@ -27,8 +27,15 @@ fn no_hash() -> String {
 }
 
 /// Returns the document of `GET …/state`.
-pub(super) fn state(module: &str) -> serde_json::Value {
-    serde_json::json!({ "id": module, "version": VERSION, "network": "anagami", "os": "linux", "standIn": true })
+pub(super) fn state(module: &str, started: SystemTime) -> serde_json::Value {
+    serde_json::json!({
+        "id": module,
+        "startTime": rfc3339(started),
+        "version": VERSION,
+        "network": "anagami",
+        "os": "linux",
+        "standIn": true,
+    })
 }
 
 /// `GET /api/bus/consensus/state`.

@@ -15,7 +15,7 @@ mod uploads;
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::Request;
 use hyper::header;
@@ -55,6 +55,8 @@ struct RenterdStandIn {
     renter: Mutex<Renter>,
     sessions: Sessions,
     shared: Arc<Shared>,
+    /// Wall time of the start.
+    started: SystemTime,
 }
 
 /// A request without its body.
@@ -89,7 +91,7 @@ impl RenterdStandIn {
         }
         let renter = Mutex::new(Renter::new(config.clone(), sys::clock::monotonic()));
         let sessions = Sessions::new(config.password.clone());
-        Ok(Self { shelf, renter, sessions, shared: Arc::clone(shared) })
+        Ok(Self { shelf, renter, sessions, shared: Arc::clone(shared), started: SystemTime::now() })
     }
 
     fn renter(&self) -> MutexGuard<'_, Renter> {
@@ -141,7 +143,7 @@ impl RenterdStandIn {
             ("GET", "/memory") => reply::json("worker GET memory", &documents::Memory::default()),
             ("GET", "/stats/uploads") => reply::json("worker GET stats/uploads", &self.renter().upload_stats()),
             ("GET", "/stats/downloads") => reply::json("worker GET stats/downloads", &self.renter().download_stats()),
-            ("GET", "/state") => reply::json("worker GET state", &documents::state("worker")),
+            ("GET", "/state") => reply::json("worker GET state", &documents::state("worker", self.started)),
             (_, "/memory" | "/stats/uploads" | "/stats/downloads" | "/state") => reply::not_allowed("GET"),
             _ => not_found(),
         };
@@ -150,7 +152,7 @@ impl RenterdStandIn {
 
     async fn autopilot(&self, call: &Call<'_>, body: RequestBody) -> Result<ServiceResponse, Broken> {
         let response = match (call.method(), call.path) {
-            ("GET", "/state") => reply::json("autopilot GET state", &documents::state("autopilot")),
+            ("GET", "/state") => reply::json("autopilot GET state", &documents::state("autopilot", self.started)),
             ("POST", "/trigger") => reply::json("autopilot POST trigger", &serde_json::json!({ "triggered": true })),
             _ => not_found(),
         };

@@ -1,9 +1,8 @@
 //! `plimsoll report`: the report of a saved run, a study or a search.
 
-mod ci;
-
 use crate::failure::Failure;
 use crate::prices;
+use crate::saved::ci_output::CiOutput;
 use crate::saved::run_sets::{RunSet, SetKind};
 use crate::saved::{self, OutputFormat, html_file, load_line, repeats, study};
 use cost::Months;
@@ -14,6 +13,7 @@ use store::{SavedFill, SavedRun};
 
 /// The flags of `report`.
 #[derive(clap::Args, Debug)]
+#[command(mut_args(|flag| flag.hide_short_help(false)))]
 pub struct Args {
     /// Directory of a run, a repeated run, a search for the load line, a study, or a fill.
     #[arg(value_name = "DIR")]
@@ -24,32 +24,32 @@ pub struct Args {
     /// Write an HTML file with charts, which opens offline [default: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["json", "print"])]
     pub html: Option<Option<PathBuf>>,
-    /// Output format: text, as ab, or as httpbench.
+    /// Print everything about a run, not only the most important numbers.
+    #[arg(long, conflicts_with_all = ["json", "print", "html"])]
+    pub full: bool,
+    /// Output format: text, full, as ab, or as httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_possible_values = true)]
     pub print: OutputFormat,
     /// For a study: subtract the second cell from the first, pair by pair [default: the first target from each other
     /// target]. Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// For a fill: show its costs at these prices: s3-standard, sia-2018, or files, separated by commas.
+    /// For a fill: price sheets for its costs, separated by commas. A sheet is s3-standard, sia-2018 or a YAML file.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
     pub prices: Vec<String>,
-    /// For a fill: the costs include storage for this time, e.g. '3 months' [default: 1 month].
+    /// For a fill: storage period that the costs include, e.g. '3 months' [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true)]
     pub keep: Months,
-    /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
-    #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-    /// After the report, print GitHub annotations for missed objectives and unusable runs.
-    #[arg(long, conflicts_with = "json")]
-    pub annotations: bool,
+    /// The flags for CI systems.
+    #[command(flatten)]
+    pub ci: CiOutput,
 }
 
 /// Prints a report. Returns the exit code of the run. If several runs have different codes, returns the code that takes
 /// precedence.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let exit = show(args)?;
-    ci::write_and_print(&args.directory, args.junit.as_deref(), args.annotations)?;
+    args.ci.write(&args.directory)?;
     Ok(exit)
 }
 
@@ -68,7 +68,7 @@ fn subtract(study: &mut SavedStudy, requested: &[String]) -> Result<(), Failure>
 
 /// Prints the report of a fill.
 fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
-    if args.junit.is_some() || args.annotations || !args.subtract.is_empty() {
+    if args.ci.is_requested() || !args.subtract.is_empty() {
         let runs = args.directory.join("sessions/0001/upload");
         return Err(Failure::usage(format!(
             "the report of a fill is text, --json or --html: for other forms, name one of its runs, for example {}",
@@ -85,20 +85,22 @@ fn fill(args: &Args, form: OutputFormat) -> Result<ExitCode, Failure> {
 }
 
 fn show(args: &Args) -> Result<ExitCode, Failure> {
-    let form = if args.json { OutputFormat::Json } else { args.print };
+    let form = args.print.or(args.json, args.full);
     let (here, page) = (args.directory.as_path(), args.html.as_ref());
     if SavedFill::is_in(here) {
         return fill(args, form);
     }
     if !args.prices.is_empty() {
-        return Err(Failure::usage("--prices: only a fill has costs: name the directory of a fill"));
+        return Err(Failure::usage("only a fill has costs (--prices); name the directory of a fill"));
     }
     let set = RunSet::of(here)?;
     if matches!((set.kind, form), (SetKind::Study | SetKind::Line, OutputFormat::Ab | OutputFormat::Httpbench)) {
-        return Err(Failure::usage("--print: ab and httpbench print a single run: name the directory of a run"));
+        return Err(Failure::usage(
+            "--print ab and --print httpbench cannot show a study or a search; name the directory of a single run",
+        ));
     }
     if !matches!(set.kind, SetKind::Study) && !args.subtract.is_empty() {
-        return Err(Failure::usage("--subtract: only a study has cells: name the directory of a study"));
+        return Err(Failure::usage("only a study has cells (--subtract); name the directory of a study"));
     }
     let exit = match set.kind {
         SetKind::One => {

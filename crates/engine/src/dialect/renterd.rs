@@ -1,0 +1,42 @@
+//! renterd, the renter of Sia since 2023. Objects are uploaded to and downloaded from its worker. Keys belong to a
+//! bucket, which every request names as a parameter.
+
+use super::{Access, BadName, Dialect, Form};
+use measure::OpKind;
+
+/// Path of all objects of the worker.
+const OBJECTS: &str = "/api/worker/object";
+
+/// Objects in a bucket of renterd. The path of the user's URL is the bucket, and optionally a prefix of the keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Renterd;
+
+/// Returns the bucket and the prefix, encoded, of the path of a URL: `/bucket/a/b` has the prefix `/a/b`.
+fn parts(base: &str) -> (&str, &str) {
+    let path = base.strip_prefix('/').unwrap_or(base);
+    path.split_at(path.find('/').unwrap_or(path.len()))
+}
+
+impl Dialect for Renterd {
+    fn form(&self, access: Access) -> Option<Form> {
+        match access {
+            Access::Read => Some(Form::plain("GET", OpKind::Get)),
+            Access::Write => Some(Form::plain("PUT", OpKind::Put)),
+            Access::Delete => Some(Form::plain("DELETE", OpKind::Delete)),
+            Access::List => None,
+        }
+    }
+
+    fn container(&self, _: Access, base: &str) -> Option<String> {
+        Some(format!("{OBJECTS}{}", parts(base).1))
+    }
+
+    fn query(&self, _: Access, base: &str) -> Option<String> {
+        let bucket = wire::percent::decode_path(parts(base).0);
+        Some(format!("bucket={}", wire::percent::parameter(&bucket)))
+    }
+
+    fn check_base(&self, base: &str) -> Result<(), BadName> {
+        if parts(base).0.is_empty() { Err(BadName::NoBucket) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,93 @@
+//! The wait until a renter accepts uploads: it is synced, its wallet can pay, and enough contracts are formed.
+
+use super::{Renter, Unread, is_interrupted, pause};
+use crate::console;
+use crate::failure::Failure;
+use crate::progress::requests_interrupted;
+use measure::units::format_span;
+use sia::Unmet;
+use std::mem::discriminant;
+use std::time::{Duration, Instant};
+
+/// First pause between two checks. It doubles up to the longest one.
+const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// A reason to wait.
+enum Obstacle {
+    /// A condition for uploads is not met.
+    Unmet(Unmet),
+    /// The renter does not show whether the conditions are met.
+    Unknown(String),
+}
+
+impl Obstacle {
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unmet(unmet), Self::Unmet(other)) => discriminant(unmet) == discriminant(other),
+            (Self::Unknown(_), Self::Unknown(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Unmet(unmet) => unmet.to_string(),
+            Self::Unknown(why) => why.clone(),
+        }
+    }
+}
+
+impl Renter {
+    /// Waits until the renter accepts uploads, for up to `most` for each condition. Fails at once if waiting is of no
+    /// use, because the user must do something. `reach` waits for a renter that does not respond.
+    pub fn wait_until_ready(&self, most: Duration, reach: &dyn Fn() -> Result<(), Failure>) -> Result<(), Failure> {
+        let name = self.system.name();
+        let refused = self.system.documents().first().and_then(|document| self.get(*document).err());
+        if let Some(Unread { status: Some(401 | 403), about }) = refused {
+            return Err(Failure::could_not_run(format!(
+                "{name} refuses requests: {about}; check the password of its API"
+            )));
+        }
+        let (mut waiting, mut time): (Option<(Obstacle, Instant)>, Duration) = (None, PAUSE);
+        while let Some(obstacle) = self.obstacle() {
+            if matches!(obstacle, Obstacle::Unknown(_)) {
+                reach()?;
+            }
+            let may_pass = match &obstacle {
+                Obstacle::Unmet(unmet) => unmet.may_pass(),
+                Obstacle::Unknown(_) => true,
+            };
+            let text = obstacle.text();
+            if !may_pass {
+                return Err(Failure::could_not_run(format!("{name} accepts no uploads yet: {text}")));
+            }
+            let since = match &waiting {
+                Some((before, since)) if before.is_like(&obstacle) => *since,
+                _ => {
+                    console::eprintln(&format!("waiting for {name}, up to {}: {text}", format_span(most)));
+                    Instant::now()
+                }
+            };
+            waiting = Some((obstacle, since));
+            let left = most.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                let most = format_span(most);
+                return Err(Failure::could_not_run(format!("{name} accepts no uploads after {most}: {text}")));
+            }
+            pause(time.min(left));
+            time = (time * 2).min(PAUSE_MAX);
+            if is_interrupted() {
+                return Err(requests_interrupted(format!("interrupted while waiting for {name}: {text}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn obstacle(&self) -> Option<Obstacle> {
+        match self.snapshot(self.system.documents_of_readiness()).unmet() {
+            Ok(unmet) => unmet.map(Obstacle::Unmet),
+            Err(unknown) => Some(Obstacle::Unknown(unknown.to_string())),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Output for CI systems: JUnit files, Markdown summaries and annotations.
+
+use super::run_sets::{RunSet, SetKind};
+use super::study::TrialResult;
+use super::{export_file, load_line, markdown, print_text, study};
+use crate::failure::Failure;
+use report::ci::{Suite, annotations, junit};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The flags for CI systems.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[group(skip)]
+pub struct CiOutput {
+    /// Write a JUnit file for CI. Each objective of a run is a test case; a search is a single test case.
+    #[arg(long, value_name = "FILE", help_heading = "Checks and results", hide_short_help = true)]
+    pub junit: Option<PathBuf>,
+    /// Append the results to this file as Markdown, e.g. "$GITHUB_STEP_SUMMARY".
+    #[arg(long, value_name = "FILE", help_heading = "Checks and results", hide_short_help = true)]
+    pub summary: Option<PathBuf>,
+    /// Print GitHub annotations for missed objectives and unusable runs.
+    #[arg(long, conflicts_with = "json", help_heading = "Checks and results", hide_short_help = true)]
+    pub annotations: bool,
+}
+
+impl CiOutput {
+    /// Returns whether a flag is given.
+    pub fn is_requested(&self) -> bool {
+        self.junit.is_some() || self.summary.is_some() || self.annotations
+    }
+
+    /// Writes the requested files about a saved directory, and prints the requested annotations.
+    ///
+    /// # Errors
+    /// Fails if the runs cannot be read or a file cannot be written.
+    pub fn write(&self, directory: &Path) -> Result<(), Failure> {
+        if !self.is_requested() {
+            return Ok(());
+        }
+        self.write_results(&suite(directory)?, || markdown::of(&RunSet::of(directory)?))
+    }
+
+    /// Writes the requested files about these test cases, and prints the requested annotations.
+    ///
+    /// # Errors
+    /// Fails if `summary` fails or a file cannot be written.
+    pub fn write_results(
+        &self,
+        suite: &Suite,
+        summary: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        if let Some(file) = &self.junit {
+            export_file::write(Some(file), "--junit", |out| Ok(out.write_all(junit(suite).as_bytes())?))?;
+        }
+        if let Some(file) = &self.summary {
+            append(file, &format!("### {}\n\n{}\n", markdown::title(&suite.name), summary()?))?;
+        }
+        if self.annotations { print_text(&annotations(suite)) } else { Ok(()) }
+    }
+}
+
+/// Appends a text to a file.
+fn append(file: &Path, text: &str) -> Result<(), Failure> {
+    let written =
+        File::options().append(true).create(true).open(file).and_then(|mut out| out.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        Failure::could_not_run(format!("cannot write {}: {error}; name another file with --summary", file.display()))
+    })
+}
+
+/// Returns the test cases of a directory.
+fn suite(directory: &Path) -> Result<Suite, Failure> {
+    let set = RunSet::of(directory)?;
+    let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };
+    match set.kind {
+        SetKind::One | SetKind::Repeats => {
+            for position in &set.positions {
+                let label = position.repeat.map(|_| format!("run {}", position.directory));
+                suite.add_run(None, label.as_deref(), &set.read(position)?);
+            }
+        }
+        SetKind::Line => suite.add_line(None, None, &load_line::read(directory)?),
+        SetKind::Study => {
+            for trial in study::trials(&set.base, &set.records) {
+                let trial = trial?;
+                let label = format!("{}, run {}", trial.target, trial.repeat);
+                match &trial.result {
+                    TrialResult::Fill(fill) => suite.add_fill(&trial.cell, &label, fill),
+                    TrialResult::Line(found) => suite.add_line(Some(&trial.cell), Some(&label), &found.0),
+                    TrialResult::Run(run) => suite.add_run(Some(&trial.cell), Some(&label), run),
+                }
+            }
+        }
+    }
+    if let SetKind::Study = set.kind {
+        suite.add_missing(study::missing(&set.records));
+    }
+    Ok(suite)
+}

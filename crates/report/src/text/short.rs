@@ -1,0 +1,264 @@
+//! The short report of a run, which fits on one screen. It has the result, the main times and the failures. The full
+//! report has everything else.
+
+use super::blocks::{Table, columns};
+use super::page::{Page, paint};
+use super::sections::failures;
+use super::sections::times::cell;
+use super::style::Style;
+use crate::number::{count, plural, share};
+use crate::overview::Overview;
+use crate::percentile::{self, Percentile};
+use crate::result;
+use measure::objective::{ObjectiveOutcome, ObjectiveResult, Timed};
+use measure::values::sum;
+use measure::{Enumerated, KindStats};
+use std::cmp::Reverse;
+use store::SavedRun;
+
+/// Maximum number of lines. Together with up to two lines about the run directory, the report fits on 24 lines.
+pub const SHORT_LINES_MAX: usize = 22;
+/// Maximum width of a line, in characters.
+const WIDTH_MAX: usize = 80;
+/// Quantiles in the table, in ascending order.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+/// Indexes of quantiles to leave out if the table is too wide, the first one first.
+const OPTIONAL_QUANTILES: [usize; 3] = [1, 3, 4];
+
+/// Returns the short report of a run: at most [`SHORT_LINES_MAX`] lines of 80 characters.
+#[must_use]
+pub fn short_text(run: &SavedRun, style: &Style) -> String {
+    let style = narrowed(style);
+    let overview = Overview::of(run);
+    let mut begin = Lines::new(style);
+    head(&mut begin, &overview);
+    let mut rest = Lines::new(style);
+    let remarks = times(&mut rest, run);
+    operations(&mut rest, run);
+    kinds(&mut rest, run);
+    failed(&mut rest, run);
+    objectives(&mut rest, run);
+    let room = SHORT_LINES_MAX.saturating_sub(begin.lines.len() + rest.lines.len());
+    let notes = overview.notes.iter().map(ToString::to_string);
+    begin.lines.extend(notes_within(remarks.into_iter().chain(notes), room, style));
+    begin.lines.extend(rest.lines);
+    begin.lines.join("\n") + "\n"
+}
+
+/// Returns the style of a short report.
+pub fn narrowed(style: &Style) -> Style {
+    Style { width: style.width.min(WIDTH_MAX), ..*style }
+}
+
+/// The lines of a short report so far.
+struct Lines {
+    style: Style,
+    lines: Vec<String>,
+}
+
+impl Lines {
+    fn new(style: Style) -> Self {
+        Self { style, lines: Vec::new() }
+    }
+
+    /// Adds a part of at most `most` lines. A longer part is cut.
+    fn part(&mut self, most: usize, write: impl FnOnce(&mut Page)) {
+        let mut page = Page::new(self.style);
+        write(&mut page);
+        let text = page.finish();
+        let lines: Vec<&str> = text.lines().collect();
+        let cut = lines.len() > most;
+        for (index, line) in lines.iter().take(most).enumerate() {
+            let mark = cut && index + 1 == most;
+            self.lines.push(clipped(line, self.style.width, mark));
+        }
+    }
+}
+
+/// Returns a line of at most `width` characters. If the line or the text after it was cut, it ends with `…`.
+fn clipped(line: &str, width: usize, more_follows: bool) -> String {
+    // A line with a color is short: `Layout` has wrapped it, and its width includes the codes of the color.
+    let fits = columns(line) <= width || line.contains('\u{1b}');
+    match (fits, more_follows) {
+        (true, false) => line.to_owned(),
+        (true, true) if columns(line) + 2 <= width => format!("{line} …"),
+        _ => line.chars().take(width - 1).chain(['…']).collect(),
+    }
+}
+
+/// Adds the result, the limit and the accounting.
+fn head(lines: &mut Lines, overview: &Overview) {
+    let mut pieces = vec![overview.result.text().to_owned()];
+    pieces.extend(overview.pieces());
+    lines.part(2, |page| page.first_line(paint(overview.result), pieces));
+    match overview.further_reasons.as_slice() {
+        [] => {}
+        [one] => lines.part(1, |page| page.line(&format!("also: {one}"))),
+        [one, more @ ..] => {
+            lines.part(1, |page| page.line(&format!("also: {} more reasons, and {one}", more.len())));
+        }
+    }
+    lines.part(3, |page| page.line(&crate::limit::text(&overview.limit)));
+    lines.part(1, |page| page.line(&overview.accounting));
+}
+
+/// Adds the table of times. Returns remarks about its cells.
+fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
+    let rows = time_rows(run);
+    let any = |is: fn(&Percentile) -> bool| rows.iter().any(|row| row.percentiles.iter().any(is));
+    let mut remarks = Vec::new();
+    if any(|shown| matches!(shown, Percentile::TooFew { .. })) {
+        remarks.push("n/a: too few operations for this percentile".to_owned());
+    }
+    if any(|shown| matches!(shown, Percentile::Between(..))) {
+        remarks.push(percentile::ABOUT_RANGES.to_owned());
+    }
+    let table = fitting_table(&rows, lines.style.width);
+    lines.part(1, Page::gap);
+    lines.part(rows.len() + 1, |page| page.table(table));
+    remarks
+}
+
+/// A row of the table: the number of samples of a time, and its percentiles.
+struct TimeRow {
+    title: &'static str,
+    samples: u64,
+    percentiles: [Percentile; QUANTILES.len()],
+}
+
+/// Returns the rows. If operations failed, a second row has the response times with the failures included. In the
+/// closed model, service time is the response time, and has no row.
+fn time_rows(run: &SavedRun) -> Vec<TimeRow> {
+    let summary = run.summary();
+    let (all, dropped) = (&summary.all, summary.stats.measured.dropped);
+    let of = |title, timed| TimeRow {
+        title,
+        samples: all.timed(timed).0.count(),
+        percentiles: QUANTILES.map(|q| percentile::timed(all, timed, q)),
+    };
+    let mut rows = vec![of("response", Timed::Response)];
+    let others = sum([all.failed, all.unfinished, dropped]);
+    if others > 0 {
+        let percentiles = QUANTILES.map(|q| percentile::of_all(all, dropped, q));
+        rows.push(TimeRow { title: "with failures", samples: sum([all.ok, others]), percentiles });
+    }
+    if run.begin.model.is_open() {
+        rows.push(of("service", Timed::Service));
+    }
+    rows
+}
+
+/// Returns the table with as many percentiles as fit.
+fn fitting_table(rows: &[TimeRow], width: usize) -> Table {
+    let without = |left_out: &[usize]| {
+        let shown: Vec<usize> = (0..QUANTILES.len()).filter(|index| !left_out.contains(index)).collect();
+        let mut table = Table::new();
+        let titles = shown.iter().map(|index| percentile::label(QUANTILES[*index]));
+        table.head(["".to_owned(), "samples".to_owned()].into_iter().chain(titles));
+        for row in rows {
+            let cells = shown.iter().map(|index| cell(&row.percentiles[*index]));
+            table.row([row.title.to_owned(), count(row.samples)].into_iter().chain(cells));
+        }
+        table
+    };
+    let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
+    let tables = (0..OPTIONAL_QUANTILES.len()).map(|number| without(&OPTIONAL_QUANTILES[..number]));
+    tables.into_iter().find(fits).unwrap_or_else(|| without(&OPTIONAL_QUANTILES))
+}
+
+/// Adds the counts of operations.
+fn operations(lines: &mut Lines, run: &SavedRun) {
+    let tally = &run.summary().stats.measured;
+    let mut pieces = vec![format!("{} ok", count(tally.ok)), format!("{} failed", count(tally.failed))];
+    let optional = [(tally.dropped, "dropped"), (tally.unfinished, "unfinished"), (tally.retries, "retries")];
+    pieces.extend(
+        optional.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", count(*number))),
+    );
+    lines.part(1, Page::gap);
+    lines.part(2, |page| {
+        page.item("operations", &format!("{} offered: {}", count(tally.scheduled), pieces.join(" · ")));
+    });
+}
+
+/// Adds the median and the p99 of the response times of each kind of operation, if there are several kinds.
+fn kinds(lines: &mut Lines, run: &SavedRun) {
+    let kinds = &run.summary().stats.kinds;
+    if kinds.len() < 2 {
+        return;
+    }
+    let at = |stats: &KindStats, q: f64| cell(&percentile::timed(stats, Timed::Response, q));
+    let shown = kinds.iter().map(|(kind, stats)| {
+        format!("{} {} ok, p50 {}, p99 {}", kind.name(), count(stats.ok), at(stats, 0.5), at(stats, 0.99))
+    });
+    let shown = shown.collect::<Vec<_>>().join(" · ");
+    lines.part(2, |page| page.item("by kind", &shown));
+}
+
+/// Adds the failed attempts by class, the most frequent class first, with an example of the most frequent cause.
+fn failed(lines: &mut Lines, run: &SavedRun) {
+    let stats = &run.summary().stats;
+    let tally = &stats.measured;
+    let mut classes: Vec<_> = failures::failed(&tally.classes).collect();
+    if classes.is_empty() {
+        return;
+    }
+    classes.sort_by_key(|(_, number)| Reverse(*number));
+    let part = |number: u64| share(number as f64 / tally.attempts.max(1) as f64);
+    let shown =
+        classes.iter().map(|(class, number)| format!("{} × {} ({})", count(*number), class.name(), part(*number)));
+    let shown = shown.collect::<Vec<_>>().join(" · ");
+    lines.part(2, |page| page.item("failed attempts", &shown));
+    let frequent = stats.examples.iter().max_by_key(|example| tally.causes.get(example.cause()));
+    if let Some(example) = frequent {
+        let most = if stats.kinds.len() < 2 { 2 } else { 1 };
+        lines.part(most, |page| page.item("", &failures::example_line(example)));
+    }
+}
+
+/// Adds the objectives, the missed ones first.
+fn objectives(lines: &mut Lines, run: &SavedRun) {
+    let mut judged = result::of(run).objectives;
+    judged.sort_by_key(|one| one.outcome == ObjectiveOutcome::Met);
+    let line = |one: &ObjectiveResult| format!("{}: {}", one.objective, result::objective_outcome_text(one));
+    match judged.as_slice() {
+        [] => {}
+        [one] => lines.part(2, |page| page.item("objective", &line(one))),
+        [one, two] => {
+            lines.part(1, |page| page.item("objective", &line(one)));
+            lines.part(1, |page| page.item("objective", &line(two)));
+        }
+        [one, rest @ ..] => {
+            let missed = rest.iter().filter(|one| one.outcome != ObjectiveOutcome::Met).count();
+            lines.part(1, |page| page.item("objective", &line(one)));
+            let text = format!("{} more, {} of them not met", rest.len(), count(missed as u64));
+            lines.part(1, |page| page.item("objectives", &text));
+        }
+    }
+}
+
+/// Returns the notes that fit into `room` lines. If not all fit, the last line says how many are missing.
+fn notes_within(notes: impl Iterator<Item = String>, room: usize, style: Style) -> Vec<String> {
+    let notes: Vec<Vec<String>> = notes
+        .map(|note| {
+            let mut page = Page::new(style);
+            page.line(&format!("note: {note}"));
+            page.finish().lines().map(|line| clipped(line, style.width, false)).collect()
+        })
+        .collect();
+    let mut lines: Vec<String> = Vec::new();
+    for (index, note) in notes.iter().enumerate() {
+        let reserved = usize::from(index + 1 < notes.len());
+        if lines.len() + note.len() + reserved > room {
+            let more = (notes.len() - index) as u64;
+            if lines.len() < room {
+                lines.push(format!(
+                    "  {}: see the full report",
+                    plural(more, if index == 0 { "note" } else { "more note" })
+                ));
+            }
+            break;
+        }
+        lines.extend(note.iter().cloned());
+    }
+    lines
+}

@@ -1,0 +1,104 @@
+//! The pictures of README, made from real output: a run in the terminal, and its HTML report in a browser.
+
+mod svg;
+
+use crate::failure::{Context, Result, failure};
+use crate::plimsoll::ProgramArgs;
+use crate::process::{Affinity, start};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Time limit for each program.
+const LIMIT: Duration = Duration::from_secs(90);
+/// Size of the picture of the page, in pixels.
+const WINDOW: &str = "--window-size=1100,1500";
+/// Names of the browser's executable.
+const BROWSERS: [&str; 2] = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+
+/// The flags of `pictures`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    program: ProgramArgs,
+    /// Directory to write.
+    #[arg(long, value_name = "DIR", default_value = "docs/pictures")]
+    out: PathBuf,
+}
+
+/// Draws the pictures.
+pub fn run(args: &Args) -> Result<()> {
+    let program = args.program.path()?;
+    fs::create_dir_all(&args.out).cannot(format_args!("create {}", args.out.display()))?;
+    let place = tempfile::tempdir().cannot("create a directory")?;
+    let server = Server::start(&program)?;
+    let command = format!("plimsoll get -R 200 -c 10 --out tour {}/blackhole/64KiB", server.url);
+    let printed = in_terminal(&program, &command, place.path())?;
+    // Show the port of README, not the port that happened to be free.
+    let shown = |text: &str| text.replace(&server.url, "http://127.0.0.1:8080");
+    let text = format!("$ {}\n{}", shown(&command), shown(&printed));
+    fs::write(args.out.join("terminal.svg"), svg::of(&text)).cannot("write terminal.svg")?;
+    report(&program, place.path(), &args.out.join("report.png"))
+}
+
+/// The server that the run loads.
+struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Server {
+    /// Starts a server that pauses once, and waits until it listens.
+    fn start(program: &Path) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--stall", "4s:1s", "--listen", "127.0.0.1:0"]);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().cannot("start the server")?;
+        let output = process.stdout.take().ok_or_else(|| failure("the server has no output"))?;
+        for line in BufReader::new(output).lines() {
+            let line = line.cannot("read the output of the server")?;
+            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+                // The server prints the URL of an example.
+                let url = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+                return Ok(Self { process, url });
+            }
+        }
+        Err(failure("the server ended without printing its URL"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Runs a command in a terminal, and returns what it shows.
+fn in_terminal(program: &Path, command: &str, place: &Path) -> Result<String> {
+    let words = command.replacen("plimsoll", &program.display().to_string(), 1) + " --quiet";
+    let shown = place.join("shown");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &words, "/dev/null"]).current_dir(place).env_remove("NO_COLOR");
+    script.stdin(Stdio::null()).stdout(File::create(&shown).cannot("create a file")?).stderr(Stdio::null());
+    start(&mut script, Affinity::AllCores)?.finish(LIMIT)?;
+    fs::read_to_string(&shown).cannot("read what the terminal shows")
+}
+
+/// Draws the HTML report of the run.
+fn report(program: &Path, place: &Path, file: &Path) -> Result<()> {
+    let mut html = Command::new(program);
+    html.args(["report", "tour", "--html"]).current_dir(place).stdout(Stdio::null()).stderr(Stdio::null());
+    start(&mut html, Affinity::AllCores)?.finish(LIMIT)?;
+    let browser = BROWSERS.iter().find(|path| Path::new(path).exists());
+    let browser = browser.ok_or_else(|| failure("there is no Chromium: install the package chromium"))?;
+    let mut command = Command::new(browser);
+    command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", WINDOW]);
+    command.arg(format!("--user-data-dir={}", place.join("profile").display()));
+    command.arg("--virtual-time-budget=5000").arg(format!("--screenshot={}", file.display()));
+    command.arg(format!("file://{}", place.join("tour/report.html").display()));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    start(&mut command, Affinity::AllCores)?.finish(LIMIT)?;
+    if file.exists() { Ok(()) } else { Err(failure("the browser wrote no picture")) }
+}
