@@ -2,7 +2,6 @@
 //! an object sends a 307 redirect to the worker that has the object.
 
 use super::{Access, Dialect, Form};
-use measure::OpKind;
 
 /// Objects of a bucket. Any worker accepts requests for these objects.
 #[derive(Clone, Copy, Debug)]
@@ -10,12 +9,7 @@ pub struct Alluxio;
 
 impl Dialect for Alluxio {
     fn form(&self, access: Access) -> Option<Form> {
-        match access {
-            Access::Read => Some(Form::plain("GET", OpKind::Get)),
-            Access::Write => Some(Form::plain("PUT", OpKind::Put)),
-            Access::Delete => Some(Form::plain("DELETE", OpKind::Delete)),
-            Access::List => None,
-        }
+        Form::by_method(access)
     }
 
     /// Returns the base, which is already the path of the bucket.

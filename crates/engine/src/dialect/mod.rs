@@ -62,6 +62,17 @@ impl Form {
         let ranges = matches!(kind, OpKind::Get);
         Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None }
     }
+
+    /// Returns the plain request of a system whose objects are read, written and deleted by GET, PUT and DELETE, and
+    /// that has no lists.
+    pub(crate) const fn by_method(access: Access) -> Option<Self> {
+        match access {
+            Access::Read => Some(Self::plain("GET", OpKind::Get)),
+            Access::Write => Some(Self::plain("PUT", OpKind::Put)),
+            Access::Delete => Some(Self::plain("DELETE", OpKind::Delete)),
+            Access::List => None,
+        }
+    }
 }
 
 /// Reason why a name is invalid in a dialect.

@@ -2,7 +2,6 @@
 //! bucket, which every request names as a parameter.
 
 use super::{Access, BadName, Dialect, Form};
-use measure::OpKind;
 
 /// Path of all objects of the worker.
 const OBJECTS: &str = "/api/worker/object";
@@ -19,12 +18,7 @@ fn parts(base: &str) -> (&str, &str) {
 
 impl Dialect for Renterd {
     fn form(&self, access: Access) -> Option<Form> {
-        match access {
-            Access::Read => Some(Form::plain("GET", OpKind::Get)),
-            Access::Write => Some(Form::plain("PUT", OpKind::Put)),
-            Access::Delete => Some(Form::plain("DELETE", OpKind::Delete)),
-            Access::List => None,
-        }
+        Form::by_method(access)
     }
 
     fn container(&self, _: Access, base: &str) -> Option<String> {

@@ -94,11 +94,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     } else {
         saved::print_text(&report::comparison(&comparison, &saved::text_style()))?;
     }
-    if args.ci.is_requested() {
-        let mut suite = Suite { name: "comparison".to_owned(), ..Suite::default() };
-        suite.add_comparison(&comparison);
-        args.ci.write_results(&suite, || Ok(markdown::comparison(&comparison)))?;
-    }
+    args.ci.write_results(
+        "comparison",
+        || Ok(Suite::of_comparison(&comparison)),
+        || Ok(markdown::comparison(&comparison)),
+    )?;
     let worse = sides != Sides::Halves && comparison.conclusion() == Conclusion::Worse;
     Ok(if worse { Exit::Objectives } else { Exit::Good }.into())
 }

@@ -38,25 +38,30 @@ impl CiOutput {
         if !self.is_requested() {
             return Ok(());
         }
-        self.write_results(&suite(directory)?, || markdown::of(&RunSet::of(directory)?))
+        let set = RunSet::of(directory)?;
+        let name = report::escape::escape(&directory.display().to_string());
+        self.write_results(&name, || suite(&set, &name), || markdown::of(&set))
     }
 
-    /// Writes the requested files about these test cases, and prints the requested annotations.
+    /// Writes the requested files about a result with this name, and prints the requested annotations. Only what is
+    /// requested is computed.
     ///
     /// # Errors
-    /// Fails if `summary` fails or a file cannot be written.
+    /// Fails if `suite` or `summary` fails, or if a file cannot be written.
     pub fn write_results(
         &self,
-        suite: &Suite,
+        name: &str,
+        suite: impl FnOnce() -> Result<Suite, Failure>,
         summary: impl FnOnce() -> Result<String, Failure>,
     ) -> Result<(), Failure> {
-        if let Some(file) = &self.junit {
+        let suite = if self.junit.is_some() || self.annotations { Some(suite()?) } else { None };
+        if let Some((file, suite)) = self.junit.as_ref().zip(suite.as_ref()) {
             export_file::write(Some(file), "--junit", |out| Ok(out.write_all(junit(suite).as_bytes())?))?;
         }
         if let Some(file) = &self.summary {
-            append(file, &format!("### {}\n\n{}\n", markdown::title(&suite.name), summary()?))?;
+            append(file, &format!("### {}\n\n{}\n", markdown::title(name), summary()?))?;
         }
-        if self.annotations { print_text(&annotations(suite)) } else { Ok(()) }
+        suite.filter(|_| self.annotations).map_or(Ok(()), |suite| print_text(&annotations(&suite)))
     }
 }
 
@@ -69,10 +74,9 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Returns the test cases of a directory.
-fn suite(directory: &Path) -> Result<Suite, Failure> {
-    let set = RunSet::of(directory)?;
-    let mut suite = Suite { name: report::escape::escape(&directory.display().to_string()), ..Suite::default() };
+/// Returns the test cases of a directory with this name.
+fn suite(set: &RunSet, name: &str) -> Result<Suite, Failure> {
+    let mut suite = Suite { name: name.to_owned(), ..Suite::default() };
     match set.kind {
         SetKind::One | SetKind::Repeats => {
             for position in &set.positions {
@@ -80,7 +84,7 @@ fn suite(directory: &Path) -> Result<Suite, Failure> {
                 suite.add_run(None, label.as_deref(), &set.read(position)?);
             }
         }
-        SetKind::Line => suite.add_line(None, None, &load_line::read(directory)?),
+        SetKind::Line => suite.add_line(None, None, &load_line::read(&set.base)?),
         SetKind::Study => {
             for trial in study::trials(&set.base, &set.records) {
                 let trial = trial?;

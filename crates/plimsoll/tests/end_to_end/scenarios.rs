@@ -108,8 +108,8 @@ fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let line = of("booster-http");
     let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
     assert!(line["outcome"] == "found" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
-    let beside = of("file server");
-    assert!(beside["passed"].as_u64().is_some_and(|passed| passed > 400), "{beside:#}");
+    let file_server = of("file server");
+    assert!(file_server["passed"].as_u64().is_some_and(|passed| passed > 400), "{file_server:#}");
 }
 
 #[test]

@@ -150,9 +150,11 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Adds the test cases of a comparison, one for each metric. A metric that got worse is a failure. The differences
-    /// between two halves of the same runs are noise, so they are none.
-    pub fn add_comparison(&mut self, comparison: &Comparison<'_>) {
+    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure. The
+    /// differences between two halves of the same runs are noise, so they are none.
+    #[must_use]
+    pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
+        let mut suite = Self { name: "comparison".to_owned(), ..Self::default() };
         let class = comparison.new.first().map_or_else(|| "comparison".to_owned(), |run| run.name.clone());
         let rows = comparison_rows(comparison);
         for (row, shown) in comparison.rows.iter().zip(rows.iter().skip(1)) {
@@ -160,8 +162,9 @@ impl Suite {
             let metrics = format!("{title}: {base}, then {new}, change {change} ({interval})");
             let worse = comparison.sides != Sides::Halves && row.conclusion == Conclusion::Worse;
             let outcome = if worse { Outcome::Failed(format!("worse: {metrics}")) } else { Outcome::Passed };
-            self.cases.push(Case { class: class.clone(), name: title.clone(), seconds: 0.0, outcome, metrics });
+            suite.cases.push(Case { class: class.clone(), name: title.clone(), seconds: 0.0, outcome, metrics });
         }
+        suite
     }
 }
 

@@ -1,5 +1,6 @@
 //! The costs of a fill by price sheets.
 
+use crate::escape::escape;
 use cost::bill::{Offer, offers};
 use cost::{Months, PriceSheet, Requests, Usage};
 use store::journal::Totals;
@@ -24,9 +25,15 @@ impl Costs {
 
 /// Returns the sum of a bill as text. It is a lower bound if the sheet lacks a price.
 #[must_use]
-pub fn sum_text(offer: &Offer) -> String {
+pub(crate) fn sum_text(offer: &Offer) -> String {
     let total = offer.bill.total();
     if total.without.is_empty() { total.money.to_string() } else { format!("≥ {}", total.money) }
+}
+
+/// Returns the sum of a bill with the name of its price sheet.
+#[must_use]
+pub fn offer_text(offer: &Offer) -> String {
+    format!("{} ({})", sum_text(offer), escape(&offer.bill.name))
 }
 
 /// Returns the billable usage of a fill: its uploads with all attempts, and the time for which the objects are kept.

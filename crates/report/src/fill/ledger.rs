@@ -1,9 +1,10 @@
-//! What the target's own ledger shows about a fill: spending, contracts, stored bytes and redundancy. It compares
-//! snapshots.
+//! The target's own ledger of a fill: spending, contracts, stored bytes and redundancy, from a comparison of snapshots.
 
 use super::{Costs, Pace};
 use cost::study_table::{Download, StudyInputs, StudyMoney};
 use cost::{Bill, Component, Currency, Exact, Hours, Ledger, Money, Months};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sia::siad;
 use sia::snapshot::{Snapshot as Documents, System};
 use std::time::Duration;
@@ -26,7 +27,7 @@ enum Moment {
     After,
 }
 
-/// What the target's own ledger shows about a fill.
+/// The target's own ledger of a fill.
 #[derive(Clone, Debug)]
 pub struct LedgerReport {
     /// The target.
@@ -37,7 +38,7 @@ pub struct LedgerReport {
     pub snapshots: usize,
     /// The money; `None` if a snapshot lacks contracts or wallet.
     pub spending: Option<LedgerSpending>,
-    /// What the target stores.
+    /// Contents of the target.
     pub stored: StoredAtTarget,
     /// Number of times that the target has started again between two snapshots; `None` if it does not show this.
     pub restarts: Option<u64>,
@@ -58,7 +59,7 @@ pub struct LedgerSpending {
     pub end: Ledger,
 }
 
-/// What a target stores for a fill.
+/// Contents of a target that belong to a fill.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StoredAtTarget {
     /// Number of contracts.
@@ -74,7 +75,8 @@ pub struct StoredAtTarget {
 }
 
 /// Redundancy of the files of a fill, without empty files.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "JsonRedundancy")]
 pub struct RedundancyOfFiles {
     /// Number of files.
     pub files: u64,

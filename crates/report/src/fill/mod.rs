@@ -12,7 +12,8 @@ use store::journal::SessionEnd;
 
 pub use crate::json::{JsonFill, fill_schema, json_fill as json};
 pub use crate::text::{fill_estimate as estimate, fill_text as text};
-pub use costs::{Costs, sum_text, usage};
+pub(crate) use costs::sum_text;
+pub use costs::{Costs, offer_text, usage};
 pub(crate) use ledger::hastings;
 pub use ledger::{LedgerReport, LedgerSpending, RedundancyOfFiles, StoredAtTarget, first_ledger, ledger};
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::SavedFill;
 
-/// What the target's own ledger shows about a fill, from snapshots before and after its sessions.
+/// The target's own ledger of a fill, from snapshots before and after its sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonLedger {
     /// The target: `siad` or `renterd`.
@@ -30,7 +30,7 @@ pub struct JsonLedger {
     /// Redundancy by the settings; null if it is not known.
     pub target_redundancy: Option<f64>,
     /// Redundancy of the files; null if the target does not report it.
-    pub redundancy: Option<JsonRedundancy>,
+    pub redundancy: Option<RedundancyOfFiles>,
     /// Health of the least healthy object, from 0 to 1; null if the target does not report it.
     pub min_health: Option<f64>,
     /// Number of restarts of the target between snapshots, as a lower bound unless it is 0; null if it is not known.
@@ -67,23 +67,6 @@ pub struct JsonSpending {
     pub decreases: Vec<String>,
 }
 
-/// Redundancy of the files of a fill, without empty files.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct JsonRedundancy {
-    /// Number of files.
-    pub files: u64,
-    /// The least redundancy.
-    pub min: f64,
-    /// The median.
-    pub median: f64,
-    /// The mean.
-    pub mean: f64,
-    /// The largest redundancy.
-    pub max: f64,
-    /// Number of files with more redundancy than the settings require.
-    pub above_target: u64,
-}
-
 /// A row of the result table of the Sia study.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonStudyRow {
@@ -109,7 +92,7 @@ pub(super) fn json_ledger(fill: &SavedFill, prices: &Costs) -> Option<JsonLedger
         absolute_bytes: stored.absolute_bytes,
         storage_efficiency: stored.absolute_bytes.filter(|absolute| *absolute > 0).map(efficiency),
         target_redundancy: stored.target_redundancy,
-        redundancy: stored.redundancy.map(redundancy),
+        redundancy: stored.redundancy,
         min_health: stored.min_health,
         restarts: report.restarts,
         study: Row::PUBLISHED.into_iter().chain(Row::FURTHER).map(row).collect(),
@@ -133,9 +116,4 @@ fn spending(LedgerSpending { bill, start, end }: &LedgerSpending) -> JsonSpendin
         wealth_gap: start.wealth_gap(end).ok().as_ref().map(amount),
         decreases: start.decreases(end).unwrap_or_default().into_iter().map(|fell| fell.name).collect(),
     }
-}
-
-fn redundancy(of: RedundancyOfFiles) -> JsonRedundancy {
-    let RedundancyOfFiles { files, min, median, mean, max, above_target } = of;
-    JsonRedundancy { files, min, median, mean, max, above_target }
 }

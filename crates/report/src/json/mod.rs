@@ -27,7 +27,7 @@ pub use client::*;
 pub use comparison::*;
 pub use dataset::*;
 pub use failures::*;
-pub use ledger::{JsonAmount, JsonLedger, JsonRedundancy, JsonSpending, JsonStudyRow};
+pub use ledger::{JsonAmount, JsonLedger, JsonSpending, JsonStudyRow};
 pub use leftovers::*;
 pub use measure::LimitedBy;
 pub use operations::*;

@@ -3,7 +3,7 @@
 use super::place::{Placed, name_in_cell, sorted};
 use super::rows::Order;
 use crate::escape::escape;
-use crate::fill::{Costs, JsonFill, json, result, sum_text};
+use crate::fill::{Costs, JsonFill, json, offer_text, result};
 use crate::number::{bit_rate, bytes, count};
 use crate::text::table;
 use measure::ExitStatus;
@@ -46,7 +46,7 @@ impl FillTrial {
             directory: directory.to_owned(),
             fill: json(fill, prices),
             exit: result(fill).exit,
-            costs: offers.iter().map(|offer| format!("{} ({})", sum_text(offer), escape(&offer.bill.name))).collect(),
+            costs: offers.iter().map(offer_text).collect(),
         }
     }
 }

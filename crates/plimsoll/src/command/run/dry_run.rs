@@ -3,10 +3,10 @@
 use super::{Planned, command};
 use crate::command::fill::{self, Estimate};
 use crate::command::load_command::LoadCommand;
-use cost::bill::Offer;
 use engine::plan::{Plan, RangeChoice};
 use measure::units::format_span;
 use report::escape::escape;
+use report::fill::offer_text;
 use report::number::plural;
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -56,8 +56,7 @@ fn of_fill(args: &fill::Args, estimate: &Estimate, assumed: Option<f64>) -> Proj
         true => (upload.zip(at_speed).map(|(upload, reading)| upload + reading), 2.0 * bytes),
         false => (upload, bytes),
     };
-    let shown = |offer: &Offer| format!("{} ({})", report::fill::sum_text(offer), escape(&offer.bill.name));
-    let costs: Vec<String> = estimate.offers.iter().map(shown).collect();
+    let costs: Vec<String> = estimate.offers.iter().map(offer_text).collect();
     let costs = (!costs.is_empty()).then(|| format!("{}, for all objects, kept for {}", costs.join(", "), args.keep));
     Projected { time, bytes: Some(bytes), costs }
 }
