@@ -117,14 +117,14 @@ fn a_killed_fill_of_a_study_goes_on_where_it_was() {
     let place = TestDir::new();
     let (server, endpoint) = serve(&place, &["--delay", "20ms"]);
     make_bucket(&place, &endpoint);
-    write_scenario(&place, "settings: {command: fill, count: 400, size: 1KiB, concurrency: 4, verify: true}\n");
+    write_scenario(&place, "settings: {command: fill, count: 1600, size: 1KiB, concurrency: 8, verify: true}\n");
     let fill = place.path("study/001-all/bucket-1");
     let running = start(&place, &endpoint, &["run", "study.yaml", "--out", "study"]);
     wait_for("stored objects", || (stored(&fill) >= 20).then_some(()));
     running.signal("KILL");
     running.end();
     let before = stored(&fill);
-    assert!((20..400).contains(&before), "{before}");
+    assert!((20..1600).contains(&before), "{before}");
     let shown = place.run(["report", "study"]);
     assert!(shown.expect(0).stdout.contains("1 of 1 missing: `plimsoll run --resume` runs them"), "{}", shown.stdout);
     let running = start(&place, &endpoint, &["run", "study.yaml", "--resume", "study"]);
@@ -136,7 +136,7 @@ fn a_killed_fill_of_a_study_goes_on_where_it_was() {
     assert!(ended.expect(0).stderr.contains("session 3"), "{ended:?}");
     let study = json(&ended);
     let filled = &study["fills"][0]["fill"];
-    assert_eq!((&filled["stored"], &filled["verified"]["good"]), (&400.into(), &400.into()), "{filled:#}");
+    assert_eq!((&filled["stored"], &filled["verified"]["good"]), (&1600.into(), &1600.into()), "{filled:#}");
     let ends: Vec<&str> = filled["sessions"].as_array().unwrap().iter().filter_map(|it| it["end"].as_str()).collect();
     assert_eq!(ends, ["killed, or still running", "interrupted", "finished"]);
     // The runs of the killed session are exported, too.

@@ -104,20 +104,22 @@ fn a_target_that_falls_behind_with_rare_uploads_is_the_limit() {
     let http = "map $request_method $upload { PUT put; default ''; } limit_req_zone $upload zone=uploads:1m rate=8r/s;";
     let server = "location /d/ { alias files/; dav_methods PUT DELETE; limit_req zone=uploads burst=10000; }";
     let Some(nginx) = Nginx::start(Setup { http, server, ..Setup::default() }) else { return };
-    let place = TestDir::new();
     let location = nginx.url("/d/");
-    place.run(["prepare", &location, "--count", "3", "--size", "1KiB"]).expect(0);
-    let limit = |name: &str, rate: &str| {
-        let words = ["mix", &location, "--get", "90", "--put", "10", "-R", rate, "-d", "4s", "--json", "--out", name];
-        let ended = place.run(words);
+    TestDir::new().run(["prepare", &location, "--count", "3", "--size", "1KiB"]).expect(0);
+    let limit = |rate: &str| {
+        let words = ["mix", &location, "--get", "90", "--put", "10", "-R", rate, "-d", "4s", "--json", "--out", "out"];
+        let (ended, report, ()) = with_its_cores(|| {
+            let ended = TestDir::new().run(words);
+            let report = Report::read(&ended);
+            Some((ended, report, ()))
+        })?;
         ended.expect(0);
-        let report = Report::read(&ended);
-        (report.text("/limited_by").to_owned(), report.text("/limit_reason").to_owned())
+        Some((report.text("/limited_by").to_owned(), report.text("/limit_reason").to_owned()))
     };
-    let (overloaded, reason) = limit("overloaded", "200");
+    let Some((overloaded, reason)) = limit("200") else { return };
     assert_eq!(overloaded, "target", "{reason}");
     assert!(reason.starts_with("response times of put "), "{reason}");
-    let (sustained, reason) = limit("sustained", "40");
+    let Some((sustained, reason)) = limit("40") else { return };
     assert_eq!(sustained, "rate", "{reason}");
 }
 
@@ -187,8 +189,14 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
     let (server, url) = place.serve(&[]);
     let url = format!("{url}?delay=100ms");
     for (descriptors, code, limit) in [(100, 3, "client_resources"), (400, 0, "rate")] {
-        let ended = with_descriptors(&place, descriptors, &["get", &url, "-R", "300", "-d", "3s", "--json"]);
-        let report = Report::read(&ended);
+        let Some((ended, report, ())) = with_its_cores(|| {
+            let words = ["get", &url, "-R", "300", "-d", "3s", "--json"];
+            let ended = with_descriptors(&TestDir::new(), descriptors, &words);
+            let report = Report::read(&ended);
+            Some((ended, report, ()))
+        }) else {
+            return;
+        };
         assert_eq!((ended.code, report.text("/limited_by")), (Some(code), limit), "{}", report.at("/result"));
         let text = ended.stderr.contains("raise its limit of descriptors");
         assert_eq!(text, descriptors == 100, "{}", ended.stderr);
