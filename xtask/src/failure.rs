@@ -9,7 +9,7 @@ pub enum Failure {
     /// The user interrupted the task.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// Message for the user: what failed, why, and how to fix it.
+    /// Message for the user, which contains the failed step, the reason and the fix.
     #[error("{0}")]
     Message(String),
 }

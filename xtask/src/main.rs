@@ -7,6 +7,7 @@
 mod bench;
 mod console;
 mod crash;
+mod embedded_server;
 mod failure;
 mod goal;
 mod host;

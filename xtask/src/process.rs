@@ -49,7 +49,8 @@ pub struct Run {
 pub enum PeakMemory {
     /// The exact number of bytes.
     Bytes(u64),
-    /// An upper bound in bytes. The number is the peak of this program itself, and hides the lower peak of the process.
+    /// An upper bound in bytes. The number is the peak of this program itself. The peak of the process is lower, but
+    /// the kernel does not report it.
     AtMost(u64),
 }
 

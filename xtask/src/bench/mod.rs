@@ -1,4 +1,4 @@
-//! The benchmarks. Each measures numbers for which Plimsoll has goals, and prints whether the goals are met.
+//! The benchmarks. Each benchmark measures numbers for which Plimsoll has goals, and prints whether the goals are met.
 
 mod causes;
 mod content;
@@ -10,6 +10,7 @@ mod sequential;
 mod sign;
 mod small_get;
 mod start;
+mod uploads;
 mod weeks;
 
 use crate::failure::Result;
@@ -34,6 +35,8 @@ pub enum Bench {
     Line(line::Args),
     /// Share of wrong decisions when a search stops levels early and slow operations come in bursts, on simulated time.
     Sequential(sequential::Args),
+    /// Client CPU of uploads and fills, compared with warp on the same S3 server.
+    Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
     /// Results and limits that Plimsoll reports for runs with known problems.
@@ -52,6 +55,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sign(args) => sign::run(args),
         Bench::Line(args) => line::run(args),
         Bench::Sequential(args) => sequential::run(args),
+        Bench::Uploads(args) => uploads::run(args),
         Bench::Weeks(args) => weeks::run(args),
         Bench::Causes(args) => causes::run(args),
     }

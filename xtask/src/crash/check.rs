@@ -15,7 +15,7 @@ use store::journal::{Record, for_each_entry};
 /// Prefix of the fill's keys.
 const PREFIX: &str = "f/";
 
-/// Checks what a fill has left, and returns a short description.
+/// Checks the objects, uploads and reports of a finished fill, and returns a short description.
 pub fn check(plimsoll: &Path, server: &mut Server, fill: &Path) -> Result<String> {
     let (identity, hash) = FillDirectory::read_identity(fill).map_err(failure)?;
     let description: Description = serde_json::from_value(identity.dataset).map_err(failure)?;
@@ -71,7 +71,7 @@ fn open_uploads(plimsoll: &Path, server: &Server) -> Result<u64> {
     }
 }
 
-/// Totals of the journal, computed in another way than by the program.
+/// Totals of the journal. They are computed independently of the program's own computation.
 #[derive(Debug, Default)]
 struct Recomputed {
     intended: BTreeSet<u64>,

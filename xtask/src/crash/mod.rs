@@ -1,7 +1,7 @@
 //! `cargo xtask crash`: kills fills and their servers at random times, and checks afterwards that nothing is lost.
 //!
-//! Each fill has its own server, dataset and faults, all drawn from one seed. After its kills, the same command runs to
-//! the end. Then the store of the server is compared with the dataset, and the report with the journal.
+//! Each fill has its own server, dataset and faults, which depend on one seed. After the kills, the same command runs
+//! to the end. Then the task compares the store of the server with the dataset, and the report with the journal.
 
 mod check;
 mod server;
@@ -20,11 +20,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-/// Kills in one fill.
+/// Number of kills in one fill.
 const KILLS_PER_FILL: u32 = 10;
-/// Starts of the command after the kills. A server that forgot open uploads when it was killed can cost one.
+/// Maximum number of starts of the command after the kills. A start can fail because a killed server lost its open
+/// uploads.
 const STARTS_MAX: u32 = 4;
-/// Time limit of the last starts.
+/// Time limit of each start after the kills.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The flags of `crash`.
@@ -146,8 +147,8 @@ impl<'p> Fill<'p> {
         Ok(Self { program, directory, server, shape, random, starts: 0, acked: BTreeSet::new() })
     }
 
-    /// Kills the fill and its server, lets the fill end, and checks what is stored. The directory is removed if all is
-    /// well.
+    /// Kills the fill and its server, lets the fill end, and checks the stored objects. Removes the directory if all
+    /// checks pass.
     fn carry_out(mut self, kills_max: u32) -> Result<(Kills, String)> {
         let outcome = self.make_bucket().and_then(|()| self.kill(kills_max)).and_then(|kills| {
             self.finish()?;
@@ -191,7 +192,7 @@ impl<'p> Fill<'p> {
                 std::thread::sleep(Duration::from_millis(self.random.below(300)));
                 self.server.start_again()?;
             } else {
-                // Dropping kills.
+                // Dropping the value kills the process.
                 drop(client);
                 kills.client += 1;
                 self.compare_acked()?;
@@ -202,7 +203,7 @@ impl<'p> Fill<'p> {
         Ok(kills)
     }
 
-    /// Checks that all objects that were acknowledged at the last kill still are.
+    /// Checks that all objects that were acknowledged at the last kill are still acknowledged.
     fn compare_acked(&mut self) -> Result<()> {
         let acked = check::acked(&self.directory.path().join("fill"))?;
         let lost = self.acked.difference(&acked).count();

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 /// Access key that the servers accept.
 pub const ACCESS_KEY: &str = "plimsoll";
-/// Its secret.
+/// Secret of the access key.
 pub const SECRET_KEY: &str = "plimsoll-secret";
 
 /// Time limit of a start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time to stop in an orderly way.
+/// Time limit of an orderly stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A server with its store.
@@ -76,7 +76,7 @@ impl Server {
 
     /// Kills the server.
     pub fn kill(&mut self) {
-        // Dropping kills.
+        // Dropping the value kills the process.
         self.running = None;
     }
 

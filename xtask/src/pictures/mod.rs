@@ -2,13 +2,13 @@
 
 mod svg;
 
+use crate::embedded_server::EmbeddedServer;
 use crate::failure::{Context, Result, failure};
 use crate::plimsoll::ProgramArgs;
 use crate::process::{Affinity, start};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Time limit for each program.
@@ -33,49 +33,18 @@ pub fn run(args: &Args) -> Result<()> {
     let program = args.program.path()?;
     fs::create_dir_all(&args.out).cannot(format_args!("create {}", args.out.display()))?;
     let place = tempfile::tempdir().cannot("create a directory")?;
-    let server = Server::start(&program)?;
+    // The server pauses once, so that the charts show something.
+    let server = EmbeddedServer::start(&program, &["--stall", "4s:1s"], Affinity::AllCores, place.path())?;
     let command = format!("plimsoll get -R 200 -c 10 --out tour {}/blackhole/64KiB", server.url);
     let printed = in_terminal(&program, &command, place.path())?;
-    // Show the port of README, not the port that happened to be free.
+    // Show the port that README uses, not the port of this run.
     let shown = |text: &str| text.replace(&server.url, "http://127.0.0.1:8080");
     let text = format!("$ {}\n{}", shown(&command), shown(&printed));
     fs::write(args.out.join("terminal.svg"), svg::of(&text)).cannot("write terminal.svg")?;
     report(&program, place.path(), &args.out.join("report.png"))
 }
 
-/// The server that the run loads.
-struct Server {
-    process: Child,
-    url: String,
-}
-
-impl Server {
-    /// Starts a server that pauses once, and waits until it listens.
-    fn start(program: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
-        command.args(["serve", "--stall", "4s:1s", "--listen", "127.0.0.1:0"]);
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().cannot("start the server")?;
-        let output = process.stdout.take().ok_or_else(|| failure("the server has no output"))?;
-        for line in BufReader::new(output).lines() {
-            let line = line.cannot("read the output of the server")?;
-            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
-                // The server prints the URL of an example.
-                let url = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
-                return Ok(Self { process, url });
-            }
-        }
-        Err(failure("the server ended without printing its URL"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Runs a command in a terminal, and returns what it shows.
+/// Runs a command in a terminal, and returns the text that the terminal shows.
 fn in_terminal(program: &Path, command: &str, place: &Path) -> Result<String> {
     let words = command.replacen("plimsoll", &program.display().to_string(), 1) + " --quiet";
     let shown = place.join("shown");

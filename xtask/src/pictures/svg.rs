@@ -40,7 +40,7 @@ fn line(text: &str) -> String {
             let _ = write!(out, "<tspan {style}>");
             open = true;
         }
-        // SVG joins several spaces, but not these.
+        // SVG joins several ordinary spaces into one, but keeps non-breaking spaces.
         let rest = rest.replace(' ', "\u{a0}");
         out.push_str(&rest.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"));
     }

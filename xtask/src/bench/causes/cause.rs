@@ -40,8 +40,8 @@ pub enum Cause {
     ClientSignedUpload,
     /// The client makes signed uploads, and two processes spin on the cores of client and target.
     SharedHost,
-    /// For 10 s, the rate is low, and two processes spin on the cores of client and target. The report must not
-    /// contradict itself.
+    /// The rate is low for 10 s, and two processes spin on the cores of client and target. The report must not contain
+    /// contradictions.
     SharedHostLowRate,
     /// The network link has only 40 Mbit/s.
     LinkFull,

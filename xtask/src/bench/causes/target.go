@@ -1,7 +1,8 @@
-// The target of `cargo xtask bench causes`: a server that is as slow as its arguments say, and logs the times of each
-// request.
+// The target of `cargo xtask bench causes`. This server has the delays that its arguments specify, and logs the times
+// of each request.
 //
-// It shares no code with Plimsoll, and uses the TLS and HTTP/2 of net/http. All times are nanoseconds of one monotonic clock.
+// The server shares no code with Plimsoll, and uses the TLS and HTTP/2 of net/http. All times are nanoseconds of one
+// monotonic clock.
 //
 // A request arrives when the kernel has received its bytes, and ends when the kernel has accepted the response. Apart
 // from the planned work, the time between the two is latency of the target. See conn.

@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<()> {
     console::line("");
     console::line(format_args!("pacing: GET 1 KiB, runs of {} s, with core 1 for the client alone", args.seconds));
     let ceiling = ceiling(&setup)?;
-    // Use half of the measured rate, so that nginx can keep up. Use twice the higher one of the two rates, so that the
+    // Use half of the measured rate, so that nginx can keep up. Use twice the higher of the two rates, so that the
     // client certainly cannot keep up.
     half(&setup, ceiling.measured / 2.0, args.repeats)?;
     twice(&setup, ceiling.measured.max(ceiling.by_cpu) * 2.0)

@@ -123,8 +123,8 @@ impl Client {
         words.extend(self.insecure_flag(task.work).map(str::to_owned));
         match self {
             Self::Plimsoll if task.work == Workload::Verified100m => {
-                // The URL of a dataset is that of its directory. Its only object is the file that the other clients
-                // request.
+                // A dataset is specified by the URL of its directory. The only object of this dataset is the file that
+                // the other clients request.
                 let dataset = task.url.trim_end_matches(task.work.file().name());
                 words.extend(["--verify", "--count", "1", "--size", "100MiB", dataset].map(str::to_owned));
             }
@@ -174,7 +174,7 @@ impl Installed {
         Ok(command)
     }
 
-    /// Returns the version that the program prints. If the program prints no version, returns that of its package.
+    /// Returns the version that the program prints. If it prints no version, returns the version of its package.
     pub fn version(&self) -> String {
         let version = match self.client.version_flag() {
             Some(flag) => first_line(&self.path.clone().into_os_string(), &[flag]),

@@ -9,8 +9,8 @@
 //! time delays the request itself, but not the requests that queue behind it.
 //!
 //! A printed percentile is right if its interval contains the true value, or the value of the next faster or next
-//! slower operation. The neighboring values are accepted because values jump at the edge of a planned pause. On which
-//! side of the edge a percentile falls depends on small shifts of the load.
+//! slower operation. The neighboring values are accepted because values jump at the edge of a planned pause. Small
+//! shifts of the load can move a percentile from one side of the edge to the other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
