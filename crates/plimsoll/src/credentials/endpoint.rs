@@ -1,7 +1,7 @@
 //! The S3 server named in the environment or in a profile.
 //!
-//! The sources and their order are the same as in the AWS SDKs ("Service-specific endpoints" in their reference guide).
-//! There is no default server, because requests go only to hosts that the user named.
+//! The sources and their order are the same as in the AWS SDKs (section "Service-specific endpoints" of the SDK
+//! reference guide). There is no default server, because requests go only to hosts that the user named.
 
 use super::profile::{self, Sections};
 use super::{Args, Surroundings};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Environment variables that name the server. The first one that is set is used.
+/// Environment variables that name the server. The first variable that is set is used.
 const VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 /// The source that names a server.
@@ -62,7 +62,7 @@ pub fn configured(args: &Args, around: &Surroundings) -> Result<Option<(String, 
             found.iter().find_map(|sections| Some((sections.other(&format!("services {services}"))?, sections)));
         let Some((section, Sections { path, .. })) = section else {
             return Err(Failure::usage(format!(
-                "profile {} in {} names services = {}, but there is no section [services {}]: add it, or use --endpoint",
+                "profile {} in {} has services = {}, but no section [services {}] exists: add it, or use --endpoint",
                 name.escape_debug(),
                 path.display(),
                 services.escape_debug(),

@@ -1,15 +1,14 @@
-//! The keys of a cloud machine's role, from the machine's metadata service (IMDSv2). This takes three requests: for a
-//! token, for the name of the role, and for the keys.
+//! The keys of a cloud machine's role, from the machine's metadata service (IMDSv2). Three requests return a token, the
+//! name of the role, and the keys.
 //!
-//! The service is used only if the user selects it. Machines outside a cloud do not have it, and an unexpected request
-//! could surprise their users.
+//! The service is used only if the user selects it. Machines outside a cloud do not have this service, and their users
+//! would not expect such a request.
 
 use super::{Credentials, Source, Surroundings};
 use crate::failure::Failure;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
-use wire::sigv4::{Secret, Timestamp};
 use wire::{Event, HeaderValue, RequestKind, ResponseReader, Scheme, Url};
 
 const ENDPOINT: &str = "http://169.254.169.254";
@@ -23,13 +22,13 @@ const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Requests the keys of this machine's role.
 pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure> {
     if around.get("AWS_EC2_METADATA_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-        return Err(Failure::usage("--credentials imds: AWS_EC2_METADATA_DISABLED is set; unset it"));
+        return Err(Failure::usage("--credentials imds cannot work while AWS_EC2_METADATA_DISABLED is set: unset it"));
     }
     let endpoint = around.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
     let endpoint =
         Url::parse(&endpoint).map_err(|error| Failure::usage(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT: {error}")))?;
     if endpoint.origin().scheme == Scheme::Https {
-        return Err(Failure::usage("AWS_EC2_METADATA_SERVICE_ENDPOINT: https:// is not supported; use plain http://"));
+        return Err(Failure::usage("AWS_EC2_METADATA_SERVICE_ENDPOINT cannot use https://: use plain http://"));
     }
     let service = Service { endpoint };
     let token = service.request("PUT", "/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "21600")?;
@@ -46,15 +45,8 @@ pub fn request_credentials(around: &Surroundings) -> Result<Credentials, Failure
 fn keys_of(role: &str, response: &str) -> Result<Credentials, Failure> {
     let response: serde_json::Value =
         serde_json::from_str(response).map_err(|_| failed("sent something other than keys"))?;
-    let text = |name: &str| response.get(name).and_then(|value| value.as_str());
-    let (Some(access_key), Some(secret)) = (text("AccessKeyId"), text("SecretAccessKey")) else {
-        return Err(failed("sent no keys for this machine's role"));
-    };
-    let token = text("Token").map(Secret::new);
-    let mut found = Credentials::checked(access_key, Secret::new(secret), token, Source::Imds(role.to_owned()))?;
-    // The format is as in 2026-11-21T12:00:00Z.
-    found.expires = text("Expiration").and_then(|text| Timestamp::parse(&text.replace(['-', ':'], "")));
-    Ok(found)
+    let source = Source::Imds(role.to_owned());
+    Credentials::from_json(&response, "Token", source)?.ok_or_else(|| failed("sent no keys for this machine's role"))
 }
 
 fn failed(what: &str) -> Failure {

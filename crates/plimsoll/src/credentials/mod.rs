@@ -1,12 +1,15 @@
-//! The keys for S3. The sources are, in this order: flags, a named profile, the environment, the default profile, and
-//! the machine's role. All keys come from the first source that has keys; sources are never mixed. Messages show the
-//! source of the keys, but never the keys.
+//! The keys for S3. The sources are flags, a named profile, the environment, the default profile, and the machine's
+//! role, in this order. All keys come from the first source that has keys, so sources are never mixed. Messages show
+//! the source of the keys, but never the keys.
 
 mod endpoint;
 mod instance_metadata;
+mod process;
 mod profile;
+mod renewal;
 
 pub use endpoint::configured;
+pub use renewal::keep_current;
 
 use crate::failure::Failure;
 use crate::secret_reference;
@@ -15,7 +18,7 @@ use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
 
-/// A choice of the sources to search for keys.
+/// Choice of the sources in which to search for keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SourceChoice {
     /// Flags, a named profile, the environment, then the default profile.
@@ -26,7 +29,7 @@ pub enum SourceChoice {
 }
 
 /// Flags with the keys for S3, or with the location of the keys.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "S3 credentials")]
 #[group(skip)]
 pub struct Args {
@@ -56,6 +59,8 @@ pub enum Source {
     Environment,
     /// A profile in a file.
     Profile(String, PathBuf),
+    /// The program (`credential_process`) that a profile in a file names.
+    Process(String, PathBuf),
     /// The metadata service, for the role with this name.
     Imds(String),
 }
@@ -66,6 +71,9 @@ impl fmt::Display for Source {
             Self::Flags => f.write_str("the command line"),
             Self::Environment => f.write_str("the environment (AWS_ACCESS_KEY_ID)"),
             Self::Profile(name, path) => write!(f, "profile {} in {}", name.escape_debug(), path.display()),
+            Self::Process(name, path) => {
+                write!(f, "credential_process of profile {} in {}", name.escape_debug(), path.display())
+            }
             Self::Imds(role) => write!(f, "the metadata service, role {}", role.escape_debug()),
         }
     }
@@ -76,9 +84,9 @@ impl fmt::Display for Source {
 pub struct Credentials {
     /// The keys.
     pub keys: Keys,
-    /// Their source.
+    /// The source of the keys.
     pub source: Source,
-    /// The region that the environment sets. If it sets none, the region in the source of the keys.
+    /// Region in the environment, or else the region in the source of the keys.
     pub region: Option<String>,
     /// Time at which the keys expire.
     pub expires: Option<Timestamp>,
@@ -161,11 +169,27 @@ impl Credentials {
         }
     }
 
+    /// Parses keys in JSON. `token` is the name of the JSON field with the session token. Returns `None` if there are
+    /// no keys.
+    fn from_json(found: &serde_json::Value, token: &str, source: Source) -> Result<Option<Self>, Failure> {
+        let text = |name: &str| found.get(name).and_then(serde_json::Value::as_str);
+        let (Some(access_key), Some(secret)) = (text("AccessKeyId"), text("SecretAccessKey")) else { return Ok(None) };
+        let keys = Self::checked(access_key, Secret::new(secret), text(token).map(Secret::new), source)?;
+        Ok(Some(Self { expires: text("Expiration").and_then(expiry), ..keys }))
+    }
+
     fn checked(access_key: &str, secret: Secret, token: Option<Secret>, source: Source) -> Result<Self, Failure> {
         let keys = Keys::new(access_key, secret, token)
             .map_err(|error: KeysError| Failure::usage(format!("keys from {source}: {error}")))?;
         Ok(Self { keys, source, region: None, expires: None })
     }
+}
+
+/// Parses a time such as `2026-11-21T12:00:00Z` or `2026-11-21T12:00:00+00:00`, both in UTC.
+fn expiry(text: &str) -> Option<Timestamp> {
+    let utc = text.strip_suffix("+00:00").or_else(|| text.strip_suffix('Z'))?;
+    let seconds = utc.split('.').next().unwrap_or(utc);
+    Timestamp::parse(&format!("{}Z", seconds.replace(['-', ':'], "")))
 }
 
 fn half(set: &str, missing: &str) -> Failure {

@@ -1,6 +1,6 @@
 //! Profiles in `~/.aws/credentials` and `~/.aws/config`.
 
-use super::{Credentials, Source, Surroundings};
+use super::{Credentials, Source, Surroundings, process};
 use crate::failure::Failure;
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,9 +11,8 @@ use wire::sigv4::Secret;
 /// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings which show that a profile gets its keys from elsewhere, such as a role. Such profiles are not supported.
-const ELSEWHERE: [&str; 6] =
-    ["source_profile", "credential_source", "role_arn", "credential_process", "sso_session", "sso_start_url"];
+/// Settings of profiles whose keys come from elsewhere, for example from a role. Such profiles are not supported.
+const ELSEWHERE: [&str; 5] = ["source_profile", "credential_source", "role_arn", "sso_session", "sso_start_url"];
 
 /// The settings of one section of a file.
 #[derive(Debug, Default)]
@@ -69,8 +68,8 @@ pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     }
 }
 
-/// Returns the paths of the files. The flag is `true` for a file whose section names start with `profile`, such as
-/// `[profile NAME]`. The section `[default]` has no such prefix.
+/// Returns the paths of the files. The flag is `true` for a file in which a section has the form `[profile NAME]`
+/// instead of `[NAME]`. The section `[default]` has this form in both files.
 fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     let credentials = around.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     let config = around.file("AWS_CONFIG_FILE", ".aws/config");
@@ -90,12 +89,15 @@ pub(super) fn sections(name: &str, around: &Surroundings) -> Result<Vec<Sections
 }
 
 fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failure> {
-    let (mut found, mut region, mut elsewhere) = (None, None, None);
+    let (mut found, mut region, mut elsewhere, mut program) = (None, None, None, None);
     for Sections { path, profile: settings, .. } in sections(name, around)? {
         if found.is_none() {
             found = keys(name, &path, &settings)?;
         }
         region = region.or_else(|| settings.get("region").map(str::to_owned));
+        if program.is_none() {
+            program = settings.get("credential_process").map(|command| (command.to_owned(), path.clone()));
+        }
         if elsewhere.is_none() {
             let setting = ELSEWHERE.iter().find(|setting| settings.plain.contains_key(**setting));
             elsewhere = setting.map(|setting| (*setting, path));
@@ -103,11 +105,14 @@ fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failur
     }
     if let (None, Some((setting, path))) = (&found, elsewhere) {
         return Err(Failure::usage(format!(
-            "profile `{}` in {} gets its keys by {setting}, which is not supported: set keys in the environment, \
+            "profile `{}` in {} uses {setting}, which is not supported: set keys in the environment, \
              for example with `aws configure export-credentials --format env`",
             name.escape_debug(),
             path.display()
         )));
+    }
+    if let (None, Some((command, path))) = (&found, program) {
+        found = Some(process::run(&command, Source::Process(name.to_owned(), path))?);
     }
     Ok(found.map(|found| Credentials { region, ..found }))
 }
@@ -128,7 +133,7 @@ fn keys(name: &str, path: &Path, settings: &Settings) -> Result<Option<Credentia
     }
 }
 
-/// Reads a file. Returns `None` if it does not exist.
+/// Reads a file. Returns `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     let mut text = String::new();
     let opened = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
@@ -142,7 +147,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Returns the settings of a section if the section exists. If a setting occurs twice, the later one is used. An
+/// Returns the settings of a section if the section exists. If a setting occurs twice, the later value is used. An
 /// indented line below a setting without a value is a nested setting. Any other indented line continues the previous
 /// value and is ignored.
 fn section_of(text: &str, wanted: &str) -> Option<Settings> {

@@ -101,7 +101,7 @@ fn errors_name_the_fix_and_contain_no_secret() {
         message.contains("`missing`") && message.contains(".aws/credentials") && message.contains(".aws/config"),
         "{message}"
     );
-    for setting in ["source_profile", "role_arn", "credential_process", "sso_session"] {
+    for setting in ["source_profile", "role_arn", "sso_session"] {
         let place = TestEnvironment::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
         let message = error(&place, &profile("other"));
         assert!(
@@ -173,7 +173,8 @@ fn a_missing_services_section_is_an_error() {
 /// First line and token of each received request.
 type Requests = Vec<(String, String)>;
 
-/// Starts a metadata service that sends these responses in turn. Its thread returns the requests that it received.
+/// Starts a metadata service that sends these responses in turn. The thread of the service returns the requests that
+/// the service received.
 fn service(responses: Vec<String>) -> (String, thread::JoinHandle<Requests>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("can bind a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("the listener has an address"));
@@ -201,7 +202,8 @@ fn imds() -> Args {
     Args { credentials: SourceChoice::Imds, ..Args::default() }
 }
 
-/// Searches for keys with such a metadata service. Returns the result, and the requests that the service received.
+/// Searches for keys with a metadata service that sends these responses. Returns the result, and the requests that the
+/// service received.
 fn find_with_service(responses: Vec<String>) -> (Result<Option<Credentials>, String>, Requests) {
     let (endpoint, server) = service(responses);
     let variables = [&ENVIRONMENT[..], &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str())]].concat();
@@ -246,6 +248,49 @@ fn failures_of_the_metadata_service_are_distinct() {
     assert!(disabled.find(&imds()).expect_err("the service is disabled").contains("AWS_EC2_METADATA_DISABLED"));
     let tls = TestEnvironment::new(&[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "https://127.0.0.1:1")]);
     assert!(tls.find(&imds()).expect_err("https is refused").contains("plain http"));
+}
+
+/// Searches for keys with a profile that names this program.
+fn find_with_program(command: &str) -> Result<Option<Credentials>, String> {
+    let config = format!("[default]\ncredential_process = {command}\nregion = r1\n");
+    TestEnvironment::new(&[]).with(".aws/config", &config).find(&Args::default())
+}
+
+#[test]
+fn a_program_prints_keys() {
+    let found = find_with_program(
+        "printf '{\"Version\": 1, \"AccessKeyId\": \"P\", \"SecretAccessKey\": \"s\", \"SessionToken\": \"t\", \
+         \"Expiration\": \"2013-05-24T00:00:00+00:00\"}'",
+    );
+    let found = found.unwrap().unwrap();
+    assert_eq!(pair(&found), ("P", "s"));
+    assert_eq!((found.keys.token().map(Secret::reveal), found.region.as_deref()), (Some("t"), Some("r1")));
+    assert_eq!(found.expires.map(Timestamp::unix_seconds), Some(1_369_353_600));
+    assert!(matches!(found.source, Source::Process(ref name, _) if name == "default"), "{:?}", found.source);
+    let text = find_with_program("echo '{\"Version\": 1, \"AccessKeyId\": \"P\", \"SecretAccessKey\": \"s\"}'");
+    assert_eq!(text.unwrap().unwrap().expires, None);
+}
+
+#[test]
+fn failures_of_the_program_are_distinct_and_do_not_show_its_output() {
+    let error = |command: &str| {
+        let message = find_with_program(command).expect_err("the program fails");
+        assert!(message.contains("credential_process of profile default") && !message.contains("CANARY"), "{message}");
+        message
+    };
+    assert!(error("echo CANARY; exit 3").contains("failed (exit status: 3)"));
+    assert!(error("echo CANARY").contains("printed no keys"));
+    assert!(error("echo '{\"Version\": 2, \"AccessKeyId\": \"P\", \"SecretAccessKey\": \"s\"}'").contains("Version 1"));
+    assert!(error("echo '{\"Version\": 1, \"AccessKeyId\": \"P\"}'").contains("printed no keys"));
+    assert!(error("yes CANARY").contains("more than 64 KiB"));
+}
+
+#[test]
+fn times_of_expiry_have_several_forms() {
+    for text in ["2013-05-24T00:00:00Z", "2013-05-24T00:00:00+00:00", "2013-05-24T00:00:00.123Z"] {
+        assert_eq!(expiry(text).map(Timestamp::unix_seconds), Some(1_369_353_600), "{text}");
+    }
+    assert_eq!(expiry("tomorrow"), None);
 }
 
 #[test]

@@ -6,10 +6,11 @@ use clap::ValueEnum;
 use engine::plan::{Auth, S3Payload, SignaturePlace, Spread};
 use measure::units::parse_span;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::checksum::Algorithm;
 use wire::s3::Addressing;
-use wire::sigv4::{MAX_EXPIRY_SECONDS, Signer, Streaming, Trailer};
+use wire::sigv4::{MAX_EXPIRY_SECONDS, SharedKeys, Signer, Streaming, Trailer};
 use wire::{Origin, Url};
 
 /// The settings of S3.
@@ -17,7 +18,7 @@ use wire::{Origin, Url};
 #[group(skip)]
 #[command(next_help_heading = "S3")]
 pub struct Args {
-    /// Server of s3:// locations, e.g. http://host:9000, or several separated by commas; aws means Amazon S3 [default:
+    /// Servers of s3:// locations, separated by commas, e.g. http://host:9000. Use aws for Amazon S3 [default:
     /// AWS_ENDPOINT_URL, or the server in the AWS profile].
     #[arg(long, value_name = "URL", value_delimiter = ',', hide_short_help = true)]
     pub endpoint: Vec<String>,
@@ -28,7 +29,8 @@ pub struct Args {
     /// Position of the bucket's name in requests: path, or host (bucket.server) [default: path, or host for Amazon S3].
     #[arg(long, value_enum, value_name = "STYLE", hide_possible_values = true, hide_short_help = true)]
     pub bucket_in: Option<BucketIn>,
-    /// Signature of bodies: unsigned, signed, chunks (each signed), chunks-trailer, unsigned-trailer (checksum only).
+    /// Signature of bodies: unsigned, signed, chunks (each chunk is signed), chunks-trailer (signed chunks and a
+    /// checksum), or unsigned-trailer (only a checksum).
     #[arg(
         long,
         value_enum,
@@ -149,7 +151,7 @@ impl Args {
     /// Fails if no server or no keys are found, or if a value is invalid.
     pub fn service(&self) -> Result<Service, Failure> {
         let around = Surroundings::new(&credentials::process_variable);
-        // Find the server first. If there is none, the command fails without a request for keys to a metadata service.
+        // Find the server first. Without a server, the command fails before it requests keys from a metadata service.
         let server = self.server(&around)?;
         let found = match self.anonymous {
             true => None,
@@ -168,11 +170,15 @@ impl Args {
         };
         let auth = match (found, self.anonymous) {
             (_, true) => Auth::S3Anonymous,
-            (Some(found), false) => Auth::S3 {
-                signer: Box::new(Signer::new(found.keys, &region, "s3")),
-                place: self.presign.map_or(SignaturePlace::Header, SignaturePlace::Query),
-                payload: self.payload(),
-            },
+            (Some(found), false) => {
+                let keys = Arc::new(SharedKeys::new(found.keys.clone()));
+                credentials::keep_current(&found, &self.credentials, &keys);
+                Auth::S3 {
+                    signer: Box::new(Signer::with_shared(keys, &region, "s3")),
+                    place: self.presign.map_or(SignaturePlace::Header, SignaturePlace::Query),
+                    payload: self.payload(),
+                }
+            }
             (None, false) => {
                 return Err(Failure::usage(
                     "no keys for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use --profile, or --access-key with --secret-key @FILE, or --anonymous",
@@ -183,12 +189,12 @@ impl Args {
     }
 
     /// Returns the servers that the user named. Only `--endpoint aws` and `--region` select Amazon S3. A region in the
-    /// environment or a profile is not enough, because it must not direct load to the internet by accident.
+    /// environment or a profile does not select Amazon S3, so that no load goes to the internet by accident.
     fn server(&self, around: &Surroundings) -> Result<Server, Failure> {
         if !self.endpoint.is_empty() {
             return match self.endpoint.iter().any(|text| text == AMAZON) {
                 true if self.endpoint.len() > 1 => Err(Failure::usage(format!(
-                    "--endpoint {AMAZON} cannot be combined with other servers: leave them out"
+                    "--endpoint {AMAZON} cannot be combined with other servers: leave out the other servers"
                 ))),
                 true => Ok(Server::Amazon),
                 false => {
@@ -244,10 +250,10 @@ fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
     let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
     let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
     if url.credentials().is_some() {
-        return Err(refused("an endpoint cannot contain keys: use --access-key, or set AWS_ACCESS_KEY_ID"));
+        return Err(refused("an endpoint cannot contain keys; use --access-key, or set AWS_ACCESS_KEY_ID"));
     }
     if url.target() != "/" {
-        return Err(refused("an endpoint cannot have a path: write http://host:9000, and the bucket as s3://BUCKET"));
+        return Err(refused("an endpoint cannot have a path; write http://host:9000, and the bucket as s3://BUCKET"));
     }
     Ok(url.origin().clone())
 }

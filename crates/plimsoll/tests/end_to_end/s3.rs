@@ -1,6 +1,7 @@
 //! Unmodified S3 clients against `plimsoll serve --s3`, and the faults that this server injects.
 
-use crate::support::{Ended, Running, TestDir, pythons_with_boto3, s3cmds, shared_cores};
+use crate::support::versitygw::run;
+use crate::support::{Ended, Report, Running, TestDir, pythons_with_boto3, s3cmds, shared_cores, wait_for};
 use std::path::Path;
 use std::process::Command;
 
@@ -190,6 +191,41 @@ fn a_later_server_has_the_objects_of(program: &Path) {
     assert_eq!(run(&["ls"]).stdout, "");
     // Only the marker file remains.
     assert_eq!(std::fs::read_dir(place.path("objects")).unwrap().count(), 1);
+    server.stop();
+}
+
+/// A program prints keys that expire soon. After a certain time, the program prints wrong keys. If the client then uses
+/// the renewed keys, its requests fail.
+#[test]
+fn temporary_keys_are_renewed_during_a_run() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--bucket", "bucket"]);
+    run(&place, &endpoint, &["prepare", "s3://bucket/set", "--count", "3", "--size", "1KiB"]).expect(0);
+    let here = place.path("").display().to_string();
+    place.write(
+        "keys.sh",
+        format!(
+            "cd '{here}'; echo >> calls; secret=plimsoll-secret; test -e rotated && secret=wrong\n\
+             printf '{{\"Version\": 1, \"AccessKeyId\": \"plimsoll\", \"SecretAccessKey\": \"%s\", \"Expiration\": \"%s\"}}' \
+             $secret $(date -u -d '+4 seconds' +%FT%TZ)\n"
+        ),
+    );
+    place.write("config", format!("[default]\ncredential_process = sh '{here}/keys.sh'\n"));
+    let words = ["get", "s3://bucket/set", "--count", "3", "--size", "1KiB", "-R", "20", "-d", "10s"];
+    let mut command = place.command(words.iter().chain(&["--success", "1%", "--out", "out", "--json"]));
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").env("AWS_ENDPOINT_URL", &endpoint);
+    command.env("AWS_CONFIG_FILE", place.path("config")).env("AWS_SHARED_CREDENTIALS_FILE", place.path("none"));
+    let running = Running::of(command);
+    wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
+    let before = std::fs::read_to_string(place.path("calls")).unwrap().len();
+    place.write("rotated", "");
+    let ended = running.end();
+    let report = Report::read(&ended);
+    let count = |name: &str| report.number(&format!("/operations/{name}"));
+    assert!(count("ok") > 0 && count("failed") > 0, "{}", report.at("/operations"));
+    assert!(std::fs::read_to_string(place.path("calls")).unwrap().len() > before, "the program did not run again");
+    assert!(!ended.stderr.contains("cannot renew"), "{}", ended.stderr);
     server.stop();
 }
 

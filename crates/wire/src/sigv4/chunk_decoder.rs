@@ -63,7 +63,7 @@ pub struct ChunkDecoder {
     ended: Option<Result<(), ChunkRefusal>>,
 }
 
-/// Framing that has been read but not yet processed. Its size is limited by the limits of the reader.
+/// Framing that has been read but not yet processed. The limits of the reader also limit the size of this framing.
 #[derive(Debug, Default)]
 struct PendingFraming {
     extension: Vec<u8>,

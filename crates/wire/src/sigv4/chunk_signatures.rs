@@ -1,4 +1,4 @@
-//! Signatures of chunks. Each signature covers the signature before it. The first one covers the signature of the head.
+//! Signatures of chunks. Each signature covers the previous signature. The first signature covers that of the head.
 
 use super::payload::EMPTY_SHA256;
 use super::signing_key::{Signature, SigningKey};
@@ -32,7 +32,7 @@ impl SignatureChain {
         self.sign()
     }
 
-    /// Returns whether `signature` is valid for the next chunk. If so, the next signature must cover this one.
+    /// Returns whether `signature` is valid for the next chunk. If it is valid, the signature after it must cover it.
     pub(super) fn verifies_chunk(&mut self, sha256: &[u8; 32], signature: Signature) -> bool {
         self.write_chunk(sha256);
         self.verifies(signature)

@@ -1,5 +1,6 @@
 //! The client side of signatures.
 
+use super::SharedKeys;
 use super::access_keys::Keys;
 use super::canonical_request::{self, Parameters, Request, SignedHeaders, TooMany};
 use super::chunk_encoder::ChunkEncoder;
@@ -41,7 +42,10 @@ impl From<TooMany> for SignError {
 /// signing key of the day and reuses its buffers. Signing therefore does not allocate once the buffers have grown.
 #[derive(Clone)]
 pub struct Signer {
+    shared: Arc<SharedKeys>,
+    /// Copy of the shared keys, with their version.
     keys: Keys,
+    version: u64,
     region: Box<str>,
     service: Box<str>,
     /// The signing key of a day, with the number of days since 1970.
@@ -60,9 +64,31 @@ impl fmt::Debug for Signer {
 impl Signer {
     /// Creates a signer. The service of S3 is `s3`.
     pub fn new(keys: Keys, region: &str, service: &str) -> Self {
-        let (region, service) = (region.into(), service.into());
-        let (canonical, payload) = (Vec::new(), Vec::new());
-        Self { keys, region, service, cached_key: None, canonical, parameters: Parameters::default(), payload }
+        Self::with_shared(Arc::new(SharedKeys::new(keys)), region, service)
+    }
+
+    /// Creates a signer whose keys can be replaced.
+    pub fn with_shared(shared: Arc<SharedKeys>, region: &str, service: &str) -> Self {
+        let (version, keys) = shared.get();
+        Self {
+            shared,
+            keys,
+            version,
+            region: region.into(),
+            service: service.into(),
+            cached_key: None,
+            canonical: Vec::new(),
+            parameters: Parameters::default(),
+            payload: Vec::new(),
+        }
+    }
+
+    /// Takes over the shared keys, if they were replaced.
+    fn renew(&mut self) {
+        if self.shared.version() != self.version {
+            (self.version, self.keys) = self.shared.get();
+            self.cached_key = None;
+        }
     }
 
     /// Appends the header lines that sign the request, including their line endings. See [`Self::sign_fields`].
@@ -92,6 +118,7 @@ impl Signer {
         payload: &Payload,
         mut field: impl FnMut(&'static str, &[u8]),
     ) -> Result<Signature, SignError> {
+        self.renew();
         let key = self.key(now);
         let time = now.text();
         let Self { keys, canonical, parameters, payload: payload_text, .. } = self;
@@ -139,6 +166,7 @@ impl Signer {
         if !(1..=MAX_EXPIRY_SECONDS).contains(&expiry_seconds) {
             return Err(SignError::BadExpiry);
         }
+        self.renew();
         let key = self.key(now);
         let time = now.text();
         let Self { keys, canonical, parameters, .. } = self;

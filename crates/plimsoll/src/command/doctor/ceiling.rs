@@ -10,7 +10,7 @@ use engine::{Control, Observer};
 use measure::{Instant, Interval, Stage, Summary};
 use server::Faults;
 
-/// The intervals of a run. They stay in memory and are not saved.
+/// The intervals of a run. The intervals stay in memory and are not saved.
 #[derive(Default)]
 struct Keep(Vec<Interval>);
 

@@ -5,14 +5,14 @@ use measure::Distribution;
 use measure::units::ByteSize;
 use report::number::plural;
 use std::fs;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Recommended number of file descriptors: enough for a concurrency of 10,000, plus a reserve.
 const DESCRIPTORS_WANTED: u64 = 10_240;
 const PORTS_WANTED: u64 = 28_000;
 const BACKLOG_WANTED: u64 = 1024;
-/// Recommended limit for the size of a socket buffer, in bytes. If the limit is lower, the check gives a warning. This
-/// size allows 3.4 Gbit/s per connection at a round-trip time of 40 ms.
+/// Recommended limit for the size of a socket buffer, in bytes. If the limit is lower, the check gives a warning.
+/// Buffers of this size allow 3.4 Gbit/s per connection at a round-trip time of 40 ms.
 const BUFFER_WANTED: u64 = 16 << 20;
 const LATENESS_MAX: Duration = Duration::from_micros(200);
 const STEAL_MAX: f64 = 0.02;
@@ -122,7 +122,7 @@ fn congestion() -> Finding {
     }
 }
 
-/// Checks the clock, the CPU frequency, and the CPU time taken by others.
+/// Checks the clock, the CPU frequency, and the CPU time that other processes and machines use.
 pub fn processor() -> Vec<Finding> {
     vec![clock_source(), frequency(), steal(), cores(), quota()]
 }
@@ -147,11 +147,6 @@ fn reading_cost() -> Duration {
         std::hint::black_box(Instant::now());
     }
     start.elapsed() / READINGS
-}
-
-/// Returns the current time in seconds since 1970.
-pub fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn nanos(span: Duration) -> String {

@@ -6,6 +6,7 @@ mod checks;
 use crate::console;
 use crate::credentials::{self, Credentials, Surroundings};
 use crate::failure::Failure;
+use crate::saved;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -124,7 +125,7 @@ fn keys(args: &credentials::Args) -> Finding {
             let region = found
                 .region
                 .map_or_else(|| "no region".to_owned(), |region| format!("region {}", region.escape_debug()));
-            let left = found.expires.map(|end| end.unix_seconds().saturating_sub(checks::unix_seconds()) / 60);
+            let left = found.expires.map(|end| end.unix_seconds().saturating_sub(saved::unix_ms() / 1000) / 60);
             let left = left.map(|minutes| format!(", valid for {minutes} more minutes")).unwrap_or_default();
             Finding::fact(SUBJECT, format!("from {}{token}{left}; {region}", found.source))
         }
