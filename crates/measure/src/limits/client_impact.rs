@@ -6,30 +6,30 @@ use crate::summary::Summary;
 
 /// Share of the operations of an open run that client stalls may affect before the client is reported as the limit.
 pub(super) const AFFECTED_MAX: f64 = 0.05;
-/// Mean wait of unread responses up to which the wait is ignored, in nanoseconds. Every client needs about this time to
-/// wake up.
+/// Maximum mean wait of unread responses that is ignored, in nanoseconds. Every client needs about this time to wake
+/// up.
 const UNREAD_MIN: f64 = 200_000.0;
 /// Minimum number of samples of unread responses.
 const SAMPLES_MIN: u64 = 20;
 /// Quantile at which the client's effect on times is checked. It corresponds to [`AFFECTED_MAX`]. A higher quantile is
-/// unsuitable: one stall of a healthy client can make up most of the p99.
+/// unsuitable, because one stall of a healthy client can make up most of the p99.
 const SHOWN: f64 = 1.0 - AFFECTED_MAX;
 
-/// Measured impact of the client on the times of operations.
+/// Time that the client added to operations, as measured in the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClientImpact {
     /// Share of service time for which responses waited unread, in 0..=1. It is 0 if the wait is too short to matter,
     /// and `None` if the wait was not measured.
     pub service_share: Option<f64>,
-    /// Share of the operations delayed by a client stall, in 0..=1. The stall delayed them directly, or through the
-    /// queue that it left behind. It is 0 unless stalls explain most of the p95.
+    /// Share of the operations delayed by a client stall, in 0..=1. A stall delays operations directly, or through the
+    /// queue that builds up during the stall. The share is 0 unless stalls explain most of the p95.
     pub affected_share: f64,
     /// Time by which stalls prolonged operations, as a share of the slots' time, in 0..=1.
     pub stalled_share: f64,
 }
 
 impl ClientImpact {
-    /// Returns the client's impact on a run.
+    /// Returns the time that the client added to the operations of a run.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
         let all = &summary.all;

@@ -10,8 +10,8 @@ const FAILED_MAX: f64 = 0.1;
 /// a run has many failures.
 const FAILING_MAX: f64 = 0.25;
 
-/// Returns whether failing operations take much of the run. One dead endpoint can limit the run even if all others are
-/// healthy. Slots that wait for this endpoint, or pause after its failures, do no other work.
+/// Returns whether failing operations take much of the run. One dead endpoint can limit the run even if all other
+/// endpoints are healthy. Slots that wait for this endpoint, or pause after its failures, do no other work.
 #[must_use]
 pub fn has_many_failures(summary: &Summary, model: &Model) -> bool {
     let (tally, overdue) = (&summary.stats.measured, overdue(summary));

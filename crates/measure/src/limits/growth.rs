@@ -1,15 +1,15 @@
 //! Growth of response times over a run, by the time at which operations were due.
 //!
-//! A target that keeps up responds to the last operations as fast as to the first ones, even if it is slow. A target
-//! that falls behind takes longer to respond to each operation than to the one before. For example, if 1,600/s are
-//! offered and 800/s are sustained, response times grow by one second for each second of the schedule.
+//! A target that keeps up responds to the last operations as fast as to the first operations, even if it is slow. A
+//! target that falls behind takes longer to respond to each operation than to the previous operation. For example, if
+//! 1,600/s are offered and 800/s are sustained, response times grow by one second for each second of the schedule.
 //!
 //! In a mix, response times can grow for one class of operations only, such as uploads. The growth is then found among
 //! the operations of this class.
 //!
-//! Growth is not visible if all operations in flight share the capacity of the target or of the link. The last
-//! operations then end quickly because no new load follows them. In this case, far fewer operations end than are due,
-//! both in the third and in the last quarter of the schedule.
+//! Response times do not show growth if all operations in flight share the capacity of the target or of the link. The
+//! last operations then end quickly, because no new load follows them. In this case, far fewer operations end than are
+//! due, both in the third and in the last quarter of the schedule.
 
 use crate::evidence::{ArrivalCohorts, Evidence, OperationClass};
 
@@ -20,11 +20,11 @@ const GROUPS: [usize; 2] = [20, 10];
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
 const GROUP_OPERATIONS: u64 = 3;
-/// Minimum mean step from group to group that counts as growth, in standard errors. The minimum is increased by
-/// [`CERTAIN_BY_FEW`] divided by the number of steps. The sum corresponds to Student's t at about 0.1 %.
+/// Minimum mean step from group to group that counts as growth, in standard errors. [`CERTAIN_BY_FEW`], divided by the
+/// number of steps, is added to the minimum. The sum corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;
 const CERTAIN_BY_FEW: f64 = 12.0;
-/// Further standard errors for the growth of a single class, because several classes are tried.
+/// Standard errors that are added to the minimum for a single class, because several classes are tried.
 const CERTAIN_OF_A_CLASS: f64 = 1.0;
 /// Minimum ratio of ended to due operations in the same time, at which the target counts as keeping up.
 const DEPARTED_SHARE: f64 = 0.85;
@@ -41,7 +41,7 @@ pub struct Growth {
     pub lateness: f64,
     /// Number of operations that had piled up at the end of the schedule.
     pub piled_up: u64,
-    /// The class of operations whose response times grew; `None` if those of all operations grew.
+    /// The class of operations whose response times grew; `None` if the response times of all classes grew.
     pub class: Option<OperationClass>,
 }
 
@@ -76,8 +76,9 @@ struct Group {
 }
 
 impl Growth {
-    /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow. If they
-    /// grow in some classes of operations only, returns the growth of the class in which the most operations piled up.
+    /// Returns the growth over a schedule of `seconds`; `None` if it is not certain that response times grow. If
+    /// response times grow only in some classes of operations, returns the growth of the class with the most operations
+    /// that piled up.
     #[must_use]
     pub fn of_run(evidence: &Evidence, seconds: f64) -> Option<Self> {
         Self::of(&evidence.arrival_cohorts, seconds).or_else(|| {

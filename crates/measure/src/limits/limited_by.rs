@@ -31,7 +31,7 @@ pub fn limited_by(summary: &Summary, model: &Model) -> LimitedBy {
     limited_by_given(summary, model, ClientImpact::of(summary))
 }
 
-/// Returns what limited a run, given the client's impact on times.
+/// Returns what limited a run. `impact` is the time that the client added to operations.
 pub(super) fn limited_by_given(summary: &Summary, model: &Model, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
     if limits.share(limits.nic) > CLIENT_MAX {
@@ -68,15 +68,15 @@ pub fn missed_by_client(summary: &Summary, model: &Model) -> u64 {
 }
 
 /// Returns whether too few descriptors or local ports limited an open run, for example because they restricted the
-/// number of slots. They are the limit only if the target is as fast with all slots in use as with few. A target that
-/// hangs, or makes operations wait, fills any number of slots.
+/// number of slots. They are the limit only if the target is as fast with all slots in use as with few slots in use. A
+/// target that hangs, or makes operations wait, fills any number of slots.
 fn lacks_resources(summary: &Summary, model: &Model) -> bool {
     let Model::Open { in_flight_max } = *model else { return false };
     let (limits, slots_full) = (&summary.limits, summary.in_flight_peak >= in_flight_max);
     limits.share(limits.resources) > CLIENT_MAX && !(slots_full && slows_down(summary, in_flight_max))
 }
 
-/// Returns whether operations take much longer with `in_flight` operations in flight than with few.
+/// Returns whether operations take much longer with `in_flight` operations in flight than with few in flight.
 fn slows_down(summary: &Summary, in_flight: u64) -> bool {
     let opening = &summary.evidence.edges.opening;
     let sum: u128 = opening.iter().map(|op| u128::from(op.end.nanos_since(op.sent))).sum();
@@ -91,7 +91,7 @@ fn slows_down(summary: &Summary, in_flight: u64) -> bool {
 /// Returns the reason why operations of an open run did not end in time.
 fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
-    // Even with a whole core to itself, a thread could not have generated the load, so other processes do not matter.
+    // A thread could not have generated the load even on a core of its own, so other processes do not matter.
     if offered_too_much(limits.mean_busy(), tally) {
         return LimitedBy::ClientCpu;
     }
@@ -116,8 +116,8 @@ fn fills_link(summary: &Summary) -> bool {
     stats.traffic.moved() / attempts >= LINK_BYTES && summary.evidence.network_paths.are_full()
 }
 
-/// Returns the reason why a client was too slow: it needed more CPU time, or other processes on its host used the CPU
-/// time.
+/// Returns the reason why a client was too slow. Either the client needed more CPU time, or other processes on its host
+/// used the CPU time.
 fn client_or_host(summary: &Summary) -> LimitedBy {
     let limits = &summary.limits;
     if limits.share(limits.host_delay) > TAKEN_MIN && limits.host_delay > limits.throttled {
@@ -166,7 +166,7 @@ fn target_or_concurrency(summary: &Summary, concurrency: u64) -> LimitedBy {
     }
     match queueing_odds(summary).conclusion() {
         Queueing::Queued => LimitedBy::Target,
-        // Without an idle core on the client's host, more slots would not raise the rate: neither the client nor a
+        // Without an idle core on the client's host, more slots would not raise the rate. Neither the client nor a
         // target on the same host has CPU time left.
         Queueing::Independent if summary.limits.share(summary.limits.host_full) > MOST => LimitedBy::NotDetermined,
         Queueing::Independent => LimitedBy::Concurrency,

@@ -1,7 +1,7 @@
-//! The limit of a run: the reason why its rate was not higher.
+//! The limit of a run, which is the reason why its rate was not higher.
 //!
 //! A limit is reported if it explains most of the missing operations or most of the lost time (docs/measurement.md). If
-//! two explanations remain, neither is reported.
+//! two limits are possible, neither is reported.
 
 mod client_impact;
 mod failures;
@@ -41,7 +41,7 @@ pub enum LimitedBy {
     ClientNic,
     /// This client had too few descriptors or local ports.
     ClientResources,
-    /// Other processes or machines used this host's cores.
+    /// Other processes or virtual machines used this host's cores.
     SharedHost,
     /// Operations did not wait for each other, so a higher concurrency would reach a higher rate.
     Concurrency,
@@ -50,7 +50,7 @@ pub enum LimitedBy {
     /// The run does not show whether the target or the concurrency was the limit, because it has a single level of
     /// concurrency.
     NotDetermined,
-    /// Too few operations ended to decide.
+    /// Not known, because too few operations ended.
     Unknown,
 }
 

@@ -29,7 +29,7 @@ pub fn growth(summary: &Summary) -> Option<Growth> {
     Growth::of_run(&summary.evidence, summary.schedule_seconds())
 }
 
-/// Returns the number of unfinished operations that had already waited longer than successful ones usually take.
+/// Returns the number of unfinished operations that had already waited longer than successful operations usually take.
 pub(super) fn overdue(summary: &Summary) -> u64 {
     let waits = &summary.all.unfinished_wait;
     let (overdue, _) = waits.beyond(overdue_from(summary));

@@ -33,7 +33,7 @@ pub struct Limit {
 pub struct InFlightLimit {
     /// Maximum number of operations in flight, set by the user or the default.
     pub limit: u64,
-    /// Number of operations that could not start before another one ended.
+    /// Number of operations that could not start before another operation ended.
     pub waited: u64,
     /// Number of operations that never started.
     pub dropped: u64,
@@ -81,7 +81,7 @@ pub enum LimitReason {
         waiting: u64,
         /// Operations offered.
         offered: u64,
-        /// The class of operations whose response times grew; `None` if those of all operations grew.
+        /// The class of operations whose response times grew; `None` if the response times of all classes grew.
         class: Option<OperationClass>,
     },
     /// Operations did not end in time.
@@ -123,7 +123,7 @@ pub enum LimitReason {
         /// Length of the stop, in seconds.
         seconds: f64,
     },
-    /// Other processes or machines used the client's cores.
+    /// Other processes or virtual machines used the client's cores.
     SharedCores,
     /// Operations did not wait for each other at the target.
     Independent {
@@ -141,10 +141,10 @@ pub enum LimitReason {
     OneLevel {
         /// Number of slots of the run.
         slots: u64,
-        /// Probe levels, if there were any. They did not show the limit either.
+        /// Probe levels, if any. The probe levels did not show the limit either.
         probes: Option<Probes>,
     },
-    /// The recorded evidence does not show what the limit was.
+    /// The records do not show what the limit was.
     NoEvidence,
     /// Too few operations ended.
     TooFewOperations,

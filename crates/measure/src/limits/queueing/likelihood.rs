@@ -9,12 +9,15 @@ use crate::values::Distribution;
 /// Maximum amount by which a single operation changes the log-odds. The limit is needed because an operation may be
 /// slow for an unrelated reason.
 const TERM_MAX: f64 = 3.0;
-/// Step between the common delays that are tried. If the target paused or warmed up, all first operations may have been
-/// delayed by the same time. From one tried delay to the next, the time that remains for the fastest first operation
-/// shrinks by this factor.
+/// Steps between the common delays that are tried. If the target paused or warmed up, all first operations may have
+/// been delayed by the same time. Small delays are tried in even steps, each a fraction of the fastest first operation.
+const DELAY_STEP: f64 = 0.025;
+/// Number of even steps.
+const DELAY_STEPS: i32 = 13;
+/// Large delays are tried in steps that shrink the remaining time of the fastest first operation by this factor.
 const LEFT: f64 = 0.8;
-/// Number of common delays that are tried.
-const DELAYS: i32 = 18;
+/// First and last of these steps. The first one follows the largest of the even steps.
+const LARGE_DELAYS: std::ops::Range<i32> = 2..18;
 /// Logarithm of the odds against such a common delay.
 const DELAYED: f64 = 3.0;
 /// Maximum share of the operations at an edge that may take longer than [`COLD_FACTOR`] times the longest usual time.
@@ -30,6 +33,12 @@ const QUICK_SHARE: f64 = 0.04;
 /// Maximum time between the sending of two operations that count as sent at the same time, as a fraction of the mean
 /// service time.
 const AT_ONCE: f64 = 0.1;
+/// Step between the shifts that are tried for the last operations ([`Shift`]).
+const SHIFT_STEP: f64 = 0.02;
+/// Number of steps in each direction.
+const SHIFT_STEPS: i32 = 6;
+/// Logarithm of the odds against a shift.
+const SHIFTED: f64 = 1.0;
 /// Maximum time between two ends that count as simultaneous, as a fraction of the mean service time.
 const TOGETHER: f64 = 0.005;
 
@@ -73,8 +82,8 @@ impl Densities {
         mean_of_likelihoods(&served.into_iter().map(odds).collect::<Vec<f64>>())
     }
 
-    /// Returns whether the first operations took about as long as the others, as far as the usual times are known. If
-    /// so, the first operations can be used even if the target paused while they were in flight.
+    /// Returns whether the first operations took about as long as the other operations, as far as the usual times are
+    /// known. If so, the first operations can be used even if the target paused while they were in flight.
     pub fn opening_is_usual(&self, ops: &[EdgeOp]) -> bool {
         let known = ops.iter().filter_map(|op| Some((taken(op), self.get(op.class)?)));
         let unusual = known.filter(|(taken, density)| density.coarse_density(*taken) < density::unlike(*taken) + USUAL);
@@ -91,24 +100,14 @@ impl Densities {
             return 0.0;
         }
         ops.sort_by_key(|(op, _)| op.end);
-        let all = ops.len() as f64;
-        // `shared` is the time that the same work would have taken with all operations still in flight.
-        let (mut odds, mut shared, mut before, mut left) = (0.0, 0.0, closed_at, ops.as_slice());
-        while let Some((first, density)) = left.first() {
-            shared += nanos(before, first.end) * all / left.len() as f64;
-            before = first.end;
-            let together = left.partition_point(|(op, _)| nanos(before, op.end) <= TOGETHER * density.mean).max(1);
-            let speedup = (all / left.len() as f64).ln();
-            let term = |(op, density): &(&EdgeOp, &Density)| {
-                let age = nanos(op.sent, closed_at.max(op.sent));
-                let term = density.density(age + shared) + speedup - density.density(age + nanos(closed_at, op.end));
-                term.clamp(-TERM_MAX, TERM_MAX)
-            };
-            // Operations that end at the same time were probably served as one batch or burst, so they count as one.
-            odds += left[..together].iter().map(term).sum::<f64>() / together as f64;
-            left = &left[together..];
-        }
-        odds
+        let last = LastOp::all(&ops, closed_at);
+        let (independent, shared) =
+            (Shift::most_likely(&last, |op| op.independent), Shift::most_likely(&last, |op| op.shared));
+        let term = |op: &LastOp| {
+            let log_odds = shared.density(op, op.shared) + op.speedup - independent.density(op, op.independent);
+            op.weight * log_odds.clamp(-TERM_MAX, TERM_MAX)
+        };
+        last.iter().map(term).sum::<f64>() + shared.prior() - independent.prior()
     }
 
     /// Returns the log-odds of one queue, judged by the number of quick operations, which cannot have waited for
@@ -117,6 +116,66 @@ impl Densities {
         let (quick, all) =
             self.0.iter().fold((0.0, 0.0), |sum, (_, density)| (sum.0 + density.quick, sum.1 + density.count));
         if all > 0.0 && quick > QUICK_SHARE * all { -CERTAIN } else { 0.0 }
+    }
+}
+
+/// One of the last operations, with its time under both explanations, in nanoseconds.
+struct LastOp<'d> {
+    /// Time that the operation took.
+    independent: f64,
+    /// Time that the same work would have taken with all operations still in flight.
+    shared: f64,
+    /// Logarithm of the factor by which shared service shortens the time near its end.
+    speedup: f64,
+    /// Weight of the operation. Operations that end at the same time were probably served as one batch or burst, so
+    /// they count as one.
+    weight: f64,
+    density: &'d Density,
+}
+
+impl<'d> LastOp<'d> {
+    /// Returns the last operations. `ops` is sorted by end.
+    fn all(ops: &[(&EdgeOp, &'d Density)], closed_at: Instant) -> Vec<Self> {
+        let all = ops.len() as f64;
+        let (mut found, mut shared, mut before, mut left) = (Vec::new(), 0.0, closed_at, ops);
+        while let Some((first, density)) = left.first() {
+            shared += nanos(before, first.end) * all / left.len() as f64;
+            before = first.end;
+            let together = left.partition_point(|(op, _)| nanos(before, op.end) <= TOGETHER * density.mean).max(1);
+            let speedup = (all / left.len() as f64).ln();
+            found.extend(left[..together].iter().map(|(op, density)| {
+                let age = nanos(op.sent, closed_at.max(op.sent));
+                let independent = age + nanos(closed_at, op.end);
+                Self { independent, shared: age + shared, speedup, weight: 1.0 / together as f64, density }
+            }));
+            left = &left[together..];
+        }
+        found
+    }
+}
+
+/// Difference between the last operations and the usual ones that all of them have in common, as a fraction of the mean
+/// service time. The last operations often form one burst, so their times are not independent of each other.
+#[derive(Clone, Copy)]
+struct Shift(f64);
+
+impl Shift {
+    /// Returns the shift for which the times of the last operations are most likely.
+    fn most_likely(last: &[LastOp], time: impl Fn(&LastOp) -> f64) -> Self {
+        let likelihood = |shift: &Self| -> f64 {
+            last.iter().map(|op| op.weight * shift.density(op, time(op))).sum::<f64>() + shift.prior()
+        };
+        let shifts = (-SHIFT_STEPS..=SHIFT_STEPS).map(|step| Self(f64::from(step) * SHIFT_STEP));
+        shifts.max_by(|one, other| likelihood(one).total_cmp(&likelihood(other))).unwrap_or(Self(0.0))
+    }
+
+    fn density(self, op: &LastOp, time: f64) -> f64 {
+        op.density.density(time + self.0 * op.density.mean)
+    }
+
+    /// Returns the logarithm of the probability of the shift, compared with no shift.
+    fn prior(self) -> f64 {
+        if self.0 == 0.0 { 0.0 } else { -SHIFTED }
     }
 }
 
@@ -131,8 +190,9 @@ fn likelihood(ops: &[(&EdgeOp, &Density)], spared: impl Fn(usize) -> f64) -> f64
         };
         ops.iter().enumerate().map(term).sum::<f64>() - if delay > 0.0 { DELAYED } else { 0.0 }
     };
-    let delays = (0..DELAYS).map(|step| (1.0 - LEFT.powi(step)) * first);
-    delays.map(delayed_by).fold(f64::NEG_INFINITY, f64::max)
+    let small = (0..DELAY_STEPS).map(|step| f64::from(step) * DELAY_STEP);
+    let delays = small.chain(LARGE_DELAYS.map(|step| 1.0 - LEFT.powi(step)));
+    delays.map(|part| delayed_by(part * first)).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Returns whether the target paused while the last operations ended.

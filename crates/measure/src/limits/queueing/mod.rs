@@ -1,14 +1,14 @@
 //! Odds that the operations of a closed run waited for each other at the target.
 //!
-//! With c slots, throughput X and a mean response time R, more slots would lead to a higher rate unless R grows with c.
-//! Three explanations of the measured R are compared by their likelihood:
+//! Let c be the number of slots, X the throughput and R the mean response time. More slots lead to a higher rate unless
+//! R grows with c. Three explanations of the measured R are compared by their likelihood:
 //!
-//! * *independent*: the time of an operation does not depend on the others in flight. The first and the last operations
-//!   take as long as all others.
-//! * *one queue*: the target serves k operations at a time, and the others wait. The first operations find the target
-//!   idle and wait less: the n-th operation waits for a time that is shorter by min(c − k, c − n) / X.
-//! * *shared service*: the target serves all operations in flight at once, so each one takes longer. The last
-//!   operations get faster as fewer are left.
+//! * *independent*: the time of an operation does not depend on the other operations in flight. The first and the last
+//!   operations take as long as all others.
+//! * *one queue*: the target serves k operations at a time, and the other operations wait. The first operations find
+//!   the target idle and wait less. The wait of the n-th operation is shorter by min(c − k, c − n) / X.
+//! * *shared service*: the target serves all operations in flight at once, so each operation takes longer. The last
+//!   operations get faster as fewer operations are left.
 //!
 //! The usual distribution of service times is computed from the run itself, separately for each [`OperationClass`].
 
@@ -28,8 +28,8 @@ use likelihood::{Densities, closing_paused};
 const CERTAIN: f64 = 3.0;
 /// Log-odds below which one queue is ruled out: 1 to 8.
 const NO_QUEUE: f64 = -2.1;
-/// Log-odds below which shared service is ruled out: 1 to 4. The limit is higher than for one queue, because shared
-/// service is less common.
+/// Log-odds below which shared service is ruled out: 1 to 4. This is more than for one queue, because shared service is
+/// less common.
 const NO_SHARING: f64 = -1.4;
 /// Prior log-odds of shared service.
 const SHARING: f64 = -2.2;
@@ -43,7 +43,7 @@ const SPREAD_MIN: f64 = 0.05;
 /// Minimum number of marked operations for which overtaking is evaluated.
 const MARKED_MIN: u64 = 20;
 /// Ratio of observed to expected overtaking below which there is probably a queue. A higher ratio does not rule out a
-/// queue: if many workers serve one long queue, its operations overtake each other too.
+/// queue, because operations overtake each other too if many workers serve one long queue.
 const QUEUE_ORDER: f64 = 0.6;
 
 /// Conclusion about a closed run.
@@ -147,8 +147,8 @@ pub fn queueing_odds(summary: &Summary) -> Odds {
     let load = Load {
         in_flight: summary.mean_in_flight().unwrap_or_default(),
         per_second: summary.completed_rate().unwrap_or_default(),
-        // Transfers over a shared link never take nearly equal times. Transfers over connections with a fixed speed
-        // each can.
+        // Transfers over a shared link never take nearly equal times. Transfers over separate connections of fixed
+        // speed can take nearly equal times.
         transfers: moved > MOST * total(&all.service)
             && overtaking::spread(&all.service).is_none_or(|spread| spread > EVEN_SPREAD),
         overtaking: summary.overtaking_expected,
@@ -264,6 +264,55 @@ mod tests {
             assert_ne!(conclusion(8, false, false, true, seed), Queueing::Queued, "{seed}");
             assert_eq!(conclusion(1, false, false, true, seed), Queueing::Independent, "{seed}");
         }
+    }
+
+    /// Returns operations from their times, in ms: when they were sent, and how long they took.
+    fn edge_ops(sent_and_taken: impl Iterator<Item = (f64, f64)>) -> Vec<EdgeOp> {
+        let at = |ms: f64| Instant::from_nanos((ms * 1e6) as u64);
+        sent_and_taken.map(|(sent, taken)| EdgeOp { sent: at(sent), end: at(sent + taken), class: CLASS }).collect()
+    }
+
+    /// Returns service times that are spread evenly between the quartiles, and have a tail above them.
+    fn times_between(low_ms: f64, high_ms: f64) -> Distribution {
+        let (mut random, mut times) = (Random::new(5), Distribution::default());
+        for _ in 0..4000 {
+            let tail = if random.unit() < 0.1 { -0.08 * low_ms * random.unit().max(1e-9).ln() } else { 0.0 };
+            times.record(((low_ms + (high_ms - low_ms) * random.unit() + tail) * 1e6) as u64);
+        }
+        times
+    }
+
+    /// Recorded from a server in Go that responds after 5 ms. The last 8 operations were in one burst, which happened to
+    /// be 7 % faster than usual.
+    #[test]
+    fn a_last_burst_that_was_faster_is_no_shared_service() {
+        const CLOSED_AT: f64 = 4000.0;
+        let ends = [1.41, 3.09, 3.39, 3.42, 3.78, 3.82, 3.84, 3.87];
+        let taken = [5.27, 5.25, 5.17, 5.16, 5.17, 5.18, 5.33, 5.33];
+        let closing = edge_ops(ends.into_iter().zip(taken).map(|(end, taken)| (CLOSED_AT + end - taken, taken)));
+        let closed_at = Some(Instant::from_nanos((CLOSED_AT * 1e6) as u64));
+        let evidence = Evidence { edges: Edges { closing, closed_at, ..Edges::default() }, ..Evidence::default() };
+        let load =
+            Load { in_flight: 8.0, per_second: 1423.0, transfers: false, overtaking: 0.0, pauses_are_rare: true };
+        let odds = Odds::of(&evidence, &load, |_| Some(times_between(5.3, 5.9)));
+        assert!(odds.sharing < 0.0, "{odds:?}");
+    }
+
+    /// Recorded from a server in Go that responds after 20 ms. The first 32 operations were slower than usual, because
+    /// their connections were new.
+    #[test]
+    fn first_operations_on_new_connections_are_no_queue() {
+        let taken = [
+            24.18, 24.17, 24.30, 24.39, 24.47, 24.58, 24.67, 24.73, 24.86, 24.95, 25.07, 25.17, 25.27, 25.36, 21.41,
+            21.52, 21.75, 23.41, 23.74, 23.78, 22.06, 22.23, 22.33, 22.41, 22.38, 22.47, 22.52, 22.58, 22.65, 22.73,
+            22.79, 22.97,
+        ];
+        let opening = edge_ops(taken.into_iter().enumerate().map(|(slot, taken)| (1.75 + slot as f64 * 0.015, taken)));
+        let evidence = Evidence { edges: Edges { opening, ..Edges::default() }, ..Evidence::default() };
+        let load =
+            Load { in_flight: 32.0, per_second: 1248.0, transfers: false, overtaking: 0.0, pauses_are_rare: true };
+        let odds = Odds::of(&evidence, &load, |_| Some(times_between(20.3, 21.7)));
+        assert!(odds.queue < 0.0, "{odds:?}");
     }
 
     #[test]
