@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Name of the first column.
 const TIMESTAMP: &str = "timestamp";
-/// Name of the last column, if there are requests. It has the total time of the requests of a poll in milliseconds.
+/// Name of the last column, if the sources make requests. It has the total time of a poll's requests in milliseconds.
 const LATENCY: &str = "api_latency";
 
 /// The last column of a table.
@@ -31,7 +31,7 @@ pub enum CsvError {
     #[error(transparent)]
     OtherHeader(#[from] OtherHeader),
     /// Another program writes the file.
-    #[error("another program is writing it: wait until that program ends")]
+    #[error("another program is writing this file; wait until it exits")]
     InUse,
     /// An error of the system.
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Opens a table, or creates it with its header. An incomplete last row is ended first.
+    /// Opens a table, or creates the table with its header. If the last row is incomplete, first ends its line.
     ///
     /// # Errors
     /// Returns an error if the file is another table, is in use, or cannot be written.

@@ -8,13 +8,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Maximum time of a poll, however long the interval is.
+/// Maximum time limit of a poll. It applies to long intervals.
 pub const POLL_MAX: Duration = Duration::from_secs(30);
-/// Minimum of the limit on the time of a poll, however short the interval is.
+/// Minimum time limit of a poll. It applies to short intervals.
 const POLL_MIN: Duration = Duration::from_millis(200);
-/// Time between two checks whether the poller is stopped, while no poll is due.
+/// While no poll is due, the poller checks at this interval whether it must stop.
 const CHECK: Duration = Duration::from_millis(50);
-/// Maximum number of sources of a poller. Each is polled in a thread of its own.
+/// Maximum number of sources of a poller. The poller starts a thread for each source.
 const SOURCES_MAX: usize = 32;
 
 /// The reason why sources cannot be polled together.
@@ -24,13 +24,13 @@ pub enum PollerError {
     #[error("there is nothing to collect")]
     Nothing,
     /// There are too many sources.
-    #[error("there are {0} sources: the maximum is {SOURCES_MAX}")]
+    #[error("there are {0} sources, but the maximum is {SOURCES_MAX}")]
     Sources(usize),
     /// There are too many columns.
-    #[error("there are {0} columns: the maximum is {COLUMNS_MAX}")]
+    #[error("there are {0} columns, but the maximum is {COLUMNS_MAX}")]
     Columns(usize),
-    /// A column cannot get a name.
-    #[error("the column {0:?} needs another name: letters, digits, _, -, . and :, and at most 64 of them")]
+    /// The name of a column is not valid.
+    #[error("the column name {0:?} is not valid; use 1 to 64 letters, digits, _, -, . or :")]
     Name(String),
 }
 
@@ -59,8 +59,8 @@ impl Poller {
     /// takes at most `every`, which is the time between two polls, and at most half a minute.
     ///
     /// # Errors
-    /// Returns an error if there is nothing to poll, if there are too many sources or columns, or if a column cannot
-    /// get a name.
+    /// Returns an error if there is nothing to poll, if there are too many sources or columns, or if the name of a
+    /// column is not valid.
     pub fn new(sources: Vec<Source>, clock: MonotonicClock, every: Duration) -> Result<Self, PollerError> {
         if sources.is_empty() {
             return Err(PollerError::Nothing);
@@ -77,7 +77,7 @@ impl Poller {
         Ok(Self { sources, widths, columns, clock, bound: bound(every) })
     }
 
-    /// Changes the clock of the times.
+    /// Sets the clock for the times of polls.
     #[must_use]
     pub fn with_clock(self, clock: MonotonicClock) -> Self {
         Self { clock, ..self }
@@ -125,7 +125,7 @@ impl Poller {
         poll
     }
 
-    /// Reads each source in a thread of its own, so that a slow one does not delay the others.
+    /// Reads each source in its own thread, so that a slow source does not delay the others.
     fn read(&mut self) -> Vec<(Reading, Duration)> {
         let bound = self.bound;
         let timed = move |source: &mut Source| {

@@ -31,7 +31,8 @@ impl Schedule {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Moves on after a poll that ended at `now`. Returns the number of polls that were missed because of it.
+    /// Schedules the next poll after a poll that ended at `now`. Returns the number of polls that were missed during
+    /// that poll.
     pub fn ended(&mut self, now: Duration) -> u64 {
         let following = self.next.saturating_add(1);
         let first_left = u64::try_from(now.as_nanos().div_ceil(self.every.as_nanos())).unwrap_or(u64::MAX);

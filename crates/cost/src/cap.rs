@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::{Money, MoneyError, NoRate, Rates};
 
-/// The maximum spending of a run. Once it is reached, no upload starts. The system may still renew contracts by itself,
-/// which costs more money.
+/// The maximum spending of a run. Once the cap is reached, no upload starts. The system may still renew contracts by
+/// itself, which costs more money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cap(Money);
@@ -104,7 +104,7 @@ mod tests {
         let error = cap("61USD").decide(&money("4377.1SC"), &Rates::default()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "cannot convert SC to USD: no rate is stated; add a rate with its date to `rates` in the price sheet"
+            "cannot convert SC to USD without a rate; add a rate with its date to `rates` in the price sheet"
         );
     }
 

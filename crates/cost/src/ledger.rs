@@ -62,8 +62,8 @@ impl Ledger {
         Some(Money::new(gap, self.currency))
     }
 
-    /// Returns the money in the wallet plus the money put into contracts. If the system does not report the latter,
-    /// uses the money spent from contracts plus the money that remains in contracts.
+    /// Returns the money in the wallet plus the money put into contracts. If the system does not report the money put
+    /// into contracts, adds up the money spent from contracts and the money that remains in contracts instead.
     #[must_use]
     pub fn wealth(&self) -> Money {
         let contracts = self.contracts.clone().unwrap_or_else(|| self.explained());

@@ -1,5 +1,6 @@
-//! Generates load on a URL and prints a summary: `cargo run --release -p engine --example load --
-//! http://127.0.0.1:8080/`
+//! Generates load on a URL and prints a summary.
+//!
+//! Usage: `cargo run --release -p engine --example load -- http://127.0.0.1:8080/`
 
 use engine::Plan;
 use engine::plan::{LoadModel, StopAfter, Targets};

@@ -15,13 +15,13 @@ mod turns;
 /// Maximum number of reads per second at which every read is sampled. At higher rates, only some of the reads are
 /// sampled.
 const FULL_RATE: f64 = 2000.0;
-/// Maximum value of `every`: at any rate, at least one of this many reads is sampled.
+/// Maximum value of `every`. At any rate of reads, at least one of this many reads is sampled.
 const EVERY_MAX: u32 = 64;
 /// Number of sampling decisions after which `every` is computed again.
 const BLOCK: u32 = 32;
-/// Maximum drift between the two clocks from one check to the next. In addition, one part in [`DRIFT_PART`] of the time
-/// between the checks is allowed. The tolerance covers slow adjustments of a clock, and the time between reading the
-/// two clocks.
+/// Maximum drift between the wall clock and the clock of the run from one check to the next. In addition, the time
+/// between the checks divided by [`DRIFT_PART`] is allowed. The tolerance covers slow adjustments of a clock, and the
+/// time between reading the two clocks.
 const DRIFT: Duration = Duration::from_micros(100);
 const DRIFT_PART: u32 = 1000;
 
@@ -29,7 +29,7 @@ const DRIFT_PART: u32 = 1000;
 #[derive(Debug)]
 pub(crate) struct ArrivalSampling {
     turns: Turns,
-    /// Sampling interval: one of `every` reads is sampled.
+    /// Sampling interval. One of `every` reads is sampled.
     every: u32,
     /// Number of reads until the next sampling decision.
     countdown: u32,

@@ -16,8 +16,8 @@ use std::time::Duration;
 const AWAKE: Duration = Duration::from_micros(100);
 /// Interval between checks of whether other threads need this core.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
-/// Maximum share of the time that a thread waits for its core while no other thread needs the core. The gathering
-/// thread of this program causes waits below this share.
+/// Share of its time that a thread spends waiting for its core, above which other threads are considered to need the
+/// core. The gathering thread of this program causes waits below this share.
 const WANTED_SHARE: f64 = 0.1;
 /// Length of the first pause without busy waiting, after other threads needed the core. The length doubles each time,
 /// up to [`PAUSE_MAX`].

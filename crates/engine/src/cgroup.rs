@@ -1,9 +1,9 @@
 //! The CPU quota of this process's control group, and the time for which the quota stopped the group.
 //!
-//! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, both
-//! are in one file, and times are in microseconds. A process is limited by its own group and by all groups above it. In
-//! a container, the groups above are often hidden, and the path of the process's group starts at an invisible root. The
-//! visible root is then the process's own group.
+//! In version 1 of control groups, quota and period are in two files, and times are in nanoseconds. In version 2, quota
+//! and period are in one file, and times are in microseconds. The limits of a process are those of its own group and of
+//! all parent groups. In a container, the parent groups are often hidden. The path of the process's group then starts
+//! at an invisible root, and the visible root is the process's own group.
 
 use crate::proc_file::ProcFile;
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = "/sys/fs/cgroup";
 /// Directories below [`ROOT`] where the CPU controller of version 1 can be mounted.
 const VERSION_1: [&str; 2] = ["cpu", "cpu,cpuacct"];
-/// The same for version 2.
+/// Directories below [`ROOT`] where version 2 can be mounted.
 const VERSION_2: [&str; 2] = ["", "unified"];
 
 /// A group with a quota.
@@ -81,7 +81,8 @@ impl CpuQuota {
     }
 }
 
-/// Returns whether `mount` is a mount of version 2 (if `controllers` is empty) or of version 1 (otherwise).
+/// Returns whether control groups are mounted at `mount`. Empty `controllers` mean version 2. Otherwise, the version
+/// is 1.
 fn holds(mount: &Path, controllers: &str) -> bool {
     let file = if controllers.is_empty() { "cgroup.controllers" } else { "cpu.cfs_quota_us" };
     mount.join(file).exists()

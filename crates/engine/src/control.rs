@@ -4,7 +4,9 @@
 //! instant of a stop is slightly in the future. Every thread thus learns of the stop in time, and the window ends at
 //! the same instant for all threads.
 
+use crate::accessed_objects::AccessedObjects;
 use crate::stalls::Stalls;
+use measure::sample::Access;
 use measure::{AttemptOutcome, Instant};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -17,10 +19,10 @@ pub(crate) const NOTICE: Duration = Duration::from_millis(120);
 /// Number of attempts without a connection after which the run ends, if no attempt has ever got a connection
 /// (docs/measurement.md).
 const UNREACHED_MAX: u64 = 100;
-/// Time without any connection after which fewer failed attempts end the run. Slots wait longer and longer before they
-/// try again, so there are few attempts.
+/// Time without any connection after which only [`UNREACHED_MIN`] failed attempts are needed to end the run. With each
+/// failure, a slot waits longer before the next attempt, so there are few attempts.
 const UNREACHED_FOR: Duration = Duration::from_secs(2);
-/// Number of failed attempts that is enough to end the run after [`UNREACHED_FOR`].
+/// Number of failed attempts that ends the run once [`UNREACHED_FOR`] has passed.
 const UNREACHED_MIN: u64 = 10;
 
 /// Reason why a run stopped before its stop rule applied.
@@ -56,9 +58,10 @@ pub struct Control {
     bytes_left: AtomicU64,
     /// Bound for the numbers of operations. An operation of the window starts only if its number is below this bound.
     start_below: AtomicU64,
-    /// Number after the highest one of the operations that have started, while there is a bound.
+    /// Highest number of an operation that has started, plus 1. Updated only in a run with a bound.
     started_below: AtomicU64,
     first_length: OnceLock<u64>,
+    accessed: OnceLock<AccessedObjects>,
     stalls: Stalls,
 }
 
@@ -84,6 +87,7 @@ impl Control {
             start_below: AtomicU64::new(u64::MAX),
             started_below: AtomicU64::new(0),
             first_length: OnceLock::new(),
+            accessed: OnceLock::new(),
             stalls: Stalls::default(),
         }
     }
@@ -92,6 +96,13 @@ impl Control {
     #[inline]
     pub(crate) fn stalls(&self) -> &Stalls {
         &self.stalls
+    }
+
+    /// Records an access of `object`, a number below `objects`. Returns whether this is the first access of the object
+    /// by the run, or `None` if there are too many objects.
+    #[inline]
+    pub(crate) fn access(&self, object: u64, objects: u64) -> Option<Access> {
+        self.accessed.get_or_init(|| AccessedObjects::new(objects)).access(object)
     }
 
     /// Ends the window shortly after `now` and lets operations in flight drain. If the run was stopped before, the
@@ -173,13 +184,13 @@ impl Control {
         self.start_below.load(Ordering::Acquire)
     }
 
-    /// Notes that an operation of the window has started. A run without a bound need not note this.
+    /// Records that an operation of the window has started. Called only in a run with a bound.
     pub(crate) fn note_started(&self, number: u64) {
         self.started_below.fetch_max(number.saturating_add(1), Ordering::AcqRel);
     }
 
-    /// Returns a number such that operations of the window with higher numbers have not started. It is 0 in runs without
-    /// [`Self::let_start_below`].
+    /// Returns an exclusive upper bound of the numbers of the operations that have started in the window. Returns 0 in
+    /// runs without [`Self::let_start_below`].
     #[must_use]
     pub fn started_below(&self) -> u64 {
         self.started_below.load(Ordering::Acquire)
@@ -196,8 +207,8 @@ impl Control {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Records that an attempt got no connection. If no attempt has ever got a connection, stops the run after enough
-    /// failed attempts or enough time.
+    /// Records that an attempt got no connection. If no attempt has ever got a connection, stops the run after
+    /// [`UNREACHED_MAX`] attempts. After [`UNREACHED_FOR`], [`UNREACHED_MIN`] attempts are enough to stop the run.
     pub(crate) fn note_unreached(&self, now: Instant, outcome: AttemptOutcome) {
         let count = self.unreached.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.unreached_since.fetch_min(now.as_nanos(), Ordering::Relaxed).min(now.as_nanos());

@@ -1,4 +1,4 @@
-//! The network of the operating system: edge-triggered epoll over non-blocking sockets.
+//! The network of the operating system. It uses edge-triggered epoll and non-blocking sockets.
 //!
 //! A small request costs one `recv` and one `send`. Each event is reported only once, so the kernel need not check a
 //! socket again after a read. Large bodies are discarded inside the kernel (`MSG_TRUNC`). io_uring was measured and is
@@ -21,10 +21,10 @@ use sys::socket::{Connected, Socket};
 
 /// Maximum number of events that one call returns.
 const EVENTS_MAX: usize = 256;
-/// Maximum length of a wait whose events were already there when the wait began.
+/// Maximum length of a wait that still counts as no wait, because the events were already there.
 const AT_ONCE: Duration = Duration::from_micros(15);
-/// Minimum length of the waits that share one timer, which is rarely set. Setting a precise timer for each wait would
-/// cost more than the wait itself.
+/// Minimum length of a wait that uses the shared timer. The shared timer is rarely set, because setting a precise timer
+/// for each wait would cost more than the wait itself.
 const COARSE: Duration = Duration::from_millis(2);
 /// Token of the shared timer. All tokens of connections are smaller.
 const TIMER: u64 = u64::MAX;
@@ -142,8 +142,8 @@ fn number(token: Token) -> u64 {
     u64::from(token.generation) << 32 | u64::from(token.index)
 }
 
-/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read returns
-/// less than its buffer can store, because bytes that remain would not be reported again.
+/// Reads and discards up to `max` bytes, for sockets that cannot discard in the kernel. Continues until a read does not
+/// fill the buffer, because no event would report the remaining bytes.
 pub(crate) fn read_away(max: usize, mut recv: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut room = [0_u8; 16 * 1024];
     let mut total = 0;

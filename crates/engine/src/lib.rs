@@ -2,14 +2,15 @@
 //!
 //! A [`Plan`] describes a run. [`run`] starts one thread per core. Each thread has its own run loop, slots,
 //! connections, random numbers and recorder. Finished intervals are passed to an [`Observer`]. [`run_to_summary`] adds
-//! them up. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. The run loop is a state machine: its input
-//! is the sockets that became ready, and its output is the instant until which the loop can wait. The load model, the
-//! stop rule, checks and redirects are values in the plan. The loop accesses sockets and the clock only through a
-//! [`network::Network`]. This trait has two implementations: epoll over real sockets, and a simulation on simulated
-//! time.
+//! up the intervals of a run. All kinds of runs use the same run loop, [`run_loop::RunLoop`]. The run loop is a state
+//! machine. Each step takes the sockets that became ready, and returns the instant until which the thread can wait. The
+//! load model, the stop rule, checks and redirects are values in the plan. The loop accesses sockets and the clock only
+//! through the trait [`network::Network`]. One implementation of the trait uses epoll and real sockets. The other
+//! implementation simulates sockets and time.
 //!
 //! The engine prints nothing, reads no flags and keeps no body in memory.
 
+mod accessed_objects;
 mod arrival_sampling;
 mod busy_wait;
 pub mod cgroup;

@@ -1,5 +1,5 @@
-//! The interface through which the run loop accesses its environment: a clock, non-blocking sockets, readiness and
-//! names.
+//! The interface through which the run loop accesses its environment. The interface consists of a clock, non-blocking
+//! sockets, the readiness of sockets, and name lookups.
 //!
 //! The interface has two implementations: [`crate::epoll::EpollNetwork`] over the operating system, and
 //! [`crate::sim::SimNetwork`] on simulated time. The loop is generic over the interface, so tests run the same code as
@@ -31,7 +31,7 @@ impl std::fmt::Display for Address {
 }
 
 /// Identity of a connection. A token consists of the connection's place in the loop's table and a generation. The
-/// generation distinguishes the connection from earlier ones in the same place.
+/// generation distinguishes the connection from earlier connections in the same place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Place in the table.
@@ -40,8 +40,8 @@ pub struct Token {
     pub generation: u32,
 }
 
-/// An event of a socket. It is reported only once. The loop must therefore read until a read returns less than its
-/// buffer can store.
+/// An event of a socket. Each event is reported only once. The loop must therefore read until a read does not fill the
+/// buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     /// The connection.
@@ -115,13 +115,13 @@ pub trait Network {
     /// Returns the current instant.
     fn now(&self) -> Instant;
 
-    /// Returns the wall time in seconds since 1970, if the network has a wall clock. It may have been set since the last
-    /// call.
+    /// Returns the wall time in seconds since 1970, if the network has a wall clock. The clock may have been set since
+    /// the last call.
     fn unix_seconds(&self) -> Option<u64> {
         None
     }
 
-    /// Starts to open a connection. After this call, [`Self::wait`] reports its events.
+    /// Starts to open a connection. After this call, [`Self::wait`] reports the events of the connection.
     ///
     /// # Errors
     /// Fails with the error of the operating system.
@@ -170,7 +170,7 @@ pub trait Network {
     /// Fails with the error of the poller.
     fn wait(&mut self, until: Instant, ready: &mut Vec<Ready>) -> io::Result<Waited>;
 
-    /// Called when a connection is closed. Dropping the socket closes it.
+    /// Closes a connection. By default, dropping the socket is enough.
     fn closed(&mut self, _socket: Self::Socket) {}
 
     /// Returns the kernel's measurements of a connection's network path, if there are any.

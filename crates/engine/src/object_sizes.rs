@@ -26,7 +26,7 @@ pub enum DiscoverError {
     /// The response to HEAD contains no size, and neither does the `Content-Range` of a range request.
     #[error("cannot find the size of {url}: neither HEAD nor a range of one byte returned it ({outcome})", outcome = describe(*status, outcome))]
     Unknown {
-        /// The object.
+        /// URL of the object.
         url: String,
         /// Status of the last response.
         status: Option<u16>,

@@ -1,8 +1,8 @@
-//! The owners of objects in a cluster that redirects.
+//! The owners of objects in a cluster whose servers redirect requests.
 //!
-//! The first byte of each object is requested from one server, the entry. If the entry sends the byte, it is the
+//! The first byte of each object is requested from one server, the entry. If the entry sends the byte, the entry is the
 //! object's owner. If the entry redirects, the target of the redirect is the owner. Redirects are not followed, so that
-//! no owner has to load an object that nobody reads. The requests are made by a run of the usual run loop, as in
+//! no owner has to load an object that nobody reads. A run of the usual run loop makes the requests, as in
 //! [`crate::object_sizes`].
 
 use crate::control::{Control, StopReason};
@@ -23,7 +23,7 @@ pub enum Owner {
     Unknown,
     /// The entry itself.
     Entry,
-    /// Another server. The number is the index of the object's URL at that server, in [`Owners::redirected`].
+    /// Another server. The number is an index into [`Owners::redirected`], where the object's URL at that server is.
     Redirected(u32),
     /// No owner was found, because the response was neither the object nor a redirect.
     Lost {
@@ -41,7 +41,7 @@ pub struct Owners {
     pub owners: Vec<Owner>,
     /// URLs of the objects at the servers to which the entry redirects.
     pub redirected: Targets,
-    /// Reason for the early end of the run; `None` if it did not end early.
+    /// Reason for the early end of the run; `None` if the run did not end early.
     pub reason: Option<StopReason>,
 }
 
@@ -96,8 +96,8 @@ impl Observer for OwnerSearch<'_> {
 impl OwnerSearch<'_> {
     fn owner(&mut self, op: &OpEntry) -> Result<Owner, AttemptOutcome> {
         match op.outcome.cause {
-            // With these causes, the entry still owns the object: an empty object has no first byte, and some servers
-            // ignore ranges.
+            // The entry owns the object even if the range request failed with one of these causes. An empty object has
+            // no first byte, and some servers ignore ranges.
             Cause::None | Cause::RangeBeyondEnd | Cause::RangeIgnored | Cause::RangeBy200 => Ok(Owner::Entry),
             Cause::NotFollowed => self.named(op),
             _ => Err(op.outcome),

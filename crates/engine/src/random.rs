@@ -1,8 +1,8 @@
 //! Random numbers as a function of (seed, stream, index).
 //!
 //! There is no generator with state. The choice for operation n therefore depends neither on the time nor on the thread
-//! that makes the choice. Two targets get the same sequence of objects and ranges. SplitMix64's finalizer mixes the
-//! three numbers.
+//! that makes the choice. With the same seed, two targets get the same sequence of objects and ranges. SplitMix64's
+//! finalizer mixes seed, stream and index.
 
 use measure::values::random::mix;
 
@@ -45,8 +45,8 @@ pub fn bits(seed: u64, stream: Stream, index: u64) -> u64 {
     mix(mix(mix(seed) ^ stream.number()) ^ index)
 }
 
-/// Returns the `index`-th number of a stream, uniform in 0..`bound` (by Lemire's multiplication; the bias is below
-/// `bound` / 2⁶⁴).
+/// Returns the `index`-th number of a stream, uniform in 0..`bound`. With Lemire's multiplication, the bias is below
+/// `bound` / 2⁶⁴.
 #[must_use]
 pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
     ((u128::from(bits(seed, stream, index)) * u128::from(bound)) >> 64) as u64
@@ -55,7 +55,7 @@ pub fn below(seed: u64, stream: Stream, index: u64, bound: u64) -> u64 {
 /// Returns the `index`-th number of a stream, exponentially distributed with mean 1.
 #[must_use]
 pub fn exponential(seed: u64, stream: Stream, index: u64) -> f64 {
-    // 53 random bits plus 1, so that the result is never 0: uniform in (0, 1].
+    // This number is uniform in (0, 1]. Adding 1 to the 53 random bits avoids 0.
     let uniform = ((bits(seed, stream, index) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     -uniform.ln()
 }

@@ -32,7 +32,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Starts a resolver. This thread ends when the resolver is dropped.
+    /// Starts a resolver and its background thread. The thread ends when the resolver is dropped.
     #[must_use]
     pub fn start() -> Arc<Self> {
         let (questions, asked) = channel();
@@ -67,7 +67,7 @@ impl Resolver {
     }
 }
 
-/// Returns the IP address in a host, with or without brackets.
+/// Returns the IP address of a host that is an address, with or without brackets; `None` for a name.
 fn literal(host: &str) -> Option<IpAddr> {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
 }

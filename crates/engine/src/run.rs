@@ -1,4 +1,4 @@
-//! A run: threads that generate load, and one thread that gathers their measurements.
+//! A run, with threads that generate load, and one thread that gathers the measurements of all threads.
 //!
 //! Each load thread has its own loop and sends finished intervals to the calling thread. The calling thread merges the
 //! intervals of the same second, adds observations of the host, and passes the result to the [`Observer`] in order. The
@@ -29,9 +29,9 @@ const MESSAGES_MAX: usize = 256;
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Pauses so that a load thread can run, because the gathering thread and the load threads may share a single core. The
-/// gathering thread calls this between the steps of storing an interval. A step usually takes a fraction of a
-/// millisecond, so gathering delays operations by at most this time. The log of operations is written without such
-/// pauses, because there is always more to write.
+/// gathering thread calls this function between the steps of storing an interval. A step usually takes a fraction of a
+/// millisecond, so gathering delays operations by at most the length of a step. The log of operations is written
+/// without pauses, because there is always more to write.
 pub fn give_way() {
     std::thread::sleep(PAUSE);
 }
@@ -43,8 +43,8 @@ pub trait Observer {
     fn slice(&mut self, _slice: &Interval, _control: &Control, _now: Instant) {}
     /// Called at the end of an interval. The interval combines all threads.
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant);
-    /// Called with operations that have ended. If the plan logs operations, this is called with every operation.
-    /// Otherwise, it is called only with operations that found damaged objects.
+    /// Called with operations that have ended. If the plan logs operations, every operation is passed. Otherwise, only
+    /// operations that found damaged objects are passed.
     fn ops(&mut self, ops: &[OpEntry]);
     /// Called with multipart uploads that the server has created, for plans with retries. A later run can continue
     /// these uploads (see [`crate::plan::ResumedUpload`]). For each upload, this call precedes the call of
@@ -72,7 +72,7 @@ pub struct RunError {
     why: Why,
     /// Objects and uploads that remain at the server. The uploads in progress of a thread that failed are not included.
     pub left: Left,
-    /// `true` if `left` includes all threads. A thread that ended because of a defect is not included.
+    /// `true` if `left` covers all threads. `left` does not cover a thread that ended because of a defect.
     pub left_is_all: bool,
 }
 
@@ -167,7 +167,8 @@ fn carry_out(
         let handles: Vec<_> = (0..threads).map(spawn).collect();
         drop(sender);
         let mut lost = EndsIfLost(Some((control, clock)));
-        // Load threads have a schedule to keep. Gathering may be delayed, as long as `MESSAGES_MAX` allows.
+        // Load threads must keep their schedule, so they take precedence over the gathering thread. Gathering can wait
+        // until `MESSAGES_MAX` messages are queued.
         let (first_response, left) =
             sys::scheduling::behind_others(|| gatherer.gather(&messages, clock, control, observer));
         lost.0 = None;
@@ -185,8 +186,8 @@ fn carry_out(
     })
 }
 
-/// Guard that ends the run if it is dropped while it contains a value. A dropped guard with a value means that a thread
-/// failed.
+/// Guard that ends the run if the guard still contains a value when it is dropped. The value is removed unless a thread
+/// fails.
 struct EndsIfLost<'c>(Option<(&'c Control, &'c MonotonicClock)>);
 
 impl Drop for EndsIfLost<'_> {
@@ -234,7 +235,7 @@ impl Drop for SendDone<'_> {
     }
 }
 
-/// Merger of intervals: combines the intervals that the threads have measured in the same second.
+/// Merger of the intervals that different threads have measured in the same second.
 struct Gatherer {
     queues: Vec<VecDeque<Interval>>,
     done: Vec<bool>,
@@ -369,8 +370,8 @@ mod tests {
         Left { uploads, fresh_below, ..Left::default() }
     }
 
-    /// Carries out a run of two threads. The first thread runs `first`. The second thread continues until it is
-    /// stopped, but not forever.
+    /// Carries out a run of two threads. The first thread runs `first`. The second thread runs until it is stopped, or
+    /// for 10 s.
     fn with_first(first: impl Fn() -> ThreadResult + Sync) -> (RunError, bool) {
         let (control, clock) = (Control::default(), MonotonicClock::start());
         let abandoned = std::sync::atomic::AtomicBool::new(false);

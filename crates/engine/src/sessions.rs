@@ -1,6 +1,6 @@
-//! Opening sessions before a run: one session for all slots, or one for each slot.
+//! Opening of sessions before a run. All slots share one session, or each slot has its own session.
 //!
-//! The logins are made by runs of the usual run loop, like the requests of [`crate::object_sizes`]. Many servers limit
+//! Runs of the usual run loop make the logins, as for the requests of [`crate::object_sizes`]. Many servers limit
 //! logins. Logins that are refused because of a limit are repeated at a lower rate, which most servers allow.
 
 use crate::control::{Control, StopReason};
@@ -19,11 +19,11 @@ use wire::url::Url;
 
 /// Maximum number of logins in flight.
 const CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).unwrap();
-/// Logins per second once the server has refused some.
+/// Number of logins per second after the server has refused a login because of a limit.
 const RATE: f64 = 10.0;
 /// Maximum number of characters of a server's message that are shown.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Maximum number of rounds in a row without a new session. After this many rounds, the logins fail.
+/// Number of rounds of logins without a new session, in a row, after which the client gives up.
 const VAIN_ROUNDS_MAX: u32 = 2;
 
 /// Reason why sessions could not be opened.
@@ -50,14 +50,14 @@ pub enum SessionError {
     /// The response was good, but contained no session.
     #[error("{0} responded without a session: check that it is the expected system")]
     NoToken(String),
-    /// The server limits logins, and refused further ones.
+    /// The server limits logins, and refused some logins.
     #[error("{url} accepted only {opened} of {wanted} logins: wait, or use fewer sessions")]
     Limited {
         /// URL of the login.
         url: String,
-        /// Sessions that were opened.
+        /// Number of sessions that were opened.
         opened: u64,
-        /// Sessions that were wanted.
+        /// Number of sessions that the plan needs.
         wanted: u64,
     },
     /// The user interrupted the logins.
@@ -152,15 +152,15 @@ pub fn open_sessions(plan: &mut Plan, tick: &mut dyn FnMut(u64, &Control, Instan
 /// Returns the message of a refusal. The length of the message is limited, and secrets are removed.
 fn shown(opening: &Opening, message: &[u8]) -> Option<String> {
     let mut reason = (opening.reason)(message)?;
-    // Shorter values are not secrets, and hiding them would remove much of every message.
+    // Values shorter than 4 bytes are not secrets. Hiding such values would remove much of every message.
     for value in opening.hidden.iter().filter(|value| value.len() >= 4) {
         reason = reason.replace(value.as_ref(), "***");
     }
     Some(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }
 
-/// Returns the URL of the login at the first server, where all sessions are opened, and targets that contain only this
-/// URL.
+/// Returns the URL of the login, and targets that contain only this URL. All sessions are opened at the first server of
+/// the plan.
 fn at(plan: &Plan, target: &str) -> Result<(String, Arc<Targets>), SessionError> {
     let origin = plan.targets.origins().first();
     let text = origin.map(|origin| format!("{}://{}{target}", origin.scheme, origin.host_header())).unwrap_or_default();

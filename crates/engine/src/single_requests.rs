@@ -1,5 +1,5 @@
-//! Requests before or after a run: a single request, or one for each object. Runs of the usual run loop make these
-//! requests.
+//! Requests before or after a run. They consist of a single request, or of one request for each object. Runs of the
+//! usual run loop make these requests.
 
 use crate::control::{Control, StopReason};
 use crate::plan::{
@@ -28,8 +28,9 @@ impl Observer for Last {
     fn tick(&mut self, _: &Control, _: Instant) {}
 }
 
-/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, with the body of
-/// its response. A long body is kept only if `request` keeps lists. Returns `None` if the run ended before the operation.
+/// Sends `request` once, with the connections and the authentication of `plan`. Returns the operation, including the
+/// body of the response. A long body is kept only if `request` keeps lists. Returns `None` if the run ended before the
+/// operation ended.
 ///
 /// # Errors
 /// Fails if no request could be sent at all.
@@ -44,14 +45,14 @@ pub fn exchange(plan: &Plan, request: RequestPlan) -> Result<Option<OpEntry>, Ru
     Ok(last.0)
 }
 
-/// Results of the requests for all objects, as numbers of objects.
+/// Numbers of objects whose requests succeeded or failed.
 #[derive(Clone, Debug, Default)]
 pub struct Ended {
-    /// Objects whose request succeeded.
+    /// Number of objects whose request succeeded.
     pub good: u64,
-    /// Objects that do not exist (404). The response to a request that deletes a batch does not report such objects.
+    /// Number of objects that do not exist (404). The response to a batch deletion does not report missing objects.
     pub missing: u64,
-    /// Objects whose request failed for another reason.
+    /// Number of objects whose request failed for another reason.
     pub failed: u64,
     /// The last request that failed.
     pub example: Option<OpEntry>,
@@ -200,8 +201,8 @@ impl Observer for Trying<'_> {
     }
 }
 
-/// Sends `request` once for each object of the plan, like [`each`], and keeps the result of each request. Use it for
-/// few objects, because the results are kept in memory.
+/// Sends `request` once for each object of the plan, like [`each`], and returns the result of each request. This
+/// function is for few objects, because all results are kept in memory.
 ///
 /// # Errors
 /// Fails if no request could be sent at all.
@@ -222,7 +223,7 @@ pub fn try_each(
 }
 
 /// Returns a plan that aborts multipart uploads. Each upload is given by the index of its origin, the encoded path of
-/// its object, and its ID. To use the plan, pass it to [`each`] with a DELETE request. A 404 means that the upload no
+/// its object, and its ID. The plan must be passed to [`each`] with a DELETE request. A 404 means that the upload no
 /// longer exists.
 #[must_use]
 pub fn aborting<'u>(plan: &Plan, uploads: impl IntoIterator<Item = (usize, String, &'u str)>) -> Plan {

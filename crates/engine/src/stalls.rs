@@ -10,12 +10,11 @@ use measure::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Maximum duration of the recovery, as a multiple of the length of the stall. The recovery takes that long if the load
-/// is 99 % of the target's capacity. If more operations are in flight after that, the target is the cause, not the
-/// stall.
+/// Maximum duration of the recovery, as a multiple of the length of the stall. At a load of 99 % of the target's
+/// capacity, the recovery takes 100 times as long as the stall. If too many operations are still in flight after this
+/// time, the cause is the target and not the stall.
 const RECOVERY_MAX: u64 = 100;
-/// Factor that decides when a recovery ends: the number in flight must be at most this many times the level before the
-/// stall.
+/// Maximum number of operations in flight at the end of a recovery, as a multiple of the number before the stall.
 const LEVEL_SLACK: f64 = 1.05;
 /// Value of `since` if no stall is open.
 const NONE: u64 = u64::MAX;
@@ -30,7 +29,7 @@ struct Gauge(AtomicU64);
 /// The client stalls of one run.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    /// Start of the open stall, or of the first of several overlapping stalls; [`NONE`] without a stall.
+    /// Start of the open stall; [`NONE`] if no stall is open. If several stalls overlap, this is the earliest start.
     since: AtomicU64,
     /// End of the last recovery.
     recovered: AtomicU64,
@@ -94,10 +93,10 @@ impl Stalls {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Returns the time, in nanoseconds, that stalls may have added to an operation after its start; `None` if no stall
-    /// affected it. The operation was due at `intended` and ends now. `total` is the length of all stalls up to its
-    /// start. Later stalls delayed the client's work on the operation. In addition, the operation may have waited at
-    /// the target behind operations that the longest stall delayed.
+    /// Returns the time, in nanoseconds, that stalls may have added to an operation after its start. Returns `None` if
+    /// no stall affected the operation. The operation was due at `intended` and ends now. `total` is the length of all
+    /// stalls before the operation started. Later stalls delayed the client's work on the operation. In addition, the
+    /// operation may have waited at the target behind operations that the longest stall delayed.
     #[inline]
     pub fn touch(&self, intended: Instant, total: u64) -> Option<u64> {
         let touched = self.is_open() || self.recovered.load(Ordering::Relaxed) > intended.as_nanos();
@@ -137,8 +136,8 @@ impl Stalls {
         gauges.iter().fold(0, |sum, gauge| sum.wrapping_add(gauge.0.load(Ordering::Relaxed)))
     }
 
-    /// Removes all stalls. Simulated threads need such a reset, because they run one after the other, each from instant
-    /// zero.
+    /// Removes all stalls. Simulated threads need this reset, because they run one after the other and each thread
+    /// starts at instant zero.
     pub fn forget(&self) {
         self.since.store(NONE, Ordering::Relaxed);
         for instant in [&self.recovered, &self.late_until, &self.longest, &self.total] {

@@ -32,7 +32,7 @@ impl Unattributed {
         counted
     }
 
-    /// Returns the number of all bytes that were kept back, and resets this number to zero.
+    /// Returns the number of bytes that were kept back, and resets this number to zero.
     #[inline]
     pub(crate) fn take_all(&mut self) -> u64 {
         std::mem::take(&mut self.bytes)

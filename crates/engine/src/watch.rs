@@ -1,7 +1,8 @@
-//! Observation of the client's host. Other processes on it affect the results, so its use by all processes is reported.
+//! Observation of the client's host. Other processes on the host affect the results, so the load of all processes is
+//! reported.
 //!
-//! The gathering thread reads `/proc` and `/sys` once per interval. Each load thread itself reads how long it waited for a
-//! core. Values that cannot be read count as zero, so that no limit is reported on a guess.
+//! The gathering thread reads `/proc` and `/sys` once per interval. Each load thread reads its own waiting time for a
+//! core. Values that cannot be read count as zero, because the client must not report a limit on a guess.
 
 use crate::cgroup::CpuQuota;
 use crate::host_counters::{Ticks, card_bytes};
@@ -32,7 +33,7 @@ struct Sources {
     quota: CpuQuota,
 }
 
-/// Observes this host.
+/// Observer of this host.
 #[derive(Debug)]
 pub struct HostWatch {
     sources: Sources,
@@ -47,7 +48,8 @@ pub struct HostWatch {
 }
 
 impl HostWatch {
-    /// Starts to observe. `in_flight_max` is the number of operations in flight for which there are file descriptors.
+    /// Starts to observe this host. `in_flight_max` is the maximum number of operations in flight that the available
+    /// file descriptors allow.
     #[must_use]
     pub fn start(in_flight_max: u64) -> Self {
         let mut sources = Sources {
@@ -80,23 +82,24 @@ impl HostWatch {
         };
         load.nic = self.speeds.iter().filter_map(card_share).fold(0.0, f64::max);
         let open = open_descriptors().unwrap_or(0) as u64;
-        // An open run may have as many slots as the descriptors allow. When all slots are in use, no descriptor is left.
+        // An open run may have as many slots as the descriptors allow. If all slots are in use, no descriptor is left.
         let by_slots = interval.in_flight_peak as f64 / self.in_flight_max;
         load.descriptors = (open as f64 / self.descriptors_max).max(by_slots);
         let opened = interval.stats.connections.hosts.iter().map(|host| (&host.host, host.opened));
         load.ports = self.ports.in_use(now, opened, open) as f64 / self.ports_max;
         let throttled = readings.throttled_nanos.saturating_sub(self.last.throttled_nanos) as f64 / 1e9 / elapsed;
         load.throttled = throttled_of_a_thread(throttled, load);
-        // The load threads have recorded their own CPU time. The work of this thread is part of the client's load as well.
+        // The load threads have recorded their own CPU time. The CPU time of this thread also counts for the client.
         load.cpu_nanos += readings.cpu_nanos.saturating_sub(self.last.cpu_nanos);
         (self.last, self.at) = (readings, now);
     }
 }
 
-/// Returns for how long the CPU quota stopped the thread that waited longest for a core, as a share of the interval. The
-/// counter of the quota is a sum over all cores and processes of the group. So it is compared with the sum of the waits of all
-/// threads, to get the part of a wait that was due to the quota. Where the kernel does not count waits, the result is limited
-/// to the time for which a thread was idle.
+/// Returns for how long the CPU quota stopped the thread that waited longest for a core, as a share of the interval.
+///
+/// The kernel counts the throttled time as a sum over all cores and processes of the group. Dividing this sum by the
+/// waits of all threads gives the share of each wait that the quota caused. If the kernel does not count waits, the
+/// result is limited to the time for which a thread was idle.
 fn throttled_of_a_thread(throttled: f64, load: &ClientLoad) -> f64 {
     match load.run_delay_sum > 0.0 {
         true => (throttled / load.run_delay_sum).min(1.0) * load.run_delay,
@@ -130,7 +133,8 @@ impl RunDelay {
         Self { schedstat: ProcFile::open("/proc/thread-self/schedstat"), nanos: 0 }
     }
 
-    /// Returns the nanoseconds for which the thread has waited since it started, or the last value if they cannot be read.
+    /// Returns the time, in nanoseconds, for which the thread has waited since its start. If the time cannot be read,
+    /// returns the last value.
     pub fn nanos(&mut self) -> u64 {
         let nanos = self.schedstat.read().split_whitespace().nth(1).and_then(|field| field.parse().ok());
         self.nanos = nanos.unwrap_or(self.nanos);
@@ -149,8 +153,8 @@ fn speed(card: &str) -> Option<f64> {
     (megabits > 0.0).then_some(megabits * 1e6 / 8.0)
 }
 
-/// Returns how many file descriptors are open. Since Linux 6.2, that is the size of their directory. Before, the size is 0, and
-/// the entries have to be counted, which costs a millisecond per thousand.
+/// Returns how many file descriptors are open. Since Linux 6.2, the size of `/proc/self/fd` is this number. On older
+/// kernels, the size is 0, and the entries must be counted. Counting takes a millisecond per thousand entries.
 fn open_descriptors() -> Option<usize> {
     const DIRECTORY: &str = "/proc/self/fd";
     match fs::metadata(DIRECTORY).ok()?.len() {
@@ -166,26 +170,26 @@ fn port_range() -> Option<f64> {
     Some(last - first + 1.0)
 }
 
-/// Time for which the kernel keeps the port of a connection that this end closed (TIME_WAIT).
+/// Time for which the kernel keeps the port of a connection that this client closed (TIME_WAIT).
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
 /// The local ports that this client uses for each destination.
 ///
-/// They are counted from the connections that the client opened itself. The kernel's totals would include the connections of
+/// Only connections that the client itself opened are counted. The kernel's totals would include the connections of
 /// every process and, if the target is on the same host, both ends of each connection. A port can be used for several
-/// destinations at once, so each destination has the whole range to itself. Connections opened within the last minute count
-/// even if they are closed, since their ports may be in TIME_WAIT. Of the older connections, at most as many can still be open
-/// as there are open descriptors.
+/// destinations at once, so the whole port range is available for each destination. Connections opened within the last
+/// minute count even if they are closed, because their ports may be in TIME_WAIT. The number of older connections that
+/// are still open cannot exceed the number of open descriptors.
 #[derive(Debug, Default)]
 struct Ports {
-    /// Number of connections opened to each destination: all of them, and those of the last minute.
+    /// Numbers of connections opened to each destination, in total and within the last minute.
     opened: BTreeMap<Label, (u64, u64)>,
     recent: VecDeque<(Instant, Label, u64)>,
 }
 
 impl Ports {
-    /// Notes further opened connections. Returns the highest number of ports that may be in use for one destination, if
-    /// `descriptors` descriptors are open.
+    /// Adds connections that were opened. Returns the highest number of ports that may be in use for a single
+    /// destination, given that `descriptors` descriptors are open.
     fn in_use<'a>(&mut self, now: Instant, opened: impl Iterator<Item = (&'a Label, u64)>, descriptors: u64) -> u64 {
         for (host, count) in opened {
             let (all, recent) = self.opened.entry(host.clone()).or_default();

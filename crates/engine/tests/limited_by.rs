@@ -95,7 +95,7 @@ fn independent_responses_are_limited_by_concurrency() {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             assert_eq!(named, LimitedBy::Concurrency, "{slots} slots, seed {seed}");
         }
-        // With few slots, a missing diagnosis is allowed, but a wrong one is not.
+        // With few slots, the diagnosis may be missing, but must not be wrong.
         for slots in [2, 3, 4, 6, 8] {
             let named = named(&for_seconds(10.0, closed(slots)), target(0, work, seed));
             let known = matches!(named, LimitedBy::Concurrency | LimitedBy::NotDetermined);
@@ -286,7 +286,7 @@ impl<F: FnMut(Instant, &str) -> Vec<(Instant, Reply)>> SimServer for Put<F> {
 
 #[test]
 fn a_dead_endpoint_among_others_is_the_target() {
-    /// A server with several endpoints. One endpoint is dead: it refuses connections, or never responds.
+    /// A server with several endpoints. One endpoint is dead, so it refuses connections or never responds.
     struct OneDead(Accept);
     impl SimServer for OneDead {
         fn connect_to(&mut self, _: Instant, address: &Address) -> Accept {

@@ -1,5 +1,5 @@
-//! Tests of what a resumed run relies on: numbers of objects, reservations of numbers, and known multipart uploads that
-//! the run continues.
+//! Tests of resumed runs. A resumed run needs stable object numbers, reserved numbers, and multipart uploads of an
+//! earlier run that it can continue.
 
 #[path = "support/bucket.rs"]
 mod bucket;
@@ -103,8 +103,8 @@ fn created_uploads_are_reported_with_the_numbers_of_their_objects() {
     assert_eq!(measured.uploads, [], "measured load reports no uploads");
 }
 
-/// Returns a bucket and the upload for the plan. The bucket has these parts of object `number`, in an upload with the
-/// ID `known`.
+/// Returns a bucket, and its open upload for a plan. The upload has the ID `known`, and consists of these parts of
+/// object `number`.
 fn began(number: u64, parts: &[u16]) -> (State, ResumedUploads) {
     let dataset = dataset(4, 95);
     let bytes = bytes_of(&dataset, number);

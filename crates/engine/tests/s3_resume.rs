@@ -113,7 +113,7 @@ fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> Option<ResumedUpload>
 fn a_run_that_was_cut_off_is_completed_by_another_one() {
     let faults = Faults { error_every: NonZeroU64::new(7), delay: Delay::Constant(ms(100)), ..Faults::default() };
     let keys = ("someone".to_owned(), "secret".to_owned());
-    let s3 = S3Config { store: StoreIn::Memory, store_max: None, access_key: keys.0, secret_key: keys.1 };
+    let s3 = S3Config { store: StoreIn::Memory, store_max: None, bucket: None, access_key: keys.0, secret_key: keys.1 };
     let front = HyperServer::start_s3(&Config { faults, ..Config::default() }, None, &s3).unwrap();
     let origin = wire::Url::parse(&format!("http://{}/", front.addresses()[0])).unwrap().origin().clone();
     let area = |objects| Area {

@@ -1,4 +1,4 @@
-//! Tests of sessions: the origins to which their tokens are sent, and logins at a server that limits logins.
+//! Tests of the origins to which session tokens are sent, and of logins at a server that limits logins.
 
 mod support;
 

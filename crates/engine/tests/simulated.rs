@@ -522,7 +522,7 @@ fn a_target_that_stalls_is_not_flooded_with_connections() {
 
 #[test]
 fn signatures_follow_a_wall_clock_that_is_set() {
-    /// The wall time by a clock that is set forward by a day, 5 s after the start of the run.
+    /// Returns the wall time of a clock that is set forward by a day, 5 s after the start of the run.
     fn wall_clock(now: Instant) -> u64 {
         let seconds = now.nanos_since(Instant::ZERO) / 1_000_000_000;
         1_700_000_000 + seconds + if seconds >= 5 { 86_400 } else { 0 }
@@ -540,7 +540,8 @@ fn signatures_follow_a_wall_clock_that_is_set() {
     };
     let (intervals, _) = simulate(&plan, |_| SimNetwork::new(server).with_wall_clock(wall_clock));
     assert_eq!(audit(&summary(&plan, &intervals), true).violations, []);
-    // The clock is read once per second: the first second is before the first reading.
+    // The clock is read once per second. Signatures are wrong only before the first reading, and for at most one second
+    // after the clock was set.
     let off = off.into_inner();
     assert!(signed.get() >= 90 && off.iter().all(|second| [0, 5].contains(second)), "{off:?}");
 }

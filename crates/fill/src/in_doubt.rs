@@ -1,5 +1,5 @@
-//! Objects in doubt: objects that the journal reserved, but whose uploads were not acknowledged. How the upload of an
-//! object continues depends on what the target has stored of it.
+//! Objects in doubt. The journal reserved such an object, but its upload was not acknowledged. The next step for the
+//! object depends on the parts of it that the target has stored.
 
 use std::num::NonZeroU64;
 
@@ -40,7 +40,7 @@ pub struct OpenUpload {
 /// The next step for an object in doubt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing to do: the target has the whole object, so the object counts as acknowledged.
+    /// Do nothing, because the target has the whole object. The object counts as acknowledged.
     Recovered,
     /// Send the missing parts of an open upload.
     Resume(OpenUpload),

@@ -25,7 +25,7 @@ pub enum StopRule {
     Bytes(ByteSize),
     /// At least this many files are acknowledged.
     Files(u64),
-    /// The target has been unreachable for longer than this time: nothing was sent to the target or received from it.
+    /// For longer than this time, nothing was sent to the target or received from it.
     Gone(Duration),
 }
 

@@ -74,8 +74,8 @@ impl StopWatch {
         self.in_touch = active;
     }
 
-    /// Records the time of a phase that uploads nothing, and whether there was contact with the target. Returns the first
-    /// rule about a target that is gone, if it is met. All other rules are about uploads.
+    /// Records whether there was contact with the target, in a phase that uploads nothing. Returns the first
+    /// [`StopRule::Gone`] that is met. All other rules are about uploads, so they are not checked.
     pub fn note_contact(&mut self, active: Duration, in_touch: bool) -> Option<Stopped> {
         if in_touch {
             self.in_touch = active;

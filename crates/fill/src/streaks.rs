@@ -1,8 +1,8 @@
-//! Failures in a row, after which a fill ends: the target probably refuses everything, for example because the keys have
-//! expired, or the disk with the local files has failed. Otherwise a fill of millions of objects would try all of them,
-//! and none would be stored.
+//! Counts of failures in a row. After many failures in a row, a fill ends, because all further objects would probably
+//! fail too. For example, the keys have expired, or the disk with the local files has failed. Without this rule, a fill
+//! of millions of objects would try every object and store none.
 
-/// Number of objects in a row whose failure ends a fill.
+/// A fill ends after this many failures of one kind in a row.
 pub const IN_A_ROW_MAX: u64 = 100;
 
 /// A kind of failure that probably concerns all objects.
@@ -14,7 +14,7 @@ pub enum Hopeless {
     Unreadable,
 }
 
-/// The number of such failures since the last success.
+/// The number of failures of each kind since the last success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Streaks {
     refused: u64,

@@ -33,7 +33,7 @@ impl Trailing {
         let step = self.window / STEPS;
         let last_but_one = self.samples.len().checked_sub(2).map(|index| self.samples[index].0);
         match self.samples.back_mut() {
-            // Overwrite the last sample if the new one is less than a step later than the sample before the last.
+            // If the new sample is less than a step later than the second to last one, overwrite the last sample.
             Some(last) if last_but_one.is_some_and(|before| at.saturating_sub(before) < step) => *last = (at, total),
             _ => self.samples.push_back((at, total)),
         }

@@ -1,14 +1,14 @@
 //! Definitions of all metrics, and the computations behind them.
 //!
-//! Everything that Plimsoll reports about a target is built from the types in this crate: the instants of an operation,
-//! the closed set of outcomes of an attempt, histograms that can be merged, immutable intervals, and the results
-//! computed from them. The crate does no I/O and knows no protocol. Each formula can therefore be tested against a
-//! brute-force computation, and each report can be produced again from saved records.
+//! Everything that Plimsoll reports about a target is built from the types in this crate. They contain the instants of
+//! an operation, the outcome of an attempt, histograms that can be merged, intervals, and the results of whole runs.
+//! The crate does no I/O and knows no protocol. Each formula can therefore be tested against a brute-force computation,
+//! and each report can be produced again from saved records.
 //!
-//! The modules, in the order in which data flows: [`sample`] (one operation, one attempt) → [`recorder`] (one per
-//! thread) → [`stats`] and [`evidence`] in an [`interval`] → [`summary`] (a whole run) → [`limits`] (the bottleneck),
-//! [`objective`] and [`result`]. All of them use [`values`], [`units`], [`time`] and [`statistics`]. [`series`]
-//! contains values that are polled during a run.
+//! Data flows through the modules in this order: a [`sample`] of an operation or attempt, the [`recorder`] of a thread,
+//! [`stats`] and [`evidence`] in an [`interval`], and the [`summary`] of a whole run. The modules [`limits`] (the
+//! bottleneck), [`objective`] and [`result`] evaluate the summary. All modules use [`values`], [`units`], [`time`] and
+//! [`statistics`]. [`series`] contains values that are polled during a run.
 //!
 //! ```
 //! use measure::{Distribution, Quantile};

@@ -1,4 +1,4 @@
-//! Error rates of the sequential test if operations depend on each other, on simulated targets with a known share of
+//! Error rates of the sequential test if operations depend on each other. The simulated targets have a known share of
 //! slow operations. `cargo xtask bench sequential` does the same with 1,000 levels per case.
 
 #[path = "support/slowness.rs"]
@@ -22,8 +22,7 @@ fn half_the_tolerated_share_passes_in_time() {
     }
 }
 
-/// A spell that has not happened yet is not visible. A short level without any slow operation must therefore not pass
-/// early.
+/// A short level without any slow operation must not pass early, because the first slow spell may still come.
 #[test]
 fn short_levels_never_pass_early() {
     for process in [Process::Bursts(0.5), Process::Bursts(2.0)] {

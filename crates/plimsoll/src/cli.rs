@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Finds the load line of HTTP storage: the highest load at which it stays fast and correct.
+/// Finds the load line of HTTP storage: the highest load at which the storage stays fast and correct.
 #[derive(Parser, Debug)]
 #[command(name = "plimsoll", version, max_term_width = 110, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes: 0 PASS, or PARTIAL · 1 FAIL · 2 bad usag
 /// A command of the program.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// A first look that needs no other server: finds the load line of the embedded server.
+    /// Finds the load line of an embedded server, for a first try without any other server.
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
@@ -45,7 +45,7 @@ pub enum Command {
     Collect(Box<collect::Args>),
     /// Serves files and blackhole objects, with optional delays, stalls and faults.
     Serve(Box<serve::Args>),
-    /// Prints the report of a saved run, which may still be in progress or have been interrupted.
+    /// Prints the report of a saved run, even if the run is still in progress or was interrupted.
     Report(report::Args),
     /// Compares two sets of saved runs: each metric is worse, better, equivalent or inconclusive.
     Compare(compare::Args),
@@ -53,7 +53,7 @@ pub enum Command {
     Merge(merge::Args),
     /// Exports saved runs for other programs: CSV, Parquet, HdrHistogram, Markdown.
     Export(export::Args),
-    /// Checks whether this host is fit to make load (limits, ports, buffers, clocks, maximum load), and prints fixes.
+    /// Checks limits, ports, buffers, clocks and maximum load of this host, and prints fixes for problems.
     Doctor(doctor::Args),
     /// Prints JSON Schemas of the `--json` outputs and of scenarios.
     Schema(schema::Args),

@@ -1,4 +1,5 @@
-//! Failures that end the program. Each has an exit code and a one-line message: what failed, why, and what to do.
+//! Failures that end the program. Each failure has an exit code, and a one-line message that explains what failed, why,
+//! and what to do.
 
 use measure::ExitStatus;
 use std::fmt::Display;
@@ -48,7 +49,7 @@ impl Exit {
         if rank(&other) > rank(&self) { other } else { self }
     }
 
-    /// Returns the reason why the program stopped before its work was done, or `None` if the work was done.
+    /// Returns the reason why the program stopped before the end of its work, or `None` if the work was completed.
     pub fn broken_off(self) -> Option<ExitStatus> {
         match self {
             Self::Interrupted(signal) => Some(ExitStatus::Interrupted(signal)),
@@ -81,7 +82,7 @@ impl From<Exit> for ExitCode {
 pub enum Failure {
     /// A message for standard error. Control characters are escaped, so the message stays on one line.
     Message(Exit, String),
-    /// The target did not respond for as long as the user allows. This ends a fill as planned, with its report.
+    /// The target did not respond for the time that the user allows. A fill then ends normally, with its report.
     TargetGone(String),
     /// Help text for standard error, shown because no command was given.
     NoCommand(String),

@@ -1,5 +1,5 @@
-//! Files that the user names. Such a file may be a pipe or a device that never ends, so the number of bytes to read is
-//! limited. Each error names the file.
+//! Files that the user names. A named file may be a pipe or a device that never ends, so the number of bytes to read is
+//! limited. Each error message names the file.
 
 use crate::failure::Failure;
 use std::fs;
@@ -84,7 +84,7 @@ impl Lines {
         self.line.clear();
         self.number += 1;
         let place = LinePosition { path: &self.path, number: self.number };
-        let refused = |why: String| Err(Failure::usage(format!("{place}: {why}")));
+        let refused = |why: String| Err(Failure::usage(format!("{place} {why}")));
         let most = self.limits.line;
         let mut part = self.reader.by_ref().take(most + 1);
         let count = part.read_until(b'\n', &mut self.line).map_err(|error| unreadable(&self.path, &error))? as u64;
@@ -92,14 +92,14 @@ impl Lines {
             return Ok(None);
         }
         if count > most {
-            return refused(format!("longer than {most} bytes: a list has one entry per line"));
+            return refused(format!("is longer than {most} bytes: write one entry per line"));
         }
         if count > self.left {
-            return refused(format!("the list is longer than {} bytes: split it", self.limits.all));
+            return refused(format!("exceeds the maximum of {} bytes for a list: split the list", self.limits.all));
         }
         self.left -= count;
         let Ok(text) = std::str::from_utf8(&self.line) else {
-            return refused("not UTF-8 text: a list has one entry per line".to_owned());
+            return refused("is not UTF-8 text: use a text file with one entry per line".to_owned());
         };
         let text = if self.number == 1 { text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text) } else { text };
         let text = text.strip_suffix('\n').unwrap_or(text);

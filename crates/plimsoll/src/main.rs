@@ -1,6 +1,6 @@
 //! Plimsoll finds the load line of systems that store and serve files over HTTP.
 //!
-//! This crate is the program. Only this crate knows flags, colors and exit codes. Each command is a module of
+//! This crate is the program. Flags, colors and exit codes are defined only here. Each command is a module of
 //! [`command`]. [`execute`] runs a plan and records its results. [`saved`] reads and shows saved runs.
 
 mod cli;

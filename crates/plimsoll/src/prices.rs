@@ -11,10 +11,10 @@ use std::path::Path;
 /// Maximum size of a price sheet in bytes.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// Time for which stored objects are kept, unless the user names another.
+/// Default storage period that the costs include.
 pub const KEEP: &str = "1 month";
 
-/// Reads the price sheets by which a fill is billed. `keep` is the time for which the stored objects are kept.
+/// Reads the price sheets for the costs of a fill. `keep` is the storage period that the costs include.
 pub fn costs(names: &[String], keep: Months) -> Result<Costs, Failure> {
     let sheets = names.iter().map(|name| read(name)).collect::<Result<Vec<_>, _>>()?;
     Ok(Costs { sheets, keep })

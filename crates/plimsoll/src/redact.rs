@@ -72,7 +72,7 @@ fn variable(pair: &str) -> String {
     }
 }
 
-/// Hides all values of a backend login, such as `sftp,hostname=h,password=p`. Each may be a secret.
+/// Hides all values of a backend login, such as `sftp,hostname=h,password=p`. Each value may be a secret.
 fn connection(text: &str) -> String {
     let shown = |(index, part): (usize, &str)| match part.split_once('=') {
         Some((name, _)) => format!("{name}={HIDDEN}"),
@@ -82,13 +82,13 @@ fn connection(text: &str) -> String {
     text.split(',').enumerate().map(shown).collect::<Vec<_>>().join(",")
 }
 
-/// Returns a header field as a line. Its value is hidden if it is a secret.
+/// Returns a header field as a line. Hides the value if it is a secret.
 pub fn of_header(header: &Header) -> String {
     let value = if header.is_secret() { HIDDEN } else { header.value.as_str() };
     format!("{}: {value}", header.name.as_str())
 }
 
-/// Returns a header line. Its value is hidden if it is a secret.
+/// Returns a header line. Hides the value if it is a secret.
 fn header(line: &str) -> String {
     match Header::parse(line) {
         Ok(header) if header.is_secret() => of_header(&header),
@@ -118,7 +118,8 @@ pub fn url_text(text: &str) -> String {
 }
 
 /// Returns the text of a scenario and the variables set for it, without secrets. Settings are treated like flags on the
-/// command line. A variable is hidden if its name looks like that of a secret, or if a secret setting refers to it.
+/// command line. A variable is hidden if its name is typical of a secret, or if a secret setting refers to the
+/// variable.
 pub fn scenario(text: &str, set: &[(String, String)]) -> (String, Vec<(String, String)>) {
     let mut named: Vec<String> = Vec::new();
     study::scenario::replace_values(text, &mut |name, value, is_variable| {
@@ -150,9 +151,9 @@ fn hidden_value(name: &str, value: &str) -> Option<String> {
     let flag = format!("--{name}=");
     let whole = format!("{flag}{value}");
     let shown = joined(&whole);
-    // The value may be a URL, whatever the setting.
+    // The value of any setting may be a URL.
     let shown = if shown == whole { joined(value) } else { shown.strip_prefix(&flag).unwrap_or(HIDDEN).to_owned() };
-    // Parsing may change the spelling of a URL, but a URL without secrets must stay as the user typed it.
+    // Parsing may change the spelling of a URL. Keep a URL without secrets as the user typed it.
     (shown != value && (shown.contains(HIDDEN) || value.contains('@'))).then_some(shown)
 }
 

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::input_file;
 use std::path::Path;
 
-/// Replaces `@FILE` with the first line of the file, and `${NAME}` with the value of the environment variable. With
-/// references, secrets need not be on the command line.
+/// Replaces `@FILE` with the first line of the file, and `${NAME}` with the value of the environment variable. Such
+/// references keep secrets off the command line.
 pub fn expand(text: &str, flag: &str) -> Result<String, Failure> {
     if let Some(path) = text.strip_prefix('@') {
         let content = input_file::read_text(Path::new(path))?;

@@ -6,7 +6,7 @@ use measure::series::{Column, ColumnKind, ColumnUnit};
 /// Number of hastings in a siacoin.
 const HASTINGS: f64 = 1e24;
 
-/// The conversion from the unit of a column to the unit in reports.
+/// Conversion from the unit of a column to the unit in reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shown {
     /// Factor that converts a time to nanoseconds.
@@ -37,7 +37,8 @@ pub fn value(unit: ColumnUnit, value: f64) -> String {
     }
 }
 
-/// Formats a level of a column for charts and extremes: the value of a gauge, or the rate of a counter.
+/// Formats a level of a column for charts, minimum and maximum. The level of a gauge is its value, and the level of a
+/// counter is its rate.
 pub fn level(column: &Column, level: f64) -> String {
     match (column.kind, column.unit) {
         (ColumnKind::Gauge, unit) => value(unit, level),

@@ -30,8 +30,8 @@ impl ComparedMetric {
         (self.of)(run).map(|value| (self.show)((self.low)(run), value))
     }
 
-    /// Formats the median over the runs that have the metric, for people. If the values are ranges, the result is also
-    /// a range: from the median of the lower ends to the median of the upper ends.
+    /// Formats the median over the runs that have the metric, for people. The median of ranges is also a range, from
+    /// the median of the lower ends to the median of the upper ends.
     pub fn median(&self, runs: &[SavedRun]) -> Option<String> {
         let lows = runs.iter().filter_map(self.low).collect();
         median(runs.iter().filter_map(self.of).collect()).map(|value| (self.show)(median(lows), value))
@@ -61,7 +61,7 @@ fn low(run: &SavedRun, q: f64) -> Option<f64> {
     percentile::ends(&run.summary().all, Timed::Response, q).map(|(low, _)| low as f64)
 }
 
-/// Returns (largest − smallest) / median; `None` without a median above 0.
+/// Returns (largest − smallest) / median; `None` if there is no median, or if the median is 0.
 pub fn spread(values: Vec<f64>) -> Option<f64> {
     let (least, most) = values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(*v), most.max(*v)));
     let middle = median(values).filter(|middle| *middle > 0.0)?;

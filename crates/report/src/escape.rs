@@ -1,5 +1,5 @@
-//! Escaping of text from servers and files. It keeps control sequences away from the terminal, and prevents characters
-//! from changing the order of a line.
+//! Escaping of text from servers and files. Escaped text contains no control sequences of the terminal, and no
+//! characters that change the order of a line.
 
 use std::fmt::Write;
 

@@ -4,9 +4,9 @@
 //! years later. [`text()`] is for people and issues. [`html()`] adds charts. [`json()`] and [`export`] are for
 //! programs, [`ci`] is for CI systems, and [`other_tools`] is for scripts that parse the output of ab or httpbench.
 //!
-//! All formats use the same modules: [`result`] (PASS, FAIL, UNUSABLE or PARTIAL, and the reason), [`limit`] (what
-//! limited the run), [`notes`] (conditions that matter for interpreting the numbers) and [`percentile`] (whether there
-//! are enough samples).
+//! All formats use the same modules. [`result`] returns PASS, FAIL, UNUSABLE or PARTIAL with the reasons. [`limit`]
+//! returns what limited the run. [`notes`] returns conditions that matter for interpreting the numbers. [`percentile`]
+//! checks whether there are enough samples.
 
 pub mod ci;
 mod collected;

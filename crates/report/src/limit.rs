@@ -1,4 +1,4 @@
-//! The limit of a run in words. [`Limit::of`] has the rules.
+//! The limit of a run, as text. [`Limit::of`] has the rules.
 
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};
@@ -17,28 +17,28 @@ pub fn limited_by(run: &SavedRun) -> LimitedBy {
     limits::limited_by(run.summary(), &run.begin.model)
 }
 
-/// Returns the limit of a saved run, with the evidence for it.
+/// Returns the limit of a saved run, with the measurements that show the limit.
 #[must_use]
 pub fn of(run: &SavedRun) -> Limit {
     Limit::of(run.summary(), &run.begin.model)
 }
 
-/// Returns whether the target may sustain higher rates than a run shows. This is possible if the client's side limited
-/// a closed run.
+/// Returns whether the target may sustain higher rates than a run shows, because the client or its host limited a
+/// closed run.
 #[must_use]
 pub fn rates_are_lower_bounds(run: &SavedRun) -> bool {
     !run.begin.model.is_open() && limited_by(run).is_client()
 }
 
-/// Returns the limit and its evidence in words.
+/// Returns the limit and the reason, as text.
 #[must_use]
 pub fn text(limit: &Limit) -> String {
     let (by, reason) = (limit.by, reason_text(&limit.reason));
     match limit.in_flight {
         Some(reached) if by == LimitedBy::Target => {
-            format!("limited by: {by} (in-flight limit of {} reached): {reason}", count(reached.limit))
+            format!("limited by: {by} (in-flight limit of {} reached), because {reason}", count(reached.limit))
         }
-        _ => format!("limited by: {by}: {reason}"),
+        _ => format!("limited by: {by}, because {reason}"),
     }
 }
 
@@ -48,7 +48,7 @@ fn of_class(class: OperationClass) -> String {
     format!(" of {}{size}", class.kind.name())
 }
 
-/// Returns the evidence for a limit as a phrase with numbers.
+/// Returns the measurements that show a limit, as a phrase.
 #[must_use]
 pub fn reason_text(reason: &LimitReason) -> String {
     match reason {
@@ -77,7 +77,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
             "operations waited for each other at the target; the client had time to spare".into()
         }
         LimitReason::RoundTrips { loaded, unloaded } => format!(
-            "data queues between client and target: round trips take {} under this load, {} without it",
+            "data queues between client and target, so round trips take {} under this load and {} without load",
             time(*loaded),
             time(*unloaded)
         ),
@@ -122,14 +122,14 @@ fn failures(failed: u64, started: u64, hosts: &[HostFailures]) -> String {
 
 fn in_flight(reached: InFlightLimit) -> String {
     let (limit, waited) = (count(reached.limit), plural(reached.waited, "operation"));
-    format!("the in-flight limit of {limit} was reached: {waited} waited for a free slot")
+    format!("{waited} waited for a free slot under the in-flight limit of {limit}")
 }
 
-/// Returns the evidence that the client or its host was the limit.
+/// Returns the reason why the client or its host was the limit.
 fn client(reason: &LimitReason) -> String {
     match reason {
         LimitReason::Throttled { share: part } => format!(
-            "the CPU quota of its control group stopped this client for {} of the time (see `plimsoll doctor`)",
+            "the CPU quota of a control group stopped this client for {} of the time (see `plimsoll doctor`)",
             share(*part)
         ),
         LimitReason::BehindSchedule => "this client had too little CPU time to start all operations on schedule".into(),
@@ -140,14 +140,19 @@ fn client(reason: &LimitReason) -> String {
                 .into()
         }
         LimitReason::ClientStopped { seconds: length } => {
-            format!("this client was stopped for {}: its process, or the machine below it", seconds(*length))
+            format!("the process or the machine of this client was stopped for {}", seconds(*length))
         }
-        _ => "this client waited for cores that others used".into(),
+        _ => "this client waited for cores that other processes or virtual machines used".into(),
     }
 }
 
 fn probed_rate(ProbedRate { probe, own }: ProbedRate) -> String {
-    format!("a probe with {} reached {}, this run {}", plural(probe.slots, "slot"), rate(probe.per_second), rate(own))
+    format!(
+        "a probe with {} reached {} and this run {}",
+        plural(probe.slots, "slot"),
+        rate(probe.per_second),
+        rate(own)
+    )
 }
 
 fn one_level(slots: u64, probes: Option<&Probes>) -> String {
@@ -156,7 +161,7 @@ fn one_level(slots: u64, probes: Option<&Probes>) -> String {
     match probes {
         None => {
             format!(
-                "{level}; run again with `-c {more}`, or with `--probe`: if the target is the limit, it is no faster then"
+                "{level}; run again with `-c {more}` or with `--probe` to see whether more slots reach a higher rate"
             )
         }
         Some(probes) => format!("{level}, {}", probe_without_result(probes)),
@@ -170,7 +175,7 @@ fn probe_without_result(probes: &Probes) -> String {
             format!("and at the probe with {} this client was the limit", plural(higher.slots, "slot"))
         }
         (Some(probe), _) | (None, Some(probe)) => format!(
-            "and too few operations succeeded at the probe with {} ({}): give `--probe` more time",
+            "and too few operations succeeded at the probe with {} ({}), so give `--probe` more time",
             plural(probe.slots, "slot"),
             count(probe.operations)
         ),

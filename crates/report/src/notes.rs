@@ -11,14 +11,14 @@ use measure::stats::label::VALUES_OF_A_THREAD;
 use measure::{Label, LimitedBy};
 use store::{Point, SavedRun};
 
-/// Maximum median response time at which every second of a run should have responses: 0.1 s, in nanoseconds.
+/// Maximum median response time at which every second of a run should have responses, in nanoseconds.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
-/// A note is shown if at least this share of the slots' time was spent on failures.
+/// Minimum share of the slots' time spent on failures at which a note is shown.
 const FAILING_SHARE_MIN: f64 = 0.05;
-/// A note is shown if the client was stopped for at least this many seconds.
+/// Minimum number of seconds for which the client was stopped at which a note is shown.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
-/// A series with one value per second. The notes report whether it was steady.
+/// A series with one value per second. A note is shown if the series was not steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// Number of successful operations.
@@ -86,7 +86,7 @@ pub enum Note {
     },
     /// This client was stopped for some time, but too briefly to limit the run.
     ClientStopped {
-        /// Seconds for which it was stopped.
+        /// Seconds for which the client was stopped.
         seconds: f64,
     },
     /// The run ended before the measured window began.
@@ -131,8 +131,8 @@ impl std::fmt::Display for Note {
             ),
             Self::OtherLabels { dimension } => write!(
                 f,
-                "by {}: a thread keeps {VALUES_OF_A_THREAD} different values apart and counts further ones as {OTHER}, even if \
-                 another thread has a row for them",
+                "in the table by {}, each thread lists at most {VALUES_OF_A_THREAD} values; it counts further values \
+                 as {OTHER}, even if another thread lists them",
                 dimension.about()
             ),
             Self::Insecure => f.write_str("the server's certificate was not checked"),
@@ -140,44 +140,44 @@ impl std::fmt::Display for Note {
             Self::ShortWindow { seconds: length } => {
                 write!(
                     f,
-                    "a window of {} is too short to tell whether the run was steady (needs {})",
+                    "a window of {} is too short to show whether the run was steady (needs {})",
                     seconds(*length),
                     seconds(steadiness::SECONDS_MIN)
                 )
             }
             Self::Settling { series, seconds: length } => write!(
                 f,
-                "not steady: {} settled after {}; --warmup leaves that time out",
+                "not steady, because {} settled after {}; use a longer --warmup",
                 series.about(),
                 seconds(*length as f64)
             ),
             Self::Drifting { series, change } => {
                 let went = if *change < 0.0 { "fell" } else { "rose" };
-                write!(f, "not steady: {} {went} by {} over the window", series.about(), share(change.abs()))
+                write!(f, "not steady, because {} {went} by {} over the window", series.about(), share(change.abs()))
             }
             Self::Unsettled { series } => {
-                write!(f, "not steady: {} had not settled by the middle of the window", series.about())
+                write!(f, "not steady, because {} had not settled by the middle of the window", series.about())
             }
             Self::Silent { seconds: length } => write!(
                 f,
-                "nothing came from the target for {} while operations were in flight; the maximum shows it, percentiles and \
-                 rates may not",
+                "nothing came from the target for {} while operations were in flight; the maximum shows this pause, \
+                but percentiles and rates may not",
                 seconds(*length as f64)
             ),
             Self::Failing { share: part } => write!(
                 f,
-                "slots spent {} of their time on operations that failed or were overdue, and on the pauses after them",
+                "slots spent {} of their time on operations that failed or were overdue, and on pauses after these",
                 share(*part)
             ),
             Self::ClientStopped { seconds: length } => write!(
                 f,
-                "this client (its process, or the machine below it) was stopped for {}; operations in that time look slower \
-                 than the target was",
+                "the process or the machine of this client was stopped for {}; operations in that time look slower \
+                than they were at the target",
                 seconds(*length)
             ),
             Self::NoWindow => f.write_str("the run ended before its measured window began"),
             Self::IncompleteRecord { bytes } => {
-                write!(f, "the last record was still being written: its {} are left out", plural(*bytes, "byte"))
+                write!(f, "the last record is incomplete, so its {} are left out", plural(*bytes, "byte"))
             }
             Self::Damaged(damage) => write!(
                 f,
@@ -216,7 +216,7 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
 }
 
 /// Returns the number of whole seconds in which nothing arrived from the target, although operations were in flight and
-/// this client ran. Returns 0 for a target with long response times, because such seconds are normal there.
+/// this client ran. Returns 0 for a target with long response times, where such seconds are normal.
 fn silent_seconds(run: &SavedRun) -> u64 {
     let median = run.summary().all.response.quantile(0.5);
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
@@ -230,7 +230,7 @@ fn failing(run: &SavedRun) -> Option<Note> {
     (share >= FAILING_SHARE_MIN).then_some(Note::Failing { share })
 }
 
-/// Returns notes about the rate and the median response time if they were not steady.
+/// Returns notes about the rate and the median response time if these were not steady.
 fn unsteady(run: &SavedRun) -> Vec<Note> {
     let (step, spans) = equal_spans(run);
     let ended: Vec<f64> =

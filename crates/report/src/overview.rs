@@ -21,7 +21,7 @@ pub(crate) struct Overview {
     pub further_reasons: Vec<String>,
     /// Limit of the run.
     pub limit: Limit,
-    /// Agreement of the counters, in words.
+    /// Sentence on whether the counters agree.
     pub accounting: String,
     /// `true` if the run stopped early because the results of its objectives were certain.
     pub stopped_early: bool,
@@ -48,7 +48,7 @@ impl Overview {
         }
     }
 
-    /// Returns the texts after the result in the first line: the reason and the rates.
+    /// Returns the reason and the rates, which follow the result in the first line.
     pub fn pieces(&self) -> Vec<String> {
         self.reason.iter().chain(&self.rates).cloned().collect()
     }
@@ -58,13 +58,13 @@ impl Overview {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
         sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
         if self.stopped_early {
-            sentences.push("stopped early: the results of its objectives were certain".into());
+            sentences.push("stopped early, because the results of its objectives were certain".into());
         }
         sentences
     }
 }
 
-/// Returns a reason in words. For a run that was cut off, the text includes the length of its measured part.
+/// Returns a reason as text. For a run that was cut off, the text includes the length of its measured part.
 fn described(reason: &Reason, run: &SavedRun) -> String {
     let text = result::text(reason);
     match reason {
@@ -74,7 +74,7 @@ fn described(reason: &Reason, run: &SavedRun) -> String {
     }
 }
 
-/// Returns a sentence about the agreement of the counters. The reasons for the result name the counters that disagree.
+/// Returns a sentence on whether the counters agree. The reasons for the result name the counters that disagree.
 fn accounting(result: &RunResult) -> String {
     let (checks, violations) = (u64::from(result.accounting.checks), result.accounting.violations.len() as u64);
     match violations {

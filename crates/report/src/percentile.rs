@@ -1,4 +1,4 @@
-//! Percentiles, and the number of samples that they need.
+//! Percentiles, and the number of samples that each percentile needs.
 
 use crate::number::time;
 use measure::objective::Timed;
@@ -6,7 +6,8 @@ pub use measure::statistics::samples_needed;
 use measure::values::sum;
 use measure::{Distribution, KindStats, Quantile};
 
-/// Quantiles in every report, in ascending order: those of ab, p99.9 and p99.99. The last one is the largest value.
+/// Quantiles in every report, in ascending order. These are ab's quantiles, p99.9 and p99.99. The quantile 1 is the
+/// largest value.
 pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1.0];
 
 /// A percentile, as precisely as the samples allow. Times are in nanoseconds.
@@ -14,8 +15,8 @@ pub const LADDER: [f64; 11] = [0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.99
 pub enum Percentile {
     /// The value.
     Value(u64),
-    /// The lower and upper end of a range that contains the percentile. It is a range because client stalls or late
-    /// reads may have increased the times ([`measure::QuantileRange`]).
+    /// The lower and upper end of a range that contains the percentile. The exact value is not known, because client
+    /// stalls or late reads may have increased the times ([`measure::QuantileRange`]).
     Between(u64, u64),
     /// A lower bound, because the percentile falls on an unfinished operation.
     LongerThan(u64),
@@ -36,7 +37,7 @@ pub fn of(values: &Distribution, q: f64) -> Percentile {
     judged(values, &Distribution::default(), 0, q)
 }
 
-/// Returns quantile `q` of a time of successes. It is a range if client stalls made a large difference.
+/// Returns quantile `q` of a time of successes. The result is a range if client stalls made a large difference.
 #[must_use]
 pub fn timed(stats: &KindStats, timed: Timed, q: f64) -> Percentile {
     let (all, _) = stats.timed(timed);
@@ -85,7 +86,7 @@ fn judged(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> P
     }
 }
 
-/// Returns a lower bound of the quantile: its value if every unfinished operation had ended at the end of the run.
+/// Returns a lower bound of the quantile, computed as if every unfinished operation had ended at the end of the run.
 fn bound(values: &Distribution, waits: &Distribution, failed: u64, q: f64) -> u64 {
     let mut together = values.clone();
     together.merge(waits);
@@ -102,8 +103,8 @@ pub fn range(low: u64, high: u64) -> String {
     if low == 0 { format!("≤ {high}") } else { format!("{} … {high}", time(low as f64)) }
 }
 
-/// Formats a time of successes. It is a range if client stalls made a difference, and `n/a` if there are too few
-/// samples.
+/// Formats a quantile of a time of successes. The text is a range if client stalls made a difference, and `n/a` if
+/// there are too few samples.
 #[must_use]
 pub fn text(stats: &KindStats, time: Timed, q: f64) -> String {
     ends(stats, time, q).map_or_else(|| "n/a".into(), |(low, high)| between(Some(low as f64), high as f64))
@@ -119,8 +120,9 @@ pub fn between(low: Option<f64>, high: f64) -> String {
 }
 
 /// Explanation of ranges, shown below a table.
-pub(crate) const ABOUT_RANGES: &str = "a … b: the range that contains the target's percentile; b includes delays of this client (stalls, late \
-     requests, late reads); ≤ b: too few operations without such delays for a lower end";
+pub(crate) const ABOUT_RANGES: &str = "a … b is a range that contains the target's percentile; its upper end b \
+     includes delays of this client (stalls, late requests, late reads); ≤ b means that too few operations without \
+     such delays ended to show a lower end";
 
 /// Returns the label of a quantile, such as `p99.9`. The label of 1 is `max`.
 #[must_use]

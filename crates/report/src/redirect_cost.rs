@@ -1,5 +1,5 @@
-//! The cost of redirects. Both runs of a pair read the same objects: one run through a single server that redirects,
-//! and the other run directly from the owners of the objects.
+//! The cost of redirects, computed from pairs of runs. Both runs of a pair read the same objects. One run reads through
+//! a single server, which redirects. The other run reads directly from the servers that own the objects.
 
 use crate::compared_metrics::median;
 use crate::number::{byte_rate, count, plural, rate, share};
@@ -8,10 +8,11 @@ use measure::limits;
 use measure::statistics::difference::{Difference, Scale, range_of_pairs};
 use store::SavedRun;
 
-/// Two consecutive runs, in either order: one reads through a single server, and the other directly from the owners.
+/// Two consecutive runs, in either order. One run reads through a single server, and the other run reads directly from
+/// the objects' owners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunPair {
-    /// Goodput through one server, in bytes per second. For empty objects, it is operations per second.
+    /// Goodput through one server, in bytes per second. For empty objects, this is the number of operations per second.
     entry: f64,
     /// Goodput from the owners, in the same unit.
     owners: f64,
@@ -19,7 +20,7 @@ pub struct RunPair {
     rates: [f64; 2],
     /// Time until the last request of a redirected operation is sent, as a share of the response time.
     redirects: Option<f64>,
-    /// Number of runs in the pair that the client's side limited: 0, 1 or 2.
+    /// Number of runs in the pair that were limited by the client or its host: 0, 1 or 2.
     client_limited: u64,
 }
 
@@ -55,9 +56,9 @@ impl RunPair {
     }
 }
 
-/// The share of the owners' goodput that is lost when reading through one server. It is negative if reading through one
-/// server is faster. Pairs in which nothing succeeded count too, as in all comparisons of pairs
-/// ([`measure::statistics::difference`]).
+/// The share of goodput that is lost when reading through one server instead of directly from the owners. The share is
+/// negative if reading through one server is faster. Pairs in which nothing succeeded count too, as in all comparisons
+/// of pairs ([`measure::statistics::difference`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cost {
     /// Median over the pairs (Hodges-Lehmann).
@@ -118,12 +119,12 @@ pub fn text(lists: &[PairedList]) -> String {
         ]
     });
     let rows: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let about = "cost: share of goodput lost through one server, with its 95 % interval (below 6 pairs: their range)\n\
-                 in redirects: share of redirected operations' response time that passes before the last request is sent\n";
+    let about = "cost is the share of goodput lost through one server, with its 95 % interval (range if < 6 pairs)\n\
+                 in redirects is the share of redirected operations' response time before the last request is sent\n";
     let limited: u64 = lists.iter().flat_map(|list| &list.pairs).map(|pair| pair.client_limited).sum();
     let runs = 2 * lists.iter().map(|list| list.pairs.len()).sum::<usize>() as u64;
     let noise = format!(
-        "the client's side limited {} of {runs}: this may cost more than the redirects\n",
+        "the client or its host limited {} of {runs}, which may cost more than the redirects\n",
         plural(limited, "run")
     );
     table(&rows) + about + if limited > 0 { &noise } else { "" }
@@ -157,7 +158,7 @@ mod tests {
             PairedList { name: "none.txt".into(), share: 0.0, pairs: Vec::new() },
         ]);
         let lines: Vec<&str> = shown.lines().collect();
-        assert!(shown.contains("the client's side limited 3 runs of 6"), "{shown}");
+        assert!(shown.contains("the client or its host limited 3 runs of 6"), "{shown}");
         assert!(lines[1].contains("75.00 %") && lines[1].contains("550.00 MB/s"), "{shown}");
         assert!(lines[1].contains("45.1 %") && lines[1].contains("(40.0 % to 50.0 %)"), "{shown}");
         assert!(lines[3].contains('–') && lines.iter().all(|line| line.chars().count() <= 110), "{shown}");

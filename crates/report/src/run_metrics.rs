@@ -30,9 +30,9 @@ pub struct RunMetrics {
     pub response_p99_low_nanos: Option<u64>,
     /// Objectives of the run, with their measured values.
     pub objectives: Vec<MeasuredObjective>,
-    /// First objective missed, or another reason why the run did not pass, in words.
+    /// First objective missed, or another reason why the run did not pass.
     pub first_missed: Option<String>,
-    /// Limit of the run, in words.
+    /// Limit of the run, as text.
     pub limited_by: String,
     /// Name of the run's directory.
     pub directory: String,
@@ -47,8 +47,8 @@ pub struct MeasuredObjective {
     /// Measured value: a share of 1, nanoseconds, operations per second, or bytes per second. Null if the value falls
     /// on an operation that failed or never ended.
     pub value: Option<f64>,
-    /// Lower end of the range that contains the percentile of a time, in nanoseconds. It equals the value for all other
-    /// metrics, and if client stalls made no difference.
+    /// Lower end of the range that contains the percentile of a time, in nanoseconds. Equal to the measured value for
+    /// all other metrics, or if client stalls made no difference.
     pub low: Option<f64>,
     /// `true` if the objective was met.
     pub met: bool,
@@ -71,8 +71,8 @@ impl MeasuredObjective {
 }
 
 /// Returns the lower end of the range that contains an objective's percentile. The objective counts all operations, and
-/// failed ones count as the longest. The percentile therefore has the same rank among the successes, but corresponds to
-/// another quantile of the successes.
+/// failed operations count as the longest. The percentile therefore has the same rank among the successes, but is a
+/// different quantile of the successes.
 fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) -> Option<f64> {
     let value = judged.value?;
     let of_kind = |kind| summary.stats.kinds.iter().find(|(known, _)| *known == kind).map(|(_, stats)| stats);

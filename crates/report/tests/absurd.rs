@@ -1,5 +1,5 @@
-//! Tests with damaged and hostile runs. If a record contains absurd numbers, every report format must reject or show
-//! them, without a panic and without NaN or infinity.
+//! Tests with damaged and hostile runs. Every report format must reject or show records with absurd numbers, without a
+//! panic and without NaN or infinity.
 
 #[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;

@@ -1,5 +1,5 @@
 //! Comparisons of simulated runs with a known true difference. The output is compared with golden files that a person
-//! has read. `UPDATE_GOLDEN=1` rewrites them.
+//! has read. `UPDATE_GOLDEN=1` rewrites the golden files.
 
 #[expect(dead_code, reason = "only the golden tests use all cases")]
 mod common;
@@ -153,21 +153,21 @@ fn differing_and_unusable_runs_are_named() {
     assert!(differs(|begin| begin.version = "9.9.9".into()).is_empty());
     assert!(differs(|begin| begin.settings.push(("proxy".into(), "http://p".into()))).is_empty());
     let path = differs(|begin| begin.targets = vec!["http://localhost:8080/other".into()]);
-    assert_eq!(path, ["paths: `/object` and `/other`"]);
+    assert_eq!(path, ["paths (`/object` and `/other`)"]);
     let host = differs(|begin| begin.host.name = "bench-2".into());
-    assert_eq!(host, ["client's host: `bench-1` and `bench-2`"]);
+    assert_eq!(host, ["client's host (`bench-1` and `bench-2`)"]);
     let method = differs(|begin| begin.settings.push(("method".into(), "PUT\u{1b}[2J".into())));
-    assert!(method.len() == 1 && method[0].starts_with("method: none and `PUT") && !method[0].contains('\u{1b}'));
+    assert!(method.len() == 1 && method[0].starts_with("method (none and `PUT") && !method[0].contains('\u{1b}'));
     assert!(!differs(|begin| begin.model = Model::Open { in_flight_max: 4 }).is_empty());
     let named = |change: fn(&mut store::Begin)| differs(change).join("; ");
-    assert_eq!(named(|begin| begin.seed = 7), "seed: `42` and `7`");
+    assert_eq!(named(|begin| begin.seed = 7), "seed (`42` and `7`)");
     assert_eq!(
         named(|begin| begin.targets = vec!["https://localhost:8080/object".into()]),
-        "protocol: `http` and `https`"
+        "protocol (`http` and `https`)"
     );
-    assert_eq!(named(|begin| begin.loopback = !begin.loopback), "target on: `this host` and `another host`");
-    assert_eq!(named(|begin| begin.insecure = true), "certificates: `checked` and `not checked`");
-    assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list: none and `x`");
+    assert_eq!(named(|begin| begin.loopback = !begin.loopback), "host of the target (`this host` and `another host`)");
+    assert_eq!(named(|begin| begin.insecure = true), "certificates (`checked` and `not checked`)");
+    assert_eq!(named(|begin| begin.settings.push(("url_list".into(), "x".into()))), "url_list (none and `x`)");
     assert!(is_usable(&common::counters_disagree()).unwrap_err().contains("the counters disagree"));
     assert!(is_usable(&common::begin_only()).unwrap_err().contains("before its measured window began"));
     assert_eq!(is_usable(&common::open_late()), Ok(()), "a late run is refused, although its percentiles are ranges");
@@ -295,10 +295,10 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
     assert!(text.contains("new/1: it was cut off after 2 s of 10 s"), "{text}");
     assert!(text.contains("new/2: it was interrupted after 2 s of 10 s") && !text.contains("base/1:"), "{text}");
-    let caveats = text.contains("both sides alike: client and target share one host");
+    let caveats = text.contains("on both sides, client and target share one host");
     assert!(caveats, "{text}");
-    // If the client limited most runs of both sides, this is a shared caveat. If it limited only one side, it is a
-    // difference.
+    // It is a shared caveat that the client limited most runs of both sides. It is a difference that the client limited
+    // only one side.
     let limited =
         |name: &str| ComparedRun { name: name.into(), run: common::client_limited(), windows: Windows::default() };
     let (one, other) = (vec![limited("a")], vec![limited("b")]);
@@ -309,7 +309,7 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
     assert!(
         all_differences(&one, &unlimited)
             .iter()
-            .any(|difference| difference.starts_with("runs in which the client was the limit"))
+            .any(|difference| difference.starts_with("the number of runs limited by the client"))
     );
 }
 
@@ -322,7 +322,7 @@ fn a_change_whose_sign_differs_from_that_of_the_medians_is_explained() {
     // The medians of the runs are 5 and 4.5, and the median of the nine differences is 3.5.
     let (base, new) = (side("base", 50, [1.0, 5.0, 5.1]), side("new", 60, [4.5, 4.5, 20.0]));
     let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
-    assert!(text.contains("response p50") && text.contains("so it can have another sign"), "{text}");
+    assert!(text.contains("response p50") && text.contains("so its sign can differ"), "{text}");
     let text = shown(&Comparison::of(&base, &base, Sides::BaseAndNew, 0.02));
-    assert!(!text.contains("another sign"), "{text}");
+    assert!(!text.contains("sign can differ"), "{text}");
 }

@@ -21,8 +21,8 @@ use std::path::Path;
 use std::time::Duration;
 use store::{EndReason, HopRecord, OpRecord, SavedRun, Slice};
 
-/// Returns the operations of a run with 4 slots: one second of warm-up, three measured seconds, and a drain. Responses
-/// take 2 ms to 400 ms. Some operations are refused, some are redirected.
+/// Returns the operations of a run with 4 slots. The run has one second of warm-up, three measured seconds, and a
+/// drain. Responses take 2 ms to 400 ms. Some operations are refused, and some are redirected.
 fn ops() -> Vec<Op> {
     let mut ops = Vec::new();
     for slot in 0..4_u64 {

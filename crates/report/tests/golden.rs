@@ -1,5 +1,5 @@
-//! Runs of every kind in every format. The output is compared with golden files that a person has read.
-//! `UPDATE_GOLDEN=1` rewrites them.
+//! Tests of all formats with runs of every kind. The output is compared with golden files that a person has read.
+//! `UPDATE_GOLDEN=1` rewrites the golden files.
 
 mod common;
 
@@ -255,7 +255,7 @@ fn labels_without_a_row_are_noted() {
     let names = |run: &store::SavedRun| json(run).notes.into_iter().map(|note| note.name).collect::<Vec<_>>();
     let mut run = common::many_labels();
     assert!(names(&run).contains(&"other_labels".to_owned()));
-    assert!(text(&run, &Style::default()).contains("a thread keeps 64 different values apart"));
+    assert!(text(&run, &Style::default()).contains("each thread lists at most 64 values"));
     run.summary.stats.groups.retain(|group| group.label != Label::Other);
     assert!(!names(&run).contains(&"other_labels".to_owned()));
 }

@@ -105,7 +105,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Returns the lines of the report, without the notes on steadiness. These depend on the length of spans.
+/// Returns the lines of the report, without the notes on steadiness, which depend on the length of spans.
 fn lines(run: &SavedRun) -> Vec<String> {
     let judged = |line: &&str| !["settle", "drift", "steady", "first seconds"].iter().any(|word| line.contains(word));
     text(run, &Style::default()).lines().filter(judged).map(str::to_owned).collect()

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Maximum length of an error description, which may contain text from the server.
 const PROBLEM_CHARS_MAX: usize = 240;
 
-/// An error from parsing a response. It names the request, the problem, and the place of the problem in the response.
+/// An error from parsing a response. The message names the request, the problem, and its place in the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the response to {request}: {problem}")]
 pub struct ParseError {

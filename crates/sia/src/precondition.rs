@@ -43,20 +43,20 @@ impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSynced { height } => {
-                write!(f, "the daemon is not synced (it has block {height}): wait until it has the whole chain")
+                write!(f, "the daemon is not synced and has only block {height}; wait until it has the whole chain")
             }
-            Self::NoWallet => f.write_str("the daemon has no wallet: create one, e.g. with `siac wallet init`"),
-            Self::WalletLocked => f.write_str("the wallet is locked: unlock it, e.g. with `siac wallet unlock`"),
-            Self::WalletEmpty => f.write_str("the wallet is empty: send siacoins to it and wait for a confirmation"),
+            Self::NoWallet => f.write_str("the daemon has no wallet; create one, e.g. with `siac wallet init`"),
+            Self::WalletLocked => f.write_str("the wallet is locked; unlock it, e.g. with `siac wallet unlock`"),
+            Self::WalletEmpty => f.write_str("the wallet is empty; send siacoins to it and wait for a confirmation"),
             Self::NoAllowance => f.write_str(
-                "no allowance is set, so no contracts are formed: set one, e.g. with `siac renter setallowance`",
+                "no allowance is set, so no contracts are formed; set one, e.g. with `siac renter setallowance`",
             ),
             Self::AutopilotOff => {
-                f.write_str("the autopilot is off, so no contracts are formed: enable it in renterd's configuration")
+                f.write_str("the autopilot is off, so no contracts are formed; enable it in renterd's configuration")
             }
             Self::Contracts { have, need } => write!(
                 f,
-                "{have} of {need} contracts are formed: wait, or check the funds and that enough hosts are online"
+                "{have} of {need} contracts are formed; wait, or check the funds and the number of online hosts"
             ),
         }
     }

@@ -13,7 +13,7 @@ use crate::{ParseError, UtcSecond, renterd, siad};
 
 /// Version of the format.
 const FORMAT: u32 = 1;
-/// Number of contracts that an upload to siad needs to become complete: one for each piece of a chunk.
+/// Number of contracts without which an upload to siad stays incomplete. Each piece of a chunk needs a contract.
 const SIAD_CONTRACTS: u64 = siad::DATA_PIECES + siad::PARITY_PIECES;
 
 /// A renter.
@@ -39,7 +39,7 @@ const fn document(name: &'static str, path: &'static str) -> Document {
     Document { name, path }
 }
 
-/// The documents of siad. The first ones show whether it accepts uploads.
+/// The documents of siad. The first documents show whether siad accepts uploads.
 const SIAD: [Document; 7] = [
     document("consensus", "/consensus"),
     document("wallet", "/wallet"),
@@ -50,7 +50,7 @@ const SIAD: [Document; 7] = [
     document("files", "/renter/files"),
 ];
 
-/// The documents of renterd. The first ones show whether it accepts uploads.
+/// The documents of renterd. The first documents show whether renterd accepts uploads.
 const RENTERD: [Document; 7] = [
     document("consensus", "/api/bus/consensus/state"),
     document("wallet", "/api/bus/wallet"),
@@ -105,7 +105,7 @@ pub struct Snapshot {
     pub missing: BTreeMap<String, String>,
 }
 
-/// The reason why a snapshot does not show something.
+/// The reason why a value cannot be read from a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
     /// A document is missing.
@@ -123,12 +123,12 @@ impl Snapshot {
         Self { format: FORMAT, system, unix_ms: 0, documents: BTreeMap::new(), missing: BTreeMap::new() }
     }
 
-    /// Adds the body of a response, or the reason why there is none. An empty body is an empty list.
+    /// Adds the body of a response, or the reason why the request failed. An empty body counts as an empty list.
     pub fn add(&mut self, document: Document, body: Result<&[u8], String>) {
         let name = document.name.to_owned();
         let value = body.and_then(|body| match body.trim_ascii() {
             [] => Ok(Value::Null),
-            body => serde_json::from_slice(body).map_err(|error| format!("the response is not JSON: {error}")),
+            body => serde_json::from_slice(body).map_err(|error| format!("the response is not JSON ({error})")),
         });
         match value {
             Ok(value) => drop(self.documents.insert(name, value)),
@@ -219,7 +219,7 @@ impl Snapshot {
         Some(blocks).filter(|blocks| *blocks > 0)
     }
 
-    /// Returns the time at which the renter started, as it writes it. siad does not report it.
+    /// Returns the renter's start time in the renter's own format. siad does not report its start time.
     #[must_use]
     pub fn started(&self) -> Option<&str> {
         self.documents.get("state")?.get("startTime")?.as_str()

@@ -12,9 +12,9 @@ pub struct Append {
     pub line_end: LineEnd,
 }
 
-/// The error of a file that begins with another header. Contains the beginning of that header, without control characters.
+/// The error for a file with another header. Contains the beginning of that header, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the file begins with another header ({0:?}): name another file, or move this one away")]
+#[error("the file begins with another header ({0:?}); name another file, or move this file away")]
 pub struct OtherHeader(String);
 
 /// The end of a line.
@@ -61,11 +61,11 @@ pub enum TableError {
     },
 }
 
-/// Returns how to append to a table with these columns. `first` is the beginning of the file. It must have at least two
-/// bytes more than the header, unless the file is shorter. `last` is the last byte of the file.
+/// Returns how to append to a table with these columns. `first` is the beginning of the file. Unless the file is
+/// shorter, `first` must have at least two bytes more than the header. `last` is the last byte of the file.
 ///
 /// # Errors
-/// The file is another table.
+/// Fails if the file is another table.
 pub fn append(columns: &[&str], first: &[u8], last: Option<u8>) -> Result<Append, OtherHeader> {
     let header = columns.join(",");
     if first.is_empty() {

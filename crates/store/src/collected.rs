@@ -33,13 +33,13 @@ pub struct CollectedBegin {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// Wall time at which the clock of the polls is zero, in milliseconds since 1970.
+    /// Wall time in milliseconds since 1970, from which the times of the polls count.
     pub started_unix_ms: u64,
     /// Time between two polls in milliseconds.
     pub every_ms: u64,
     /// Descriptions of the sources in the order of [`Poll::sources`], without secrets.
     pub sources: Vec<String>,
-    /// The columns.
+    /// Columns of the series.
     pub columns: Vec<Column>,
 }
 
@@ -72,7 +72,7 @@ pub enum CollectedRecord {
 pub struct CollectedWriter {
     path: PathBuf,
     lines: LineWriter,
-    /// A copy of the file that keeps the lock.
+    /// A second handle of the same file, which holds the lock.
     _lock: File,
     flushed: Instant,
 }
@@ -81,14 +81,14 @@ impl CollectedWriter {
     /// Creates the file in the existing directory `dir`.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Exists`] if there is one already; errors of the system.
+    /// [`StoreErrorKind::Exists`] if the file already exists; errors of the system.
     pub fn create(dir: &Path, begin: &CollectedBegin) -> Result<Self, StoreError> {
         let path = dir.join(COLLECTED_FILE);
         let file = create_new(&path)?;
         Self::start(path, file, 0, begin)
     }
 
-    /// Opens the file in `dir` for appending, and removes an incomplete end. Creates the file if there is none.
+    /// Opens the file in `dir` for appending, and removes an incomplete last frame. Creates the file if it is missing.
     ///
     /// # Errors
     /// [`StoreErrorKind::OtherColumns`] if the file has other columns, [`StoreErrorKind::Damaged`] if it is damaged, and
@@ -206,11 +206,11 @@ pub fn read_collected(input: impl io::Read, mut take: impl FnMut(CollectedRecord
     }
 }
 
-/// Parses a line. `columns` is the number of columns in the last begin record. An outer error rejects the whole file.
-/// An inner error is damage, which ends the reading.
+/// Parses a line. `columns` is the number of columns in the last begin record. Returns `Err` if the whole file must be
+/// rejected, and `Ok(Err)` for damage, which ends the reading.
 fn parse(line: &[u8], columns: &mut Option<usize>) -> Result<Result<CollectedRecord, DamageKind>, StoreErrorKind> {
     let Ok(record) = serde_json::from_slice::<CollectedRecord>(line) else {
-        // It may be the begin record of another format.
+        // The line may be the begin record of another format.
         if let Some(begin) = Versioned::of_begin(line) {
             StoreErrorKind::check_format(begin.format, COLLECTED_FORMAT)?;
         }
@@ -242,7 +242,7 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Reads the file in `dir`. Returns `None` if there is none, or if it has no begin record yet.
+    /// Reads the file in `dir`. Returns `None` if the file is missing or has no begin record yet.
     ///
     /// # Errors
     /// Those of [`for_each_collected`].
@@ -256,7 +256,7 @@ impl Collected {
             CollectedRecord::Begin(begin) => {
                 let first = *first_ms.get_or_insert(begin.started_unix_ms);
                 offset = begin.started_unix_ms.saturating_sub(first) as f64 / 1e3;
-                // A later start has the same columns, unless someone put the file together by hand.
+                // Later begin records have the same columns, unless someone assembled the file by hand.
                 let CollectedBegin { sources, columns, every_ms, .. } = *begin;
                 if collected.as_ref().is_none_or(|collected| collected.series.columns != columns) {
                     let series = Series::new(columns, every_ms as f64 / 1e3);

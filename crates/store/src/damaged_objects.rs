@@ -1,5 +1,5 @@
-//! The list of the damaged objects of a run. A file contains all of them up to a limit, and the end record contains the
-//! first ones.
+//! The list of the damaged objects of a run. A file contains the objects up to a limit. The end record contains the
+//! first few.
 
 use crate::error::StoreError;
 use crate::files::create_new;

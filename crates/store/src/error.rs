@@ -24,11 +24,11 @@ pub enum StoreErrorKind {
     /// The directory does not exist.
     #[error("no such directory")]
     Missing,
-    /// The directory contains no run, or not even the first record of one.
-    #[error("not a run: there is no begin record")]
+    /// The directory contains no run, or a run without a begin record.
+    #[error("not a run, because it has no begin record")]
     NotARun,
     /// The records file is not a regular file but a directory, a pipe or a device.
-    #[error("not a file of records")]
+    #[error("not a regular file")]
     NotAFile,
     /// The run or study has a format that this program does not support.
     #[error("made by another version of plimsoll, in format {found}; this version reads only format {readable}")]
@@ -38,11 +38,11 @@ pub enum StoreErrorKind {
         /// The supported format.
         readable: u32,
     },
-    /// The series to which a collector would append has other columns.
-    #[error("has other columns: collect the same columns, or choose another directory")]
+    /// A collector cannot append to this file, because the file has other columns.
+    #[error("has other columns; collect the same columns, or choose another directory")]
     OtherColumns,
     /// The file is damaged, so nothing is appended to it.
-    #[error("is damaged ({about}): choose another directory")]
+    #[error("is damaged ({about}); choose another directory")]
     Damaged {
         /// The damage, as a noun phrase.
         about: &'static str,
@@ -59,7 +59,7 @@ pub enum StoreErrorKind {
     #[error("a share of the client's load is not a finite number")]
     NotFinite,
     /// A record cannot be converted to or from JSON.
-    #[error("a record is not valid JSON: {0}")]
+    #[error("a record is not valid JSON ({0})")]
     Json(#[from] serde_json::Error),
     /// An error of the files of a fill.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Creation, locking, replacement and syncing of files, so that they survive a crash and have one writer.
+//! Creation, locking, replacement and syncing of files. The files survive a crash, and each has one writer.
 
 use crate::error::{StoreError, StoreErrorKind};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -21,19 +21,19 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Locks a file that only one program may write, for as long as it is open.
+/// Locks a file that only one program may write. The lock lasts until the file is closed.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
     file.try_lock().map_err(|error| {
         let error = match error {
-            TryLockError::WouldBlock => io::Error::other("another program is writing it: wait until that program ends"),
+            TryLockError::WouldBlock => io::Error::other("another program is writing this file; wait until it exits"),
             TryLockError::Error(error) => error,
         };
         StoreError::new(path, error)
     })
 }
 
-/// A file that is written under a temporary name, and renamed when it is complete. At any moment, and after a crash, the
-/// final path has either its old content or all of the new one. Dropping this value removes an incomplete file.
+/// A file that is written under a temporary name, and renamed when it is complete. So the final path always has either
+/// its complete old or its complete new content, even after a crash. Dropping this value removes an incomplete file.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     temporary: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Creates the temporary file that will get the name `path`. Overwrites one that remains after a crash.
+    /// Creates the temporary file that will get the name `path`. Overwrites a temporary file that a crash left.
     pub(crate) fn create(path: &Path) -> io::Result<(Self, File)> {
         let temporary = temporary_path(path);
         let file = File::create(&temporary)?;
@@ -61,12 +61,12 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // After a success, there is no such file. If this fails, the next attempt overwrites the file.
+        // After the rename, there is no temporary file to remove. If the removal fails, the next attempt overwrites it.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
-/// Returns the name that a file has until it is complete.
+/// Returns the temporary name of an incomplete file.
 pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -76,7 +76,7 @@ pub(crate) fn temporary_path(path: &Path) -> PathBuf {
 /// Waits until the names in a directory are on the disk.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     match File::open(path)?.sync_all() {
-        // Some network file systems cannot do this and make names durable at once.
+        // Some network file systems cannot sync a directory. On these, names are durable at once.
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
         synced => synced,
     }

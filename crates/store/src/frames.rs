@@ -11,10 +11,10 @@ use zstd::zstd_safe::CParameter;
 
 /// Maximum size of the lines in a frame. Larger frames are neither written nor read.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
-/// Compression level: the fastest of the regular ones, which already reduces the size to a third. Speed matters because
-/// the compressing thread shares a core with a thread that generates load.
+/// Compression level. This is the fastest regular level, and reduces the size to a third. Speed matters, because the
+/// compressing thread shares a core with a thread that generates load.
 const LEVEL: i32 = 1;
-/// Maximum window size that a frame may require, as the exponent of a power of two: 8 MiB.
+/// Maximum window size of a frame, as an exponent of two. The value stands for 8 MiB.
 const WINDOW_LOG_MAX: u32 = 23;
 /// The first bytes of every frame.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
@@ -66,7 +66,7 @@ impl FrameWriter {
         self.give_way = give_way;
     }
 
-    /// Calls the function that was set.
+    /// Calls the function that the caller has set.
     pub(crate) fn give_way(&self) {
         (self.give_way)();
     }
@@ -142,7 +142,7 @@ pub struct Damage {
     pub file: u32,
     /// Offset of the damaged frame in the file.
     pub at_byte: u64,
-    /// Number of bytes from there to the end of the file. None of them was used.
+    /// Number of bytes from the damaged frame to the end of the file. The reader ignored these bytes.
     pub unread_bytes: u64,
     /// The kind of damage.
     pub kind: DamageKind,
@@ -160,7 +160,7 @@ pub struct Tail {
 /// The next frame, or the reason why there is none.
 pub(crate) enum Next<'a> {
     Lines(&'a [u8]),
-    /// The end of the file. It may be preceded by `torn_bytes` of an incomplete frame.
+    /// The end of the file. An incomplete frame of `torn_bytes` may come before the end.
     End {
         torn_bytes: u64,
     },
@@ -217,8 +217,8 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Counter of the frames that begin in the input. If other frames follow a broken one, it is damage and not an
-/// incomplete end.
+/// Counter of the frames that begin in the input. A broken frame is an incomplete end if no other frame follows, and
+/// damage otherwise.
 #[derive(Default)]
 struct Magic {
     matched: usize,

@@ -1,13 +1,13 @@
 //! Run directories. They are written during a run, and can be read at any time, even after a crash.
 //!
-//! A run is one append-only file of JSON lines in independent zstd frames. It can be read with `zstd -dc | jq`, and a
-//! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers: `measure` merges
-//! them and `report` shows them.
+//! A short run is one append-only file of JSON lines in independent zstd frames. `zstd -dc | jq` can read the file. A
+//! `kill -9` loses at most the frame that was being written. This crate does not interpret the numbers. The crate
+//! `measure` merges them, and the crate `report` shows them.
 //!
 //! ```text
 //! runs/20261121-023000-localhost_8080/
 //!   records.jsonl.zst   {"begin":…} {"interval":…} … {"end":…}
-//!   records-000002.jsonl.zst   the next quarter of an hour, and so on; old intervals are joined to longer ones
+//!   records-000002.jsonl.zst   records of the second quarter of an hour, and so on; old intervals become longer
 //!   snapshot.jsonl.zst  the sum of all complete files of records
 //!   ops.jsonl.zst       every operation, with --log-ops
 //!   collected.zst       values that were polled during the run, with --collect

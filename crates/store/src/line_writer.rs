@@ -46,8 +46,8 @@ impl LineWriter {
         checked
     }
 
-    /// Writes the lines in memory as one frame and passes it to the kernel, so that a crash of this process cannot lose
-    /// them. After an error, these lines are lost.
+    /// Writes the lines in memory as one frame and passes the frame to the kernel. After that, a crash of this process
+    /// cannot lose the lines. After an error, the lines are lost.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The optional log of all operations. It is streamed to disk and never held in memory.
+//! The optional log of all operations. The log is streamed to disk and never held in memory.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::create_new;
@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 pub const OPS_FILE: &str = "ops.jsonl.zst";
 /// Maximum size of the lines in a frame.
 const BLOCK_BYTES: usize = 4 << 20;
-/// Maximum size of a line. The longest possible record takes about 30 KB, and one without redirects at most 700 bytes.
+/// Maximum size of a line. The longest possible record takes about 30 KB. Without redirects, a record takes at most 700
+/// bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// The requested byte range, both ends included.
@@ -121,7 +122,7 @@ impl OpLogWriter {
         Ok(Self { path, lines: LineWriter::new(frames) })
     }
 
-    /// Appends complete lines, including their line endings. They are written to the file when a frame is full.
+    /// Appends complete lines, including their line endings. The file gets the lines when a frame is full.
     ///
     /// # Errors
     /// [`StoreErrorKind::TooLarge`] for a line that is longer than any [`OpRecord`] can be. [`StoreError::is_full`] if
@@ -182,7 +183,7 @@ impl OpLogReader {
         Ok(Self { path, frames, lines: Vec::new(), at: 0, over: false, damage: None })
     }
 
-    /// Returns the damage at which reading stopped, unless a crash explains it. It is known only after the last item.
+    /// Returns the damage at which reading stopped, unless a crash explains the damage. Call this after the last item.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage

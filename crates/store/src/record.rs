@@ -18,7 +18,7 @@ pub struct Begin {
     pub version: String,
     /// `true` if the program was built without optimization.
     pub debug_build: bool,
-    /// Wall time of the start in milliseconds since 1970 UTC. Used only as a label.
+    /// Wall time of the start in milliseconds since 1970 UTC. This is only a label.
     pub started_unix_ms: u64,
     /// The command line, without secrets.
     pub command: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Begin {
     pub urls: u64,
     /// The load model.
     pub model: Model,
-    /// Description of the load and its warm-up for readers, in one line.
+    /// Description of the load and of the warm-up in one line of plain text.
     pub load: String,
     /// Planned changes of the load level. `None` for a constant level.
     #[serde(default)]
@@ -58,8 +58,8 @@ pub struct Begin {
     pub insecure: bool,
 }
 
-/// Maximum number of stages that readers accept. A command line, which the system limits to two megabytes, cannot contain
-/// so many.
+/// Maximum number of stages that readers accept. A command line cannot contain more stages, because the system limits
+/// command lines to two megabytes.
 const STAGES_MAX: usize = 1 << 20;
 
 /// Planned changes of the load level: slots in the closed model, operations per second in the open model.
@@ -67,7 +67,7 @@ const STAGES_MAX: usize = 1 << 20;
 pub struct Levels {
     /// The level at the start.
     pub from: f64,
-    /// The stages in order. The level is constant after the last one.
+    /// The stages in order. After the last stage, the level is constant.
     #[serde(deserialize_with = "bounded::list::<_, _, STAGES_MAX>")]
     pub stages: Vec<LevelStage>,
 }
@@ -115,11 +115,11 @@ pub struct End {
     /// Damaged objects. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<Damaged>,
-    /// Exclusive upper bound of the numbers of objects that the run wrote outside of its dataset. Objects written in the
-    /// warm-up are not included.
+    /// The number after the highest object that the run wrote outside of its dataset. Does not include objects that the
+    /// warm-up wrote.
     #[serde(default)]
     pub fresh_below: u64,
-    /// Rates with other numbers of slots, measured after the run. `None` without `--probe`.
+    /// Rates that `--probe` measured after the run with other numbers of slots. `None` without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
 }
@@ -279,7 +279,7 @@ pub struct Tls {
 pub enum Record {
     /// The first record.
     Begin(Box<Begin>),
-    /// The first record of each further file. Readers check it, and do not pass it on.
+    /// The first record of each file after the first. Readers check this record, but do not return it.
     Segment(Segment),
     /// An interval. Intervals are ordered by time.
     Interval(Box<Interval>),
@@ -287,7 +287,7 @@ pub enum Record {
     End(Box<End>),
 }
 
-/// The format of a file. Other versions of it may lack or rename all other fields.
+/// The format of a file. All versions of the begin record have this field. They may differ in all others.
 #[derive(Deserialize)]
 pub(crate) struct Versioned {
     pub format: u64,
@@ -304,10 +304,10 @@ impl Versioned {
     }
 }
 
-/// The place of a file among those of the run.
+/// Position of a file in the sequence of record files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Number of the file, which is 2 for the first further file.
+    /// Number of the file, from 2. The first file, with number 1, has a begin record instead.
     pub number: u32,
 }
 

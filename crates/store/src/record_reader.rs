@@ -11,12 +11,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum number of intervals that are read. This covers 23 days of one-second intervals, and years if old intervals
-/// were joined. Their points take 350 MB of memory.
+/// Maximum number of intervals that are read. So many one-second intervals cover 23 days, and joined intervals cover
+/// years. The points of so many intervals take 350 MB of memory.
 pub const INTERVALS_MAX: u64 = 2_000_000;
-/// Maximum value that is accepted for a share, such as the use of a core. Larger ones could make sums infinite.
+/// Maximum accepted value of a share, such as the use of a core. Larger values could make sums infinite.
 const SHARE_MAX: f64 = 1e12;
-/// Maximum value of a sum in a joined interval, for the same reason.
+/// Maximum accepted value of a sum in a joined interval. Larger values could make further sums infinite.
 const SUM_MAX: f64 = 1e24;
 
 /// Passes every record of the run in `dir` to `take`, in order, starting with the begin record. Only one record is in
@@ -83,7 +83,7 @@ pub(crate) struct Progress {
     intervals_left: u64,
 }
 
-/// The result of reading lines. An outer error rejects the whole run. An inner error is damage, which ends the reading.
+/// The result of reading lines. `Err` rejects the whole run. `Ok(Err)` is damage, which ends the reading.
 type LinesResult = Result<Result<(), DamageKind>, StoreErrorKind>;
 
 impl Progress {
@@ -96,12 +96,12 @@ impl Progress {
         Self { number, ..Self::new(INTERVALS_MAX.saturating_sub(intervals)) }
     }
 
-    /// Reads the current file and all that follow it.
+    /// Reads the current file and all later files.
     pub(crate) fn read_files(&mut self, dir: &Path, take: &mut impl FnMut(Record)) -> Result<Tail, StoreError> {
         loop {
             let path = segments::path(dir, self.number);
-            // If another file follows, this one is complete. A run in progress may begin the next one at any time, so
-            // look before reading.
+            // If a next file exists, the current file is complete. A run in progress may create the next file at any
+            // time, so check before reading.
             let next = segments::path(dir, self.number.saturating_add(1));
             let is_last = !next.exists();
             let file = match self.number {
@@ -184,13 +184,13 @@ impl Progress {
     }
 }
 
-/// Returns the size of a file and all that follow it.
+/// Returns the total size of a file and all later files.
 fn size_from(dir: &Path, number: u32) -> u64 {
     let sizes = (number..).map_while(|number| segments::path(dir, number).metadata().ok());
     sizes.fold(0, |sum, metadata| sum.saturating_add(metadata.len()))
 }
 
-/// Returns whether the shares in a record can be summed. JSON has no infinite numbers, but it has huge ones.
+/// Returns whether sums of the shares in this record stay finite. JSON has no infinite numbers, but can have huge ones.
 fn is_sound(record: &Record) -> bool {
     match record {
         Record::Interval(interval) => {
@@ -202,12 +202,12 @@ fn is_sound(record: &Record) -> bool {
     }
 }
 
-/// Returns whether the shares of a client's load can be summed.
+/// Returns whether sums of these shares of the client's load stay finite.
 pub(crate) fn is_sound_load(client: &ClientLoad) -> bool {
     shares(client).into_iter().all(|share| share.abs() <= SHARE_MAX)
 }
 
-/// Returns whether sums of a joined interval or a snapshot can be summed further.
+/// Returns whether these sums of a joined interval or a snapshot stay finite when more values are added.
 pub(crate) fn are_sound_sums(limits: &ClientLimits, overtaking_expected: f64) -> bool {
     limits.values().into_iter().chain([overtaking_expected]).all(|value| value.abs() <= SUM_MAX)
 }

@@ -1,8 +1,8 @@
-//! The roll-up of a run in progress. It joins old intervals to longer ones, and updates the snapshot.
+//! The roll-up of a run in progress. It joins old intervals to longer intervals, and updates the snapshot.
 //!
-//! A thread of the lowest priority does this, so that neither the load nor the intervals wait for it. Everything it
-//! writes replaces a file as a whole, and has the same sum as the old content. If it fails or is killed at any moment,
-//! the files only stay larger than necessary.
+//! A thread of the lowest priority rolls up the run, so that neither the load nor the intervals wait. The thread
+//! replaces files as a whole. The new content has the same sum as the old content. If the thread fails or is killed at
+//! any moment, the files only stay larger than necessary.
 
 use crate::error::StoreErrorKind;
 use crate::record::{Begin, Record, RecordRef, Segment};
@@ -39,7 +39,8 @@ pub struct RollUpRules {
 }
 
 impl RollUpRules {
-    /// The rules of real runs. The first step waits until the columns of a heat map are longer than its intervals.
+    /// The rules of real runs. At the age of the first step, the columns of a heat map are longer than the joined
+    /// intervals of this step.
     pub const DEFAULT: Self = Self {
         file: Duration::from_secs(900),
         steps: [
@@ -79,7 +80,7 @@ impl RollUp {
     pub(crate) fn completed(&self, number: u32) {
         self.shared.complete.store(number, Ordering::Release);
         if let Some(wake) = &self.wake {
-            // If the channel is full, the thread will see the number when it takes the message.
+            // If the channel is full, the thread has not taken the last message yet. It will then read the new number.
             let _ = wake.try_send(());
         }
     }
@@ -114,7 +115,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, woken: &Receiver<()>) {
-        // If this is refused, the thread runs with normal priority.
+        // If the system refuses the low priority, the thread runs with normal priority.
         let _ = sys::scheduling::only_when_idle();
         while woken.recv().is_ok() && !self.shared.stop.load(Ordering::Acquire) {
             let complete = self.shared.complete.load(Ordering::Acquire);
@@ -130,7 +131,7 @@ impl Worker {
         for number in snapshot.segments() + 1..=complete {
             snapshot.fold(self.input(number)?)?;
         }
-        // The files are rolled up first: the points of the snapshot must not be coarser than the records.
+        // Roll up the files first, because the points of the snapshot must not be coarser than the records.
         let rolled = self.roll_all(&mut snapshot);
         snapshot.write(&self.dir)?;
         rolled
@@ -163,7 +164,7 @@ impl Worker {
             1 => file.line(&RecordRef::Begin(&self.begin))?,
             _ => file.line(&RecordRef::Segment(&Segment { number }))?,
         }
-        // Readers that need only the first record read only its frame.
+        // The first record has its own frame, so that readers can read it alone.
         file.end_frame()?;
         let mut joiner = IntervalJoiner::new(self.begin.model, length);
         let mut points = Vec::new();
@@ -189,7 +190,7 @@ impl Worker {
         Ok(points)
     }
 
-    /// Opens a file, and waits until it is on the disk.
+    /// Opens a file, and waits until its content is on the disk.
     fn input(&self, number: u32) -> Result<UntilStopped, StoreErrorKind> {
         let file = File::open(segments::path(&self.dir, number))?;
         file.sync_all()?;
@@ -209,7 +210,7 @@ const CANCELED: i32 = 125;
 impl Read for UntilStopped {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         match self.shared.stop.load(Ordering::Acquire) {
-            // The reader of frames would treat other errors as damage.
+            // The reader of frames treats errors without an error number as damage.
             true => Err(io::Error::from_raw_os_error(CANCELED)),
             false => self.file.read(buf),
         }

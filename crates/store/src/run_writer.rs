@@ -27,7 +27,7 @@ pub struct RunWriter {
     give_way: fn(),
     /// Number of the current file of records.
     number: u32,
-    /// Start of the first interval and end of the last one in the current file. `None` if there is none.
+    /// Start of the first and end of the last interval in the current file. `None` if the file has no interval.
     span: Option<(Instant, Instant)>,
     /// The thread that rolls up old intervals. `None` until the first file is complete.
     roll_up: Option<RollUp>,
@@ -42,8 +42,8 @@ impl RunWriter {
         let created = !dir.exists();
         fs::create_dir_all(dir).map_err(|error| StoreError::new(dir, error))?;
         let path = dir.join(RECORDS_FILE);
-        // These files remain if only a part of an earlier run was removed. Readers would treat them as parts of this
-        // run.
+        // If only a part of an earlier run was removed, these files remain. Readers would treat them as parts of the
+        // new run.
         for old in [segments::path(dir, 2), dir.join(SNAPSHOT_FILE)] {
             if old.exists() {
                 return Err(StoreError::new(&old, StoreErrorKind::Exists));
@@ -78,8 +78,8 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Sets a function to call between the steps of appending an interval. Serializing, compressing and writing take a
-    /// fraction of a millisecond each. A thread on the same core may need to run in between.
+    /// Sets a function that [`RunWriter::interval`] calls between its steps. Serializing, compressing and writing take
+    /// a fraction of a millisecond each. The function lets another thread on the same core run between two steps.
     #[must_use]
     pub fn giving_way(mut self, give_way: fn()) -> Self {
         self.frames.set_give_way(give_way);
@@ -94,8 +94,8 @@ impl RunWriter {
         self
     }
 
-    /// Waits until all old intervals are rolled up. This is for tests, and for runs that are written faster than in
-    /// real time.
+    /// Waits until all old intervals are rolled up. Tests need this, and so do runs that are written faster than real
+    /// time.
     pub fn settle(&self) {
         self.roll_up.iter().for_each(RollUp::settle);
     }
@@ -127,7 +127,7 @@ impl RunWriter {
         let frames = FrameWriter::new(Box::new(create_new(&path)?)).map_err(|error| StoreError::new(&path, error))?;
         let old = (std::mem::replace(&mut self.frames, frames), std::mem::replace(&mut self.path, path));
         if let Err(error) = self.append(&RecordRef::Segment(&Segment { number })) {
-            // A file without its first record would count as damage once the next one exists.
+            // A file without its first record would count as damage once the next file exists.
             let _ = fs::remove_file(&self.path);
             (self.frames, self.path) = old;
             return Err(error);
@@ -147,7 +147,7 @@ impl RunWriter {
     /// # Errors
     /// Errors of the system. Earlier records remain.
     pub fn end(mut self, end: &End) -> Result<(), StoreError> {
-        // No other thread needs the core any more.
+        // The load has ended, so no other thread needs the core.
         self.frames.set_give_way(|| ());
         self.roll_up = None;
         let record = RecordRef::End(end);

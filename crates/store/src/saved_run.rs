@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
 
-/// The main numbers of one interval, for time series. A point takes less than two hundred bytes. The unpacked
-/// histograms of an interval take hundreds of kilobytes.
+/// The main numbers of one interval, for time series. A point takes less than 200 bytes, while the unpacked histograms
+/// of an interval take hundreds of kilobytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The stage of the run.
@@ -67,8 +67,8 @@ impl Point {
     }
 }
 
-/// The saved part of a run. Memory use grows by one [`Point`] per interval. In a long run, old intervals are joined to
-/// longer ones.
+/// The saved part of a run. Memory use grows by one [`Point`] per interval. A long run has fewer points, because old
+/// intervals are joined.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
     /// The setup of the run.
@@ -79,7 +79,7 @@ pub struct SavedRun {
     pub points: Vec<Point>,
     /// Response times of successful operations by the time at which they ended.
     pub heat: HeatMap,
-    /// Values that were polled during the run. Only runs that are read from their directory have them.
+    /// Values that a collector polled during the run. `None` if the run was not read from its directory.
     pub collected: Option<Collected>,
     /// The end of the run. `None` while it is in progress and after a crash.
     pub end: Option<End>,
@@ -167,8 +167,8 @@ impl SavedRun {
         &self.summary
     }
 
-    /// Returns whether the records are complete from begin to end: the run completed, or it was interrupted and shut down
-    /// properly.
+    /// Returns whether the records are complete from begin to end. This is so if the run completed, or was stopped and
+    /// shut down properly.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let in_order = |end: &End| match end.reason {
@@ -176,7 +176,8 @@ impl SavedRun {
             | EndReason::Interrupted { .. }
             | EndReason::StoppedEarly { .. }
             | EndReason::Aborted { .. } => true,
-            // Operations that cross an edge of the common time were counted at only one of their ends.
+            // Some operations began before the time that all merged runs share, or ended after it. Only one of the two
+            // events was counted for them.
             EndReason::Merged { .. } => false,
             EndReason::DiskFull | EndReason::Unreachable { .. } | EndReason::Failed { .. } => false,
         };
@@ -204,8 +205,8 @@ impl SavedRun {
         self.points.push(Point::of(interval, &response));
     }
 
-    /// Completes the run after its last record. Merging intervals does not update the totals over all kinds of
-    /// operations, so they are computed here.
+    /// Completes the run after its last record. Computes the totals over all kinds of operations, because merging
+    /// intervals does not update these totals.
     fn finished(mut self, tail: Tail) -> Self {
         (self.torn_bytes, self.damage) = (tail.torn_bytes, tail.damage);
         self.summary.all = self.summary.stats.all_kinds();

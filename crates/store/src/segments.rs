@@ -1,7 +1,7 @@
 //! Files of the records of a run, and the replacement of their content.
 //!
-//! The first file contains the begin record. A long run continues in further files, so that old ones can be replaced by
-//! shorter ones while the run is in progress.
+//! The first file contains the begin record. A long run continues in further files. So shorter files can replace old
+//! files while the run is in progress.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{TemporaryFile, sync_name};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub const RECORDS_FILE: &str = "records.jsonl.zst";
 /// Size of the lines at which a frame of a replacement ends.
 const FRAME_BYTES: usize = 256 << 10;
-/// Compression level of replacements. Writing them may be slow, because nothing waits for it.
+/// Compression level of replacements. The level may be slow, because nothing waits for replacements.
 const LEVEL: i32 = 3;
 
 /// Returns the path of a file of records. The first one has number 1.
@@ -61,16 +61,16 @@ impl Replacement {
         if self.lines.pending_bytes() >= FRAME_BYTES { self.end_frame() } else { Ok(()) }
     }
 
-    /// Ends the frame, so that it can be read without the lines that follow.
+    /// Ends the frame. Readers can then read its lines without the lines that follow.
     pub(crate) fn end_frame(&mut self) -> Result<(), StoreErrorKind> {
         Ok(self.lines.flush()?)
     }
 
-    /// Waits until the new content is on the disk, and puts it in the place of the old one.
+    /// Waits until the new content is on the disk, and replaces the old content.
     pub(crate) fn finish(mut self) -> Result<(), StoreErrorKind> {
         self.lines.end()?;
         self.file.rename()?;
-        // If this fails, a crash may leave the old content, which is valid too.
+        // If this sync fails, a crash may bring back the old content, which is valid too.
         let _ = sync_name(&self.path);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The snapshot of a long run: the sum of all files of records that are complete.
 //!
-//! With a snapshot, readers need not fold old intervals again. It contains no information of its own. If it is missing
-//! or damaged, readers use the records alone.
+//! With a snapshot, readers need not sum old intervals again. The records contain the same information. If the snapshot
+//! is missing or damaged, readers use the records alone.
 
 use crate::error::StoreErrorKind;
 use crate::frames::{FrameReader, Next};
@@ -20,13 +20,13 @@ use std::path::Path;
 pub const SNAPSHOT_FILE: &str = "snapshot.jsonl.zst";
 /// Number of points in a line.
 const POINTS_IN_LINE: usize = 1000;
-/// Maximum number of files of records in a snapshot: 28 years of quarter hours.
+/// Maximum number of files of records in a snapshot. With a quarter of an hour per file, this covers 28 years.
 const SEGMENTS_MAX: usize = 1_000_000;
 
 /// The sum of the first files of records of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// The run up to the end of these files.
+    /// The run up to the end of the last file in the sum.
     pub run: SavedRun,
     /// Number of points of each file.
     counts: Vec<u32>,
@@ -74,7 +74,7 @@ impl Snapshot {
         Self { run: SavedRun::new(begin), counts: Vec::new() }
     }
 
-    /// Reads the snapshot of a run. Returns `None` if there is none, or if it cannot be used.
+    /// Reads the snapshot of a run. Returns `None` if the snapshot is missing or not usable.
     pub(crate) fn read(dir: &Path, begin: &Begin) -> Option<Self> {
         let file = segments::open(&dir.join(SNAPSHOT_FILE)).ok()??;
         Self::read_from(file, begin)
@@ -111,7 +111,7 @@ impl Snapshot {
         }
         let mut run = SavedRun::new(begin.clone());
         (run.summary, run.heat) = (head.summary, head.heat);
-        // Adding the seconds again limits their number, which a hostile file could make endless.
+        // A hostile file could contain any number of seconds. Adding them one by one limits their number.
         let mut seconds = SingleSeconds::default();
         seconds.append(&run.summary.seconds);
         run.summary.seconds = seconds;
@@ -157,7 +157,7 @@ impl Snapshot {
         })
     }
 
-    /// Replaces the points of a file whose intervals were joined.
+    /// Replaces the points of a file after its intervals were joined.
     pub(crate) fn replace_points(&mut self, number: u32, points: Vec<Point>) {
         let index = (number as usize).saturating_sub(1);
         let start: usize = self.counts.iter().take(index).map(|count| *count as usize).sum();

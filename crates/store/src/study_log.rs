@@ -1,7 +1,7 @@
-//! The log of a study: its runs, and the cell, target and repeat of each.
+//! The log of a study, which lists the runs with their cell, target and repeat.
 //!
-//! Each run of a study has its own directory below that of the study. The log is a small file of JSON lines next to
-//! them. After each run, a line is appended. So a killed study can be resumed.
+//! Each run of a study has its own directory below the directory of the study. The log is a small file of JSON lines
+//! next to these directories. After each run, the study appends a line. So a killed study can be resumed.
 
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files;
@@ -46,7 +46,7 @@ pub enum StudyRecord {
         version: String,
         /// The unit of the load.
         unit: LoadUnit,
-        /// Width of the bracket at which the search ends, as a share of its lower end.
+        /// The search ends once the bracket is this narrow, as a share of the bracket's lower end.
         precision: f64,
         /// Number of level steps per unit.
         steps: NonZeroU64,
@@ -57,10 +57,10 @@ pub enum StudyRecord {
         level: u64,
         /// Name of the run's directory.
         directory: String,
-        /// The outcome. `None` if no monitor observed the level. In this case, the objectives of the run decide.
+        /// The outcome. `None` if no monitor observed the level, so that the objectives of the run decide.
         outcome: Option<Outcome>,
-        /// `true` if the result is certain at the requested confidence. `false` if the level's time was over before
-        /// that, so the result is based on the data so far.
+        /// `true` if the result is certain at the requested confidence. `false` if the level reached its time limit
+        /// first, so that the result is based on the data so far.
         certain: bool,
     },
     /// A finished trial of a study.
@@ -69,7 +69,7 @@ pub enum StudyRecord {
         cell: String,
         /// Name of the target.
         target: String,
-        /// Number of earlier trials of the cell on this target. Reports count from 1.
+        /// Number of earlier trials of the cell on this target, from 0. Reports show this number plus 1.
         repeat: u32,
         /// Name of the run's directory.
         directory: String,
@@ -94,7 +94,7 @@ impl StudyRecord {
     }
 }
 
-/// The writer of the log. It locks the file, so that no two programs run the same trials.
+/// The writer of the log. The writer locks the file, so that no two programs run the same trials.
 #[derive(Debug)]
 pub struct StudyLog {
     path: PathBuf,
@@ -160,7 +160,7 @@ pub fn read_study(directory: &Path) -> Result<Vec<StudyRecord>, StoreError> {
     Ok(records)
 }
 
-/// Reads the records, and returns them together with their size in the file.
+/// Reads the records. Also returns their size in the file.
 fn read(path: &Path) -> Result<(Vec<StudyRecord>, u64), StoreError> {
     let failed = |error: io::Error| StoreError::new(path, error);
     let file = File::open(path).map_err(|error| match error.kind() {
@@ -215,7 +215,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = StudyLog::create(dir.path(), &StudyRecord::scenario("name: t", &[], 2)).unwrap();
         let error = StudyLog::resume(dir.path()).unwrap_err();
-        assert!(error.to_string().contains("another program is writing it"), "{error}");
+        assert!(error.to_string().contains("another program is writing this file"), "{error}");
         drop(log);
         StudyLog::resume(dir.path()).unwrap();
     }

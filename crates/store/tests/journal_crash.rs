@@ -57,7 +57,7 @@ fn session() {
     let (session, path) = fill.next_session(&state).unwrap();
     fs::create_dir_all(path).unwrap();
     writer.append(&Record::SessionStarted { session, unix_ms: 0 }).unwrap();
-    // The resume decides what the session before left in doubt: the server has every second one.
+    // The resume decides about the objects that the last session left in doubt. The server has every second of them.
     let (mut next, mut intended) = (state.intended_end, state.intended_end);
     let doubtful: Vec<u64> = state.in_doubt().collect();
     let (found, missing): (Vec<u64>, Vec<u64>) = doubtful.into_iter().partition(|number| number.is_multiple_of(2));
@@ -132,7 +132,7 @@ fn killed_sessions_lose_nothing_and_count_nothing_twice() {
         }
         let (_, hash) = match FillDirectory::read_identity(&directory) {
             Ok(identity) => identity,
-            // Killed before it created the fill.
+            // The session was killed before it created the fill.
             Err(error) => {
                 assert!(counted.is_empty() && kill % 6 == 0, "{error}");
                 continue;
@@ -238,7 +238,7 @@ fn segments_in_another_directory_are_read_when_it_is_named() {
         assert_eq!(replay.state.completed.iter().collect::<Vec<_>>(), [3]);
         writer.close(0).unwrap();
     }
-    // Without that directory, the segment before is missing.
+    // Without the spare directory, the previous segment is missing.
     let error = JournalWriter::open(&fill, &[]).err().unwrap();
     assert!(matches!(error.kind, StoreErrorKind::Fill(FillError::MissingSegment)), "{error}");
 }
@@ -289,7 +289,7 @@ fn a_hundred_thousand_objects_replay_in_a_moment() {
     writer.close(0).unwrap();
     let start = std::time::Instant::now();
     let replay = replay(&[&fill.journal_directory()], None).unwrap();
-    // A hundredth of the goal for 10 million; the example `journal_replay` measures those.
+    // This is a hundredth of the goal for 10 million objects, which the example `journal_replay` measures.
     assert!(start.elapsed() < Duration::from_millis(300), "{:?}", start.elapsed());
     assert_eq!((replay.state.completed.len(), replay.state.in_doubt_count()), (OBJECTS, 7));
     assert!(replay.extent.bytes < OBJECTS * 16, "{} bytes", replay.extent.bytes);

@@ -1,7 +1,7 @@
 //! The order of a study's trials.
 //!
-//! The state of a machine may change during a study. By default, the compared targets therefore alternate: A B, then B
-//! A.
+//! The state of a machine may change during a study. The compared targets therefore alternate by default, in the order
+//! A B B A.
 
 use crate::scenario::{Order, Scenario};
 use measure::values::random::{Random, mix};

@@ -1,5 +1,5 @@
-//! Tests that a search finds known load lines, as a number of operations in flight. Time is simulated. Each of twenty
-//! targets becomes slow above a different number of operations in flight.
+//! Tests that a search finds known load lines in operations in flight. Time is simulated. Each of twenty targets
+//! becomes slow above a different number of operations in flight.
 
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Tests that a search finds known load lines, as a rate. Time is simulated. A server with a queue admits one operation
-//! after the other at a known rate, with equal or random intervals.
+//! Tests that a search finds known load lines in operations per second. Time is simulated. A server with a queue admits
+//! one operation after the other at a known rate, with equal or random intervals.
 
 #[path = "support/gate.rs"]
 mod gate;
@@ -94,13 +94,13 @@ fn search(gate: Gate, objectives: &[Objective], usual: Duration) -> (Found, Vec<
     }
 }
 
-/// Checks that the load line of a server is found. The default objective is always checked. If there is a `bound`, an
-/// objective on p99 is checked as well.
+/// Checks that the load line of a server is found with the default objective. If there is a `bound`, the search also
+/// has an objective on p99.
 fn check(gate: Gate, bound: Option<Duration>) {
     let mut objectives = vec![Objective::DEFAULT];
     objectives.extend(bound.map(|bound| format!("p99 <= {}ms", bound.as_millis()).parse::<Objective>().unwrap()));
     let truth = gate.line(bound);
-    // 10,000 operations are enough to know a share of 1 % with a relative error of 10 %.
+    // 10,000 operations are enough to measure a share of 1 % with a relative error of 10 %.
     let seconds = if gate.random && bound.is_some() { 30_000.0 / truth } else { 5.0 };
     let (found, levels) = search(gate, &objectives, Duration::from_secs_f64(seconds));
     let (Found::Line { passed, .. } | Found::AtLeast { passed }) = found else {

@@ -66,6 +66,12 @@ impl Process {
         self.send(signal.number())
     }
 
+    /// Sends `signal` to all processes of the group that the child leads (`process_group(0)`). Does nothing if the child
+    /// has ended.
+    pub fn ask_group_to_end(&self, signal: Signal) -> io::Result<()> {
+        self.send_to_group(signal.number())
+    }
+
     /// Kills the process and waits for its end.
     pub fn kill(&mut self) -> io::Result<Ended> {
         self.send(libc::SIGKILL)?;
@@ -79,10 +85,7 @@ impl Process {
 
     /// Kills all processes of the group that the child leads (`process_group(0)`), and waits for the end of the child.
     pub fn kill_group(&mut self) -> io::Result<Ended> {
-        if self.ended.is_none() {
-            // SAFETY: as in `send`. A negative number means the process group that the child leads.
-            check(unsafe { libc::kill(-self.id, libc::SIGKILL) })?;
-        }
+        self.send_to_group(libc::SIGKILL)?;
         self.kill()
     }
 
@@ -125,6 +128,14 @@ impl Process {
             // SAFETY: the call has no pointers. Nothing has waited for the child yet, so its ID cannot belong to
             // another process.
             check(unsafe { libc::kill(self.id, signal) })?;
+        }
+        Ok(())
+    }
+
+    fn send_to_group(&self, signal: libc::c_int) -> io::Result<()> {
+        if self.ended.is_none() {
+            // SAFETY: as in `send`. A negative number means the process group that the child leads.
+            check(unsafe { libc::kill(-self.id, signal) })?;
         }
         Ok(())
     }

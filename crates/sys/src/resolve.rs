@@ -12,7 +12,7 @@ use crate::address::read_ip;
 pub enum ResolveError {
     /// The name does not exist, or has no address.
     NotFound,
-    /// The name server did not respond, or failed temporarily.
+    /// The name server did not respond, or reported an error that may go away. A retry may succeed.
     TryAgain,
     /// Any other error, with its `EAI_` code.
     Failed(i32),

@@ -42,8 +42,8 @@ pub struct Interrupts {
     pub last: Option<Signal>,
 }
 
-/// Starts counting SIGINT, SIGTERM and SIGHUP. They no longer end the process. If SIGHUP is ignored (`nohup` does
-/// this), it stays ignored, so that the process survives the end of its terminal. A signal ends a
+/// Starts counting SIGINT, SIGTERM and SIGHUP, so these signals no longer end the process. If SIGHUP is ignored, for
+/// example by `nohup`, it stays ignored. The process then survives the end of its terminal. A signal ends a
 /// [`crate::Poller::wait`] early.
 pub fn catch_interrupts() -> io::Result<()> {
     let handler = count_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -55,7 +55,7 @@ pub fn catch_interrupts() -> io::Result<()> {
     install(libc::SIGHUP, handler)
 }
 
-/// From now on, makes a write above the file size limit return an error instead of ending the process.
+/// Makes later writes above the file size limit return an error instead of ending the process.
 pub fn refuse_files_too_large() -> io::Result<()> {
     install(libc::SIGXFSZ, libc::SIG_IGN)
 }

@@ -135,8 +135,8 @@ impl Socket {
         self.send_with(bytes, libc::MSG_NOSIGNAL)
     }
 
-    /// Sends like [`Socket::send`], but tells the kernel that more data follows. The kernel may then hold back a
-    /// partial packet until this data arrives.
+    /// Sends like [`Socket::send`], with a flag that more data follows. The kernel may then hold back a partial packet
+    /// until this data arrives.
     pub fn send_more(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_with(bytes, libc::MSG_NOSIGNAL | libc::MSG_MORE)
     }

@@ -32,7 +32,7 @@ pub struct HeaderName(Box<str>);
 /// harmless names contain these parts too, but hiding too much does less harm than showing a secret.
 const SECRET_PARTS: [&str; 10] =
     ["auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session", "signature", "token"];
-/// A header, cookie or query parameter is also a secret if its whole name is one of these. These names are too short to
+/// A header, cookie or query parameter is also a secret if its whole name is in this list. These names are too short to
 /// be searched for inside other names.
 const SECRET_NAMES: [&str; 4] = ["jwt", "pwd", "sid", "sig"];
 

@@ -1,7 +1,7 @@
 //! The server-side reader of requests.
 //!
-//! This reader works like [`crate::ResponseReader`], but is stricter about framing. A server that guesses can be
-//! tricked into seeing a request that its client never sent.
+//! This reader works like [`crate::ResponseReader`], but is stricter about framing. If a server guesses the end of a
+//! request, an attacker can make it read a request that its client never sent.
 
 use std::mem::MaybeUninit;
 

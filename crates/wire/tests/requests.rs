@@ -1,4 +1,4 @@
-//! Tests the request reader with input from valid and invalid clients.
+//! Tests the request reader with valid and invalid input.
 
 use wire::request::MAX_REQUEST_LINE_BYTES;
 use wire::{

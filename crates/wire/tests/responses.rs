@@ -1,5 +1,5 @@
-//! Tests the response reader with input from valid and invalid servers. There is one example for each known misbehavior.
-//! Row numbers are those of docs/liar.md.
+//! Tests the response reader with valid and invalid input. There is one example for each known misbehavior. Row numbers
+//! refer to docs/liar.md.
 
 use wire::response::{MAX_HEAD_BYTES, MAX_HEADERS, MAX_INTERIM_BYTES, MAX_INTERIM_HEADS};
 use wire::{

@@ -122,14 +122,16 @@ function bounds(self: uPlot, plot: PointsPlot): void {
   ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
   ctx.font = FONT.replace("12px", `${11 * devicePixelRatio}px`);
   ctx.textAlign = "left";
-  ctx.textBaseline = "bottom";
   for (const bound of plot.bounds) {
     const y = self.valToPos(bound.value, "y", true);
+    // At the top of the chart, there is no space for the label above the line.
+    const above = y - bbox.top > 16 * devicePixelRatio;
+    ctx.textBaseline = above ? "bottom" : "top";
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    ctx.fillText(bound.label, bbox.left + 4 * devicePixelRatio, y - 2 * devicePixelRatio);
+    ctx.fillText(bound.label, bbox.left + 4 * devicePixelRatio, y + (above ? -2 : 3) * devicePixelRatio);
   }
   ctx.restore();
 }

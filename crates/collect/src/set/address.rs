@@ -21,7 +21,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// Splits a URL. Mistakes in it are reported when the endpoint is connected.
+    /// Splits a URL without checking it. Connecting to the endpoint reports mistakes in the URL.
     pub fn of(url: &str) -> Self {
         let begin = url.find("://").map_or(0, |scheme| scheme + 3);
         let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |end| begin + end);
@@ -36,8 +36,8 @@ impl Base {
         format!("{}{}{path}", self.origin, self.path)
     }
 
-    /// Returns the URL of a request with this path. If it is the only request of its set, the path of the user's URL
-    /// replaces `path`.
+    /// Returns the URL of a request with this path. If the set has only this request, a path in the user's URL replaces
+    /// `path`.
     pub fn url(&self, path: &str, only: bool, with_query: bool) -> String {
         let url =
             if only && !self.path.is_empty() { format!("{}{}", self.origin, self.path) } else { self.below(path) };
@@ -45,7 +45,7 @@ impl Base {
     }
 
     /// Replaces each `{name}` in a body with the query parameter of that name in the user's URL. If a parameter is
-    /// missing, the error is an example of a URL that has it.
+    /// missing, the error is an example of a URL with this parameter.
     pub fn filled(&self, body: &str) -> Result<String, String> {
         let mut filled = body.to_owned();
         for name in ["miner"] {

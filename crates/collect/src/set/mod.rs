@@ -1,4 +1,4 @@
-//! Ready sets: the endpoints and columns of known systems. Most are data, in files below `sets/`.
+//! Ready sets, which define the endpoints and columns of known systems. Most sets are files below `sets/`.
 
 mod address;
 mod file;
@@ -49,7 +49,7 @@ pub enum SetError<E> {
         example: String,
     },
     /// The set's file is wrong, which is a defect of this program.
-    #[error("the set is damaged: {0}")]
+    #[error("the set is damaged ({0})")]
     Damaged(String),
     /// The caller could not connect an endpoint.
     #[error("{0}")]

@@ -1,9 +1,9 @@
-//! The kernel's reports about a host, as sections of text with numbers. The text is the same for this host and for a
-//! remote one.
+//! The kernel's reports about a host, as sections of text with numbers. This host and remote hosts have the same text
+//! format.
 
 /// Start of the line that names a section.
 pub(super) const MARK: &str = "@@ ";
-/// Size of a sector in `/proc/diskstats`, whatever that of the disk is.
+/// Size of a sector in `/proc/diskstats`. It is the same for all disks.
 const SECTOR_BYTES: u64 = 512;
 
 /// Returns the text of a section, or an empty text if there is none.

@@ -54,8 +54,8 @@ impl Endpoint {
         &self.shown
     }
 
-    /// Sends the request once, and waits about `bound` at most for the response. Redirects are not followed, so that
-    /// they cannot extend this time.
+    /// Sends the request once, and waits at most about `bound` for the response. Does not follow redirects, because
+    /// redirects would extend this time.
     pub(super) fn get(&self, bound: Duration) -> Response {
         if bound.is_zero() {
             let failure = PollFailure::new(FailureClass::TimedOut, "no time was left for this request");
@@ -152,5 +152,6 @@ impl HttpSource {
     }
 }
 
-/// The values in a response and the failure of some of them, or the failure of all.
+/// `Ok` has the values in a response, and a failure if some of them are missing. `Err` is a failure of the whole
+/// response.
 pub(super) type Parsed = Result<(Vec<Option<Number>>, Option<PollFailure>), PollFailure>;

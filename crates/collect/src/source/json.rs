@@ -46,7 +46,7 @@ impl FromStr for JsonPath {
 /// Returns the values in a JSON document.
 pub(super) fn values(body: &[u8], picked: &[Picked<JsonPath>]) -> Parsed {
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| PollFailure::new(FailureClass::NotUnderstood, &format!("not JSON: {error}")))?;
+        .map_err(|error| PollFailure::new(FailureClass::NotUnderstood, &format!("not JSON ({error})")))?;
     let mut wrong = None;
     let values: Vec<Option<Number>> = picked
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn values(body: &[u8], picked: &[Picked<JsonPath>]) -> Parsed {
     Ok((values, failure))
 }
 
-/// Returns the value at a path, or `None` if there is none. The error is the flaw of the value, as a predicate.
+/// Returns the value at a path, or `None` if it is missing. The error describes what is wrong, as a predicate.
 fn value(document: &Value, path: &JsonPath) -> Result<Option<Number>, String> {
     let found = js_path_process(&path.query, document).map_err(|_| "cannot be evaluated".to_owned())?;
     let value = match found.as_slice() {

@@ -160,8 +160,8 @@ pub(super) fn values(body: &[u8], picked: &[Picked<Vec<Selector>>]) -> Parsed {
     Ok((values, failure))
 }
 
-/// Adds the sample in the rest of a line, after its name, to the selectors that match it. Returns `None` if it cannot be
-/// parsed.
+/// Adds the sample of a line to each selector that matches its labels. `rest` is the line after the metric's name.
+/// Returns `None` if `rest` cannot be parsed.
 fn add(rest: &str, indexes: &[usize], wanted: &[&Selector], found: &mut [Found]) -> Option<()> {
     let (labels, rest) = match rest.trim_start().strip_prefix('{') {
         Some(rest) => labels(rest)?,
@@ -181,7 +181,7 @@ fn add(rest: &str, indexes: &[usize], wanted: &[&Selector], found: &mut [Found])
     Some(())
 }
 
-/// Returns the value of each column, which is that of its first selector with a series.
+/// Returns the value of each column. The value comes from the column's first selector that has matched a series.
 fn columns(picked: &[Picked<Vec<Selector>>], found: &[Found]) -> Vec<Option<Number>> {
     let mut found = found.iter();
     let value = |picked: &Picked<Vec<Selector>>| {

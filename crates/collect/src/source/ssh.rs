@@ -1,7 +1,7 @@
 //! Commands on a remote host, over the program `ssh`.
 //!
-//! The commands are fixed and only read. `ssh` finds the user's keys, configuration and known hosts, and never asks for a
-//! password.
+//! The commands are fixed, and change nothing on the host. `ssh` finds the user's keys, configuration and known hosts,
+//! and never asks for a password.
 
 use measure::series::{FailureClass, PollFailure};
 use std::fmt;
@@ -123,7 +123,7 @@ fn read_aside(pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Waits for the end of a child process until an instant. Kills the child if it takes longer.
+/// Waits until a child process ends. Kills the child at the given instant.
 fn wait(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_unreachable_host_is_a_failure_with_its_reason() {
-        // Nothing listens on port 1. Without ssh, the reason is that it is missing.
+        // Nothing listens on port 1. If ssh is not installed, the error contains that reason instead.
         let host = SshHost::new("ssh://127.0.0.1:1", Some("/dev/null".into())).unwrap();
         let failure = host.output("echo a", Duration::from_secs(10)).unwrap_err();
         assert_eq!(failure.class, FailureClass::Command, "{failure:?}");

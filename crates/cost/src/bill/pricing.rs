@@ -70,8 +70,8 @@ impl Charge {
     }
 }
 
-/// Returns the charge for data; `None` if there was no data. If the price is unknown, there was data if
-/// `transferred_bytes` is above 0.
+/// Returns the charge for data; `None` if there was no data. If the price is unknown, only `transferred_bytes` shows
+/// whether there was data.
 fn data(price: Option<&DataPrice>, usage: &Usage, transferred_bytes: u64) -> Option<Charge> {
     let Some(DataPrice { price, per, bytes }) = price else {
         return (transferred_bytes > 0).then_some(Charge::NoPrice);

@@ -29,7 +29,7 @@ pub enum RateError {
 
 /// An error from converting between currencies without a stated rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot convert {from} to {to}: no rate is stated; add a rate with its date to `rates` in the price sheet")]
+#[error("cannot convert {from} to {to} without a rate; add a rate with its date to `rates` in the price sheet")]
 pub struct NoRate {
     /// The currency of the amount.
     pub from: Currency,

@@ -185,7 +185,7 @@ impl Parser {
             return self.error(
                 entry.node.at,
                 format!(
-                    "`per`: unknown unit `{text}`; units are GB (10^9 bytes), GiB (2^30), TB (10^12) and TiB (2^40)"
+                    "`per` has the unknown unit `{text}`; use GB (10^9 bytes), GiB (2^30), TB (10^12) or TiB (2^40)"
                 ),
             );
         }
@@ -216,7 +216,7 @@ impl Parser {
         let text = self.text(entry)?;
         let contracts = text.parse::<u64>().ok().filter(|contracts| *contracts <= CONTRACTS_MAX);
         if contracts.is_none() {
-            return self.error(entry.node.at, format!("`contracts`: expected a number of contracts, got `{text}`"));
+            return self.error(entry.node.at, format!("`contracts` must be a number of contracts, got `{text}`"));
         }
         contracts
     }

@@ -79,7 +79,7 @@ fn each_mistake_has_its_position_and_its_fix() {
         ("redundancy: 1.5", "redundancy: 0.5", "6:13", "`redundancy` must be at least 1"),
         ("4.20", "4,20", "7:20", "unknown `20`; `storage` has the keys price, per, bytes, minimum"),
         ("price: 4.20", "price: -4.20", "7:18", "`price`: expected a decimal number, such as 0.023, got `-4.20`"),
-        ("per: TiB", "per: T", "7:29", "`per`: unknown unit `T`; units are GB (10^9 bytes), GiB (2^30), TB (10^12)"),
+        ("per: TiB", "per: T", "7:29", "`per` has the unknown unit `T`; use GB (10^9 bytes), GiB (2^30), TB (10^12)"),
         ("per: TiB, ", "", "7:10", "`storage` needs `per`, e.g. per: TB"),
         ("bytes: absolute", "bytes: transferred", "7:41", "unknown `transferred`; `bytes` can be file, absolute"),
         (
@@ -95,7 +95,7 @@ fn each_mistake_has_its_position_and_its_fix() {
             "11:7",
             "a fee per contract needs the number of contracts for estimates, e.g. contracts: 50",
         ),
-        ("contracts: 50", "contracts: 50.5", "11:49", "`contracts`: expected a number of contracts, got `50.5`"),
+        ("contracts: 50", "contracts: 50.5", "11:49", "`contracts` must be a number of contracts, got `50.5`"),
         ("term: 3 months", "term: 0 months", "12:7", "`term` must be above 0"),
         ("to: USD", "to: EUR", "13:9", "a rate needs two different currencies"),
         ("value: 1.1", "value: 0", "13:9", "a rate must be above 0"),

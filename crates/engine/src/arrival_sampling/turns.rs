@@ -1,10 +1,11 @@
 //! Turns in which the kernel timestamps arriving data.
 //!
-//! For each segment, the kernel reads a clock. If a client only sends small requests, these reads take about 2 % of its
-//! CPU time. At high read rates, time is therefore divided into turns. The kernel takes timestamps in only one of eight
-//! turns, chosen at random. Bytes that arrived in such a turn represent eight times as many reads, even if they are
-//! read later. After this thread stood still, the kernel takes timestamps all the time for a while. A client that
-//! stopped once tends to stop again, and only few reads would reveal the next stop.
+//! For each timestamp of a segment, the kernel reads a clock. If a client only sends small requests, the kernel's clock
+//! reads take about 2 % of the client's CPU time. At high read rates, time is therefore divided into turns. The kernel
+//! takes timestamps in only one of eight turns, chosen at random. Bytes that arrived in a turn with timestamps
+//! represent eight times as many reads, even if the bytes are read later. After this thread stood still, the kernel
+//! takes timestamps all the time for a while. A client that stopped once tends to stop again, and only a few reads show
+//! the next stop.
 
 use measure::Instant;
 use measure::values::random;
@@ -17,14 +18,14 @@ const EVERY_MIN: u32 = 16;
 /// Length of a turn. A turn is short compared with an interval, and long compared with the time that switching
 /// timestamps on or off takes.
 const TURN: Duration = Duration::from_millis(50);
-/// Number of turns of which one, on average, has timestamps.
+/// Average number of turns among which one turn has timestamps.
 const TURNS: u32 = 8;
 /// Time between two checks above which the thread is considered to have stood still. At high read rates, a thread makes
-/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. On a busy host, such gaps are so common that
-/// an eighth of the turns contains enough of them.
+/// a check about every 0.5 ms. Gaps of 2 ms do not count as standstills. On a busy host, gaps of 2 ms are so common
+/// that an eighth of the turns contains enough of these gaps.
 const STILL: Duration = Duration::from_millis(5);
-/// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill (a
-/// CPU quota, a pause of the machine) recur sooner.
+/// Time after a standstill for which the kernel takes timestamps all the time. The usual reasons for a standstill, such
+/// as a CPU quota or a pause of the machine, recur within this time.
 const WATCH: Duration = Duration::from_secs(2);
 /// Time at the start of a run for which the kernel takes timestamps all the time, so that a short run has samples.
 const START: Duration = Duration::from_millis(250);
@@ -42,7 +43,7 @@ pub(super) struct Turns {
     watch_until: Instant,
     /// Start of the current period in which timestamps are taken all the time.
     all_since: Option<Instant>,
-    /// Start and end of the previous such period.
+    /// Start and end of the previous period in which timestamps were taken all the time.
     all_before: (Instant, Instant),
     /// Start and end of the last time in which this thread stood still.
     still: (Instant, Instant),
@@ -89,13 +90,13 @@ impl Turns {
     }
 
     /// Returns how many reads a sample represents. The sampled bytes arrived at `arrived`, and one of `every` reads is
-    /// sampled. Returns `None` if the sample must not be used, because this thread had switched timestamps off at that
-    /// time. (If another thread had switched them on, the bytes may still have a timestamp.)
+    /// sampled. Returns `None` if the sample must not be used, because this thread had switched timestamps off when the
+    /// bytes arrived. The bytes may still have a timestamp if another thread had switched timestamps on.
     ///
     /// A sample that arrived while this thread stood still is not multiplied by [`TURNS`]. Otherwise a single stop
-    /// would count eightfold in a turn with timestamps, and would not count in any other turn. A single stop is
-    /// detected by the clock anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps are
-    /// taken all the time.
+    /// would count eightfold in a turn with timestamps, and would not count in any other turn. The clock detects a
+    /// single stop anyway (`run_loop/observation/client_stalls.rs`). During the next stops, timestamps are taken all
+    /// the time.
     pub fn stands_for(&self, arrived: Instant, every: u32) -> Option<u32> {
         let within = |(from, to): (Instant, Instant)| from < arrived && arrived <= to;
         let all = self.all_since.is_some_and(|since| since <= arrived) || within(self.all_before);
@@ -106,8 +107,8 @@ impl Turns {
     }
 }
 
-/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must agree on these
-/// turns, because the kernel takes timestamps for all sockets or for none.
+/// Returns whether timestamps are taken in the turn that contains an instant. All threads of a run must choose the same
+/// turns, because the kernel takes timestamps either for all sockets or for no socket.
 fn is_in_turn(at: Instant) -> bool {
     let turn = at.as_nanos() / TURN.as_nanos() as u64;
     let (round, place) = (turn / u64::from(TURNS), turn % u64::from(TURNS));

@@ -1,8 +1,8 @@
 //! Dialects: the HTTP interfaces of systems that store files.
 //!
-//! A dialect converts a name (a CID, a key, a file) to the method, target, header fields and checks of a plan. Dialects
-//! are used before a run, and never while load is generated. S3 is not a dialect: `wire::s3::Addressing` puts buckets
-//! into URLs, and [`crate::plan::Auth`] signs each request.
+//! A dialect converts a name, such as a CID, a key or a file, to the method, target, header fields and checks of a
+//! plan. Dialects are used before a run, and never while load is generated. S3 is not a dialect. For S3,
+//! `wire::s3::Addressing` puts buckets into URLs, and [`crate::plan::Auth`] signs each request.
 
 mod alluxio;
 mod filestash;

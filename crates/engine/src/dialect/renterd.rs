@@ -1,16 +1,16 @@
-//! renterd, the renter of Sia since 2023. Objects are uploaded to and downloaded from its worker. Keys belong to a
-//! bucket, which every request names as a parameter.
+//! renterd, the renter of Sia since 2023. Objects are uploaded to and downloaded from renterd's worker. Keys belong to
+//! a bucket, which every request names as a parameter.
 
 use super::{Access, BadName, Dialect, Form};
 
-/// Path of all objects of the worker.
+/// Path below which the worker serves objects.
 const OBJECTS: &str = "/api/worker/object";
 
 /// Objects in a bucket of renterd. The path of the user's URL is the bucket, and optionally a prefix of the keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Renterd;
 
-/// Returns the bucket and the prefix, encoded, of the path of a URL: `/bucket/a/b` has the prefix `/a/b`.
+/// Returns the encoded bucket and the encoded prefix in a URL's path. For example, `/bucket/a/b` has the prefix `/a/b`.
 fn parts(base: &str) -> (&str, &str) {
     let path = base.strip_prefix('/').unwrap_or(base);
     path.split_at(path.find('/').unwrap_or(path.len()))

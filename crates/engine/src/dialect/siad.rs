@@ -9,7 +9,7 @@ use measure::OpKind;
 /// Header fields that every call needs.
 const CALL: &[(&str, &str)] = &[("User-Agent", "Sia-Agent")];
 
-/// Files of siad. The path of the user's URL is a prefix of their names.
+/// Files of siad. The path of the user's URL is a prefix of the file names.
 #[derive(Clone, Copy, Debug)]
 pub struct Siad;
 

@@ -6,8 +6,8 @@
 //! library a pipe in memory (`pipe`), and wakers that only set a flag (`wakers`). `Session` polls the library whenever
 //! bytes were added to or removed from the pipe. `failure` classifies errors.
 //!
-//! A peer cannot increase the memory use without limit. The number of streams is limited, because only this side opens
-//! streams. The pipe limits the output. A maximum size limits the fields of a head. Received content is dropped as soon
+//! The memory that a peer can make this client use is limited. The number of streams is limited, because only the
+//! client opens streams. The pipe limits the output. The size of a head is limited. Received content is dropped as soon
 //! as it is counted.
 
 use std::num::NonZeroU32;
@@ -30,23 +30,23 @@ pub const STREAMS_DEFAULT: NonZeroU32 = NonZeroU32::MIN.saturating_add(99);
 pub const STREAMS_MAX: u32 = 10_000;
 /// Maximum size of a frame that this side accepts, which is the protocol's default.
 pub(crate) const FRAME_BYTES_MAX: u64 = 9 + (1 << 14);
-/// Flow-control window of a connection: enough for 10 Gbit/s over 25 ms.
+/// Flow-control window of a connection, in bytes. The window is large enough for 10 Gbit/s over 25 ms.
 ///
-/// Content is counted at once and not kept, so a larger window would cost nothing here. But a larger window could cost
-/// memory on the server, because a server may queue as much as the window allows. If nginx serves files without TLS, it
+/// Content is counted at once and not kept, so a larger window would cost the client nothing. But a larger window could
+/// cost memory on the server, because a server may queue as much as the window allows. For files without TLS, nginx
 /// queues frames of 8 KiB. After 10,000 of these frames on the streams of one connection, nginx suspects a flood and
 /// closes the connection.
 const WINDOW_BYTES: u32 = 32 << 20;
 /// Minimum flow-control window of a stream.
 const STREAM_WINDOW_BYTES_MIN: u32 = 64 << 10;
 
-/// Returns the flow-control window of each stream on a connection with `streams` streams: an equal share of the
-/// connection's window.
+/// Returns the flow-control window of each stream on a connection with `streams` streams. Each stream gets an equal
+/// share of the connection's window.
 fn stream_window_bytes(streams: u32) -> u32 {
     (WINDOW_BYTES / streams.max(1)).max(STREAM_WINDOW_BYTES_MIN)
 }
-/// Maximum size of a head in bytes, as HTTP/2 counts it. HTTP/2 counts 32 bytes for each field, in addition to its name
-/// and value.
+/// Maximum size of a head in bytes, as counted by HTTP/2. HTTP/2 adds 32 bytes for each field to the length of the name
+/// and the value.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// Maximum number of reset streams that are remembered, so that late frames of these streams are ignored.
 const RESET_STREAMS_MAX: usize = 1024;

@@ -1,4 +1,4 @@
-//! Replacement for the socket that the h2 library reads from and writes to: two buffers in memory.
+//! Two buffers in memory. They replace the socket that the h2 library reads from and writes to.
 //!
 //! The library is polled by hand after bytes have been added or removed, so the pipe needs no waker. The output buffer
 //! is limited. While this buffer is full, the library's writes are pending until the real socket has accepted bytes.
@@ -26,7 +26,7 @@ pub(super) struct Pipe {
     /// Bytes from the peer. The library has already read the first `read` bytes.
     input: Vec<u8>,
     read: usize,
-    /// Buffer that is lent to the pipe. The library reads these bytes after the bytes of `input`.
+    /// Buffer that is lent to the pipe. The library reads the bytes of this buffer after the bytes of `input`.
     lent: Box<[u8]>,
     lent_left: Range<usize>,
     ended: bool,
@@ -54,7 +54,7 @@ impl Pipe {
         (self.lent, self.lent_left) = (buffer, 0..bytes);
     }
 
-    /// Returns the buffer that was lent. Unread bytes are kept.
+    /// Returns the buffer that was lent. The pipe keeps a copy of the unread bytes.
     pub fn take_back(&mut self) -> Box<[u8]> {
         let (buffer, left) = (std::mem::take(&mut self.lent), std::mem::take(&mut self.lent_left));
         if !left.is_empty() {

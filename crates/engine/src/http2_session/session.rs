@@ -22,15 +22,15 @@ const ROUNDS_MAX: usize = 64;
 /// An event of a stream.
 #[derive(Debug)]
 pub(crate) struct Event {
-    /// The token for which the stream was opened.
+    /// Token for which the stream was opened.
     pub owner: Token,
-    /// The stream.
+    /// Key of the stream in its session.
     pub key: Key,
-    /// The event.
+    /// Kind and data of the event.
     pub kind: EventKind,
 }
 
-/// An event of a stream.
+/// Kind of an event, with the data that arrived.
 #[derive(Debug)]
 pub(crate) enum EventKind {
     /// An interim (1xx) head has arrived. The value is the number of interim heads so far.
@@ -133,8 +133,8 @@ impl Session {
         }
     }
 
-    /// Returns whether some of the added bytes are not processed yet, because too much output waits. No more bytes
-    /// should be added until they are processed.
+    /// Returns whether some of the added bytes are not processed yet, because too much output waits to be sent. No more
+    /// bytes should be added until these bytes are processed.
     pub(crate) fn input_waits(&self) -> bool {
         self.connection.is_some() && self.pipe.0.borrow().has_input()
     }

@@ -76,7 +76,7 @@ fn with_streams(count: usize) -> (Session, Vec<Key>) {
     (session, keys)
 }
 
-/// Server of the library. It responds to every request with the request's body, or with `bytes` bytes.
+/// Server of the h2 library. The server responds to every request with the request's body, or with `bytes` bytes.
 struct Server {
     pipe: pipe::PipeEnd,
     connection: Option<h2::server::Connection<pipe::PipeEnd, Bytes>>,

@@ -1,4 +1,4 @@
-//! Authentication by signatures and sessions. (Header fields that a user adds are part of the requests.)
+//! Authentication by signatures and sessions. Credentials in header fields that a user adds are part of the requests.
 
 use super::RequestPlan;
 use std::fmt;
@@ -44,7 +44,7 @@ pub enum Shared {
     /// All slots use one session.
     #[default]
     One,
-    /// A number of sessions, with at most one for each slot.
+    /// This number of sessions, but at most one session for each slot.
     PerSlot(NonZeroU64),
 }
 
@@ -69,7 +69,7 @@ pub struct Opening {
     pub hidden: Vec<Box<str>>,
 }
 
-/// Does not show the tokens.
+/// Omits the session tokens, which are secret.
 impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let open = self.lines.len();
@@ -81,7 +81,7 @@ impl fmt::Debug for Sessions {
     }
 }
 
-/// Does not show the login.
+/// Omits the login request, which may contain secrets.
 impl fmt::Debug for Opening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Opening").field("about", &self.about).field("target", &self.target).finish_non_exhaustive()

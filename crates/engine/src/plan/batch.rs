@@ -17,8 +17,8 @@ pub struct Batch {
 /// The objects of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchObjects {
-    /// The oldest existing objects that operations of the same thread have written, at most as many as fit into a
-    /// batch. If there are none, the operation makes another request of the mix instead of deleting.
+    /// The oldest existing objects that operations of the same thread have written, up to the maximum size of a batch.
+    /// If no such object exists, the operation makes another request of the mix.
     Written {
         /// Index of the request that is made instead. This request must write an object.
         instead: usize,
@@ -35,7 +35,7 @@ impl BatchSize {
     /// Maximum number of objects that S3 accepts.
     pub const MAX: Self = Self(NonZeroU64::new(MAX_DELETED as u64).expect("a batch has room"));
 
-    /// Returns a size; `None` if it is too large.
+    /// Returns the size of a batch of `objects` objects; `None` if the number exceeds [`Self::MAX`].
     #[must_use]
     pub fn new(objects: NonZeroU64) -> Option<Self> {
         (objects <= Self::MAX.0).then_some(Self(objects))
@@ -61,8 +61,8 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether the request has what its batch needs: the body, and a kept response. A request without a batch
-    /// always qualifies.
+    /// Returns whether the request has the body and keeps the response that a batch needs. Always `true` for a request
+    /// without a batch.
     pub(super) fn can_carry_its_batch(&self) -> bool {
         let has_message = || self.body.as_ref().is_some_and(|body| matches!(body.source, Source::Own));
         !matches!(self.pick, Pick::Batch(_)) || has_message() && matches!(self.response_body, ResponseBody::Kept)

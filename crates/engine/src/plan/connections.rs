@@ -11,29 +11,29 @@ use wire::url::Origin;
 /// Route of connections to an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To the origin's own addresses.
+    /// Connections lead to the origin's own addresses.
     Direct,
-    /// Through a proxy for plain HTTP.
+    /// Connections lead through a proxy for plain HTTP.
     Proxy {
         /// The proxy.
         origin: Origin,
         /// Value of `Proxy-Authorization`.
         authorization: Option<Box<str>>,
     },
-    /// To a Unix socket, for all hosts.
+    /// The connections for all hosts lead to one Unix socket.
     Unix(PathBuf),
 }
 
 /// A rule that redirects the connections of an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
-    /// Host of the URL; `None` for any.
+    /// Host of the URL; `None` for any host.
     pub host: Option<String>,
-    /// Port of the URL; `None` for any.
+    /// Port of the URL; `None` for any port.
     pub port: Option<u16>,
     /// The host to connect to.
     pub to_host: String,
-    /// The port to connect to; `None` keeps the URL's.
+    /// The port to connect to; `None` keeps the port of the URL.
     pub to_port: Option<u16>,
 }
 
@@ -74,7 +74,7 @@ pub struct ConnectionPlan {
     pub from: Arc<[IpAddr]>,
     /// Number of requests after which a connection is closed.
     pub requests_max: Option<NonZeroU64>,
-    /// Maximum number of open connections of a thread, including idle ones.
+    /// Maximum number of open connections of a thread, including idle connections.
     pub open_max: usize,
     /// Settings of HTTP/2; `None` if HTTP/2 is not used.
     pub http2: Option<Http2Plan>,

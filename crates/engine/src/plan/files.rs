@@ -1,8 +1,9 @@
 //! Local files that are uploaded, once or as several copies.
 //!
-//! The files are numbered in the order of their keys: first the first copy of each file, then the second copy of each,
-//! and so on. A file that changes while it is uploaded would make an object that is neither the old nor the new file, so
-//! size and modification time are checked whenever a file is opened and after it was read.
+//! Each copy of a file is one object. Object numbers start with the first copies of all files, in the order of their
+//! keys. The second copies of all files follow, and so on. If a file changed during its upload, the object would be
+//! neither the old nor the new file. Size and modification time are therefore checked when a file is opened, and again
+//! after the file was read.
 
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -32,7 +33,7 @@ pub struct LocalFiles {
     copies: NonZeroU64,
 }
 
-/// A file was changed, replaced or deleted after it was found.
+/// Error for a file that was changed, replaced or deleted after it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SourceChanged;
 
@@ -54,9 +55,9 @@ impl LocalFile {
     /// Opens the file.
     ///
     /// # Errors
-    /// Fails if the file is no longer the one that was found, or if it cannot be opened.
+    /// Fails if the file was changed or replaced after it was found, or if the file cannot be opened.
     pub fn open(&self) -> io::Result<File> {
-        // A pipe may have taken the place of the file.
+        // A pipe may have replaced the file. Opening a pipe must not block.
         let file = sys::file::open_without_waiting(&self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(SourceChanged),
             _ => error,
@@ -65,10 +66,10 @@ impl LocalFile {
         Ok(file)
     }
 
-    /// Checks that the opened file is still the one that was found.
+    /// Checks that the opened file has not changed since it was found.
     ///
     /// # Errors
-    /// [`SourceChanged`] if it is not; errors of the system.
+    /// Fails with [`SourceChanged`] if the file has changed, or with an error of the operating system.
     pub(crate) fn check(&self, file: &File) -> io::Result<()> {
         let about = file.metadata()?;
         let is_same =
@@ -91,19 +92,19 @@ impl LocalFiles {
         &self.files
     }
 
-    /// Number of copies of each file.
+    /// Returns the number of copies of each file.
     #[must_use]
     pub fn copies(&self) -> NonZeroU64 {
         self.copies
     }
 
-    /// Number of objects: of files, times the number of copies.
+    /// Returns the number of objects, which is the number of files times the number of copies.
     #[must_use]
     pub fn count(&self) -> u64 {
         (self.files.len() as u64).saturating_mul(self.copies.get())
     }
 
-    /// Size of all objects.
+    /// Returns the total size of all objects in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         self.files.iter().map(|file| u128::from(file.size)).sum::<u128>() * u128::from(self.copies.get())
@@ -123,7 +124,7 @@ impl LocalFiles {
     }
 
     /// Writes the key of an object to `key`, and returns the size of the object. With several copies, the number of the
-    /// copy comes before the extension: `a/b-00000005.txt`.
+    /// copy precedes the extension, as in `a/b-00000005.txt`.
     pub fn read(&self, number: u64, key: &mut String) -> Option<u64> {
         let (file, copy) = self.copy(number)?;
         key.clear();
@@ -154,8 +155,8 @@ impl LocalFiles {
     }
 }
 
-/// Returns the position of the extension with its dot, or the length of a key without one. A name that begins with its
-/// only dot has none.
+/// Returns the position of the dot before the extension, or the length of a key without an extension. A name whose only
+/// dot is its first character has no extension.
 fn extension_at(key: &str) -> usize {
     let name = key.rfind('/').map_or(0, |slash| slash + 1);
     match key[name..].rfind('.') {
@@ -184,7 +185,7 @@ mod tests {
         (0..files.count()).map_while(of).collect()
     }
 
-    /// The names are those of the uploader of the study of Sia (2018).
+    /// The uploader in the 2018 study of Sia uses the same names.
     #[test]
     fn copies_have_their_number_before_the_extension() {
         let files = files(&["foo/bar.txt", "foo/.hidden", "a.b/c", "x.tar.gz"], 6);

@@ -1,7 +1,7 @@
 //! The plan of a run. A plan is valid by construction.
 //!
-//! All text in a plan is already parsed. No setting of a plan depends on another setting being on. The code that
-//! creates a plan must report all mistakes of the user first.
+//! All text in a plan is already parsed. No setting of a plan requires another setting to be on. The code that creates
+//! a plan must report all mistakes of the user first.
 
 mod auth;
 mod batch;
@@ -12,6 +12,7 @@ mod request;
 mod resume;
 mod retry;
 mod targets;
+mod zipf;
 
 pub use auth::{Auth, Opening, S3Payload, SESSIONS_MAX, Sessions, Shared, SignaturePlace};
 pub use batch::{Batch, BatchObjects, BatchSize};
@@ -29,6 +30,7 @@ pub use retry::{RetryPolicy, is_transient};
 pub use targets::{
     Area, Item, Members, ORIGINS_MAX, ObjectQuery, ObjectSet, Subject, Targets, fresh_number, fresh_prefix,
 };
+pub use zipf::Zipf;
 
 use crate::schedule::{Profile, Spacing};
 use measure::recorder::Pacing;
@@ -39,12 +41,14 @@ use std::time::Duration;
 use wire::message::Version;
 
 /// Choice of the object for the n-th operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Choice {
     /// Each object in turn.
     RoundRobin,
     /// An object chosen uniformly at random.
     Random,
+    /// An object chosen at random by its popularity.
+    Zipf(Zipf),
 }
 
 /// Settings of HTTP.
@@ -109,13 +113,13 @@ impl LoadModel {
 /// The stop rule. The first limit that is reached ends the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopAfter {
-    /// Time in the window.
+    /// Limit for the length of the window.
     pub time: Option<Duration>,
-    /// Number of operations.
+    /// Limit for the number of operations.
     pub ops: Option<NonZeroU64>,
-    /// Number of operations of each slot (closed model).
+    /// Limit for the number of operations of each slot, in the closed model.
     pub ops_per_slot: Option<NonZeroU64>,
-    /// Number of body bytes.
+    /// Limit for the number of body bytes.
     pub bytes: Option<NonZeroU64>,
 }
 
@@ -126,7 +130,7 @@ pub struct Timeouts {
     pub connect: Duration,
     /// Limit from sending the request to the end of the response head. Arriving bytes do not extend this limit.
     pub head: Duration,
-    /// Limit between two arrivals of body bytes.
+    /// Limit for the time between two arrivals of body bytes.
     pub idle: Duration,
     /// Limit for the whole attempt, if there is one.
     pub total: Option<Duration>,
@@ -147,7 +151,7 @@ impl Default for Timeouts {
 /// Handling of redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// A 3xx is a failure.
+    /// No redirect is followed. A response with status 3xx is a failure.
     Never,
     /// Redirects are followed if the rules allow them, at most this many for each request.
     UpTo(u8, RedirectRules),
@@ -166,8 +170,8 @@ impl Follow {
 pub struct RedirectRules {
     /// Redirects from https to http, which remove the encryption.
     pub downgrade: RedirectRule,
-    /// Redirects from a public address to a private one. A server could use them to make the client access the client's
-    /// own network.
+    /// Redirects from a public address to a private address. With such redirects, a server could make the client access
+    /// the client's own network.
     pub private: RedirectRule,
     /// Hosts to which redirects may lead.
     pub hosts: RedirectHosts,
@@ -196,11 +200,11 @@ pub enum RedirectRule {
 /// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The objects.
+    /// Objects that operations read or write.
     pub targets: Arc<Targets>,
     /// Choice of each operation's object.
     pub choice: Choice,
-    /// The requests.
+    /// Requests that operations make.
     pub mix: Mix,
     /// Settings of HTTP.
     pub http: HttpPlan,
@@ -218,9 +222,9 @@ pub struct Plan {
     pub timeouts: Timeouts,
     /// Handling of redirects.
     pub follow: Follow,
-    /// Connections.
+    /// Settings of connections.
     pub connections: ConnectionPlan,
-    /// Rules for retries of failed requests; `None` for no retries, which is the rule for all measured load.
+    /// Rules for retries of failed requests; `None` for no retries. Measured load has no retries.
     pub retry: Option<RetryPolicy>,
     /// Multipart uploads that an earlier run began. Operations on their objects continue these uploads.
     pub resumed_uploads: ResumedUploads,
@@ -228,7 +232,7 @@ pub struct Plan {
     pub threads: u32,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Response header by whose value the results are broken down.
+    /// Name of a response header. The results are broken down by the value of this header.
     pub group_by: Option<Box<str>>,
     /// `true` to log every operation.
     pub log_ops: bool,
@@ -284,7 +288,7 @@ impl Plan {
         (self.connections.open_max as u64).saturating_mul(self.threads_used().into()) / self.mix.parallel_max().max(1)
     }
 
-    /// Returns the number of threads that the run uses: at most one for each operation that can be in flight.
+    /// Returns the number of threads of the run, which is at most the number of operations that can be in flight.
     #[must_use]
     pub fn threads_used(&self) -> u32 {
         u32::try_from(self.load.in_flight_max()).unwrap_or(u32::MAX).min(self.threads.max(1))

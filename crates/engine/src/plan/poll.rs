@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A request that an operation repeats until the server has done the work that the server accepted earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poll {
-    /// Index of the request in the mix. The request must have weight 0, so that no operation begins with it.
+    /// Index of the request in the mix. The weight of the request must be 0, so that no operation begins with a poll.
     pub request: usize,
     /// Pause before each poll.
     pub every: Duration,
@@ -23,8 +23,8 @@ pub enum PollCheck {
 }
 
 impl PollCheck {
-    /// Returns whether the message of a refused request shows that the server has accepted the work before: in an
-    /// earlier run, or by a request whose response was lost.
+    /// Returns whether the message of a refused request shows that the server has accepted the work before. The work
+    /// may be from an earlier run, or from a request whose response was lost.
     pub(crate) fn is_accepted_before(self, message: &[u8]) -> bool {
         match self {
             Self::SiadUpload => {

@@ -1,4 +1,4 @@
-//! The requests of a run: their method, object and body, and the checks of their responses.
+//! The requests of a run, with their method, object and body, and the checks of their responses.
 
 use super::{Batch, BatchObjects, LocalFiles, Poll};
 use crate::random::{Stream, below};
@@ -39,7 +39,7 @@ pub enum Pick {
         /// Index of the request that is made instead. This request must write an object.
         instead: usize,
     },
-    /// Several objects, which one request deletes: see [`RequestPlan::delete_batch`].
+    /// Several objects that one request deletes (see [`RequestPlan::delete_batch`]).
     Batch(Batch),
     /// No object. The request is for the bucket or folder that contains all objects.
     Container,
@@ -70,10 +70,10 @@ impl Source {
 /// Framing of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// By `Content-Length`.
+    /// The body is framed by `Content-Length`.
     #[default]
     Length,
-    /// By chunks.
+    /// The body is framed by chunks.
     Chunked,
 }
 
@@ -102,7 +102,7 @@ impl BodyPlan {
     }
 }
 
-/// Status codes that a response with a range may have.
+/// Status codes that the response to a range request may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RangeStatus {
     /// Only 206 (RFC 9110 §14.2).
@@ -115,9 +115,9 @@ pub enum RangeStatus {
 /// The checks of a response.
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
-    /// Status codes that are a success. If the list is empty, any 2xx is a success (for ranges, 206).
+    /// Status codes that are a success. If the list is empty, any 2xx is a success, except for range requests.
     pub statuses: Vec<u16>,
-    /// The status codes that a response with a range may have.
+    /// Status codes that the response to a range request may have.
     pub ranges: RangeStatus,
     /// Size of the body in bytes.
     pub size: Option<u64>,
@@ -125,13 +125,13 @@ pub struct Checks {
     pub headers: Vec<Header>,
     /// `true` if an encoded body was requested.
     pub encoding_asked: bool,
-    /// `true` if `ETag` must be the last part of the path in quotes, as sent by systems that name objects by their
-    /// content. If an encoded body was requested, the name in the `ETag` may end with `.gz`. This check applies only to
-    /// the URLs of a list.
+    /// `true` if the `ETag` must be the last part of the path, in quotes. Systems that name objects by their content
+    /// send this `ETag`. If an encoded body was requested, the name in the `ETag` may end with `.gz`. The check applies
+    /// only to the URLs of a list.
     pub etag_is_name: bool,
 }
 
-/// Maximum number of header fields that can be required. No head has more fields.
+/// Maximum number of header fields that can be required. A response head with more fields is not accepted.
 pub const EXPECTED_HEADERS_MAX: usize = wire::response::MAX_HEADERS;
 
 impl Checks {
@@ -144,17 +144,17 @@ impl Checks {
 /// Use of the bodies of good responses.
 #[derive(Clone, Debug, Default)]
 pub enum ResponseBody {
-    /// Bodies are discarded, large ones inside the kernel.
+    /// Bodies are discarded. Large bodies are discarded inside the kernel.
     #[default]
     Discarded,
     /// Bodies are compared with the content of the object, byte by byte.
     Compared(Arc<Content>),
     /// Bodies are compared with the file of the object, byte by byte.
     ComparedWithFiles(Arc<LocalFiles>),
-    /// Bodies are hashed, and the checksum must match. Possible only for whole objects.
+    /// Bodies are hashed, and the checksum must match. Only whole objects can be hashed.
     Hashed(ExpectedChecksum),
-    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Possible
-    /// only for the targets of a list, because their paths name the content.
+    /// Bodies are CARs or blocks from an IPFS gateway. The blocks are checked to this depth while they arrive. Only the
+    /// targets of a list can be checked, because the paths of these targets name the content.
     Gateway(Depth),
     /// Bodies of up to [`MESSAGE_BYTES_MAX`] bytes are kept, and are parsed when they are complete.
     Kept,
@@ -177,17 +177,17 @@ pub enum ExpectedChecksum {
     Given(Checksum),
     /// The MD5 in the ETag of the response, for S3 objects that were uploaded in one piece.
     Etag,
-    /// The checksum in a header field of the response, or in a trailer that it announces.
+    /// The checksum in a header field of the response, or in a trailer that the response announces.
     FromResponse,
 }
 
 /// Requests that follow a good response within the same operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing.
+    /// No further request.
     #[default]
     End,
-    /// The next page of an S3 listing, as long as there is one. The responses must be [`ResponseBody::Kept`].
+    /// The next pages of an S3 listing, until the last page. The responses must be [`ResponseBody::Kept`].
     Pages {
         /// Maximum number of pages of an operation.
         most: u32,
@@ -200,13 +200,13 @@ pub enum Then {
     Poll(Poll),
 }
 
-/// A multipart upload. Its requests are given by their indexes in the mix. These requests must have weight 0, so that
-/// no operation begins with one of them.
+/// A multipart upload. The requests of the upload are given by their indexes in the mix. These requests must have
+/// weight 0, so that no operation begins with such a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multipart {
-    /// Index of the request that uploads a part. Its body is the object's content or file.
+    /// Index of the request that uploads a part. The body of this request is the object's content or file.
     pub part: usize,
-    /// Index of the request that completes the upload. Its body is [`Source::Own`].
+    /// Index of the request that completes the upload. The body of this request is [`Source::Own`].
     pub complete: usize,
     /// Index of the request that aborts a failed upload. Without an abort, the server would keep the parts.
     pub abort: usize,
@@ -274,15 +274,15 @@ impl RequestPlan {
         }
     }
 
-    /// Returns whether the request is idempotent: sending it twice has the same effect as sending it once (RFC 9110
-    /// §9.2.2). Deleting a batch is idempotent although its method is POST.
+    /// Returns whether the request is idempotent, which means that sending it twice has the same effect as sending it
+    /// once (RFC 9110 §9.2.2). Deleting a batch is idempotent, although the method is POST.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let deletes = matches!(self.pick, Pick::Batch(_));
         self.is_safe() || deletes || matches!(self.method.as_ref(), "PUT" | "DELETE")
     }
 
-    /// Returns whether the request is safe: it changes nothing on the server (RFC 9110 §9.2.1).
+    /// Returns whether the request is safe, which means that it changes nothing on the server (RFC 9110 §9.2.1).
     #[must_use]
     pub fn is_safe(&self) -> bool {
         matches!(self.method.as_ref(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
@@ -301,7 +301,7 @@ impl RequestPlan {
     }
 }
 
-/// Requests of a run, each with its share of the operations. Invariant: there is at least one request.
+/// Requests of a run, each with its share of the operations. A mix always contains at least one request.
 #[derive(Clone, Debug)]
 pub struct Mix {
     requests: Vec<RequestPlan>,

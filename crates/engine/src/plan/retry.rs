@@ -9,16 +9,16 @@ use std::time::Duration;
 
 /// Rules for retries.
 ///
-/// A transient failure, as defined by [`is_transient`], is retried until the request succeeds or the run ends. A
-/// refusal is retried a few times, because some servers refuse at random, and because the host's clock may just have been
-/// set. Wrong credentials are not retried.
+/// After a transient failure, as defined by [`is_transient`], a request is retried until it succeeds or the run ends. A
+/// refused request is retried a few times, because some servers refuse requests at random, and because the host's clock
+/// may just have been set. A request with wrong credentials is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Maximum pause before the first retry. The maximum doubles with each further retry.
     pub first: Duration,
-    /// Maximum pause before any retry, even if the server requests a longer one.
+    /// Maximum pause before any retry, even if the server requests a longer pause.
     pub longest: Duration,
-    /// Maximum number of times that a request is sent if it is refused each time.
+    /// Number of refusals of a request after which it is not sent again.
     pub refused_max: NonZeroU32,
 }
 

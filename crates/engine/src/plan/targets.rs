@@ -1,4 +1,4 @@
-//! The objects of a run: the URLs of a list, or the objects of a dataset, whose URLs are computed.
+//! The objects of a run. The objects are the URLs of a list, or the objects of a dataset, whose URLs are computed.
 
 use super::files::LocalFiles;
 use content::Dataset;
@@ -57,7 +57,7 @@ impl From<Dataset> for ObjectSet {
 }
 
 impl ObjectSet {
-    /// Number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
@@ -92,7 +92,7 @@ impl ObjectSet {
         }
     }
 
-    /// Size of all objects in bytes.
+    /// Returns the total size of all objects in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u128 {
         match self {
@@ -114,13 +114,13 @@ impl ObjectSet {
 /// Place of a set of objects at a server.
 #[derive(Clone, Debug)]
 pub struct Area {
-    /// The set.
+    /// Set that determines the names and sizes of the objects.
     pub set: ObjectSet,
-    /// The objects of the set.
+    /// Objects of the set that the run uses.
     pub objects: Members,
     /// Encoded path of the bucket or folder, without a slash at the end.
     pub container: Box<str>,
-    /// Prefix of every key, in plain text: empty, or with a slash at the end.
+    /// Prefix of every key, in plain text. Unless it is empty, the prefix ends with a slash.
     pub prefix: Box<str>,
     /// Query of the path of each object.
     pub query: ObjectQuery,
@@ -132,7 +132,7 @@ pub enum ObjectQuery {
     /// No query.
     #[default]
     None,
-    /// `source=PATH`: the path of the object's local file. The server reads the file itself, from the same path.
+    /// A query `source=PATH` with the path of the object's local file. The server itself reads the file at this path.
     SourceFile,
 }
 
@@ -143,7 +143,7 @@ pub enum Members {
     All,
     /// The objects of the set with these numbers.
     Chosen(Box<[u64]>),
-    /// The objects that remain for a resumed run. The run uses the objects of the set with the given numbers first, then
+    /// The objects that remain for a resumed run. The run first uses the objects with the numbers in `chosen`, and then
     /// all objects from number `from` on.
     Rest {
         /// Numbers of the first objects.
@@ -167,7 +167,7 @@ pub enum Subject {
 }
 
 impl Area {
-    /// Number of objects.
+    /// Returns the number of objects that the run uses.
     fn count(&self) -> u64 {
         match &self.objects {
             Members::All => self.set.count(),
@@ -178,7 +178,7 @@ impl Area {
         }
     }
 
-    /// Returns the set's number of the target with this index; `None` if the target is not an object of the set.
+    /// Returns the number in the set of the target with this index; `None` if the target is not an object of the set.
     fn number(&self, index: u64) -> Option<u64> {
         let of = |numbers: &[u64]| numbers.get(usize::try_from(index).ok()?).copied();
         match &self.objects {
@@ -193,7 +193,7 @@ impl Area {
     }
 
     /// Writes the object's key to `key`, in plain text and without the prefix, and returns the object's size. Key and
-    /// size determine its content. Returns `None` for an object that does not exist.
+    /// size determine the content of the object. Returns `None` for an object that does not exist.
     pub fn read_key(&self, subject: Subject, key: &mut String) -> Option<u64> {
         match (subject, &self.objects) {
             (Subject::Target(index), Members::Fresh(numbers)) => {
@@ -201,7 +201,7 @@ impl Area {
             }
             (Subject::Target(index), _) => self.set.read(self.number(index)?, key),
             (Subject::Fresh(number), _) => {
-                // The object has the same size as one of the dataset's objects. Its name contains the dataset's seed,
+                // The new object has the same size as an object of the dataset. Its name contains the dataset's seed,
                 // and differs from the names of all objects of the dataset.
                 let dataset = self.set.dataset()?;
                 let size = dataset.size(number.checked_rem(dataset.count())?)?.0;
@@ -304,7 +304,7 @@ impl Targets {
         true
     }
 
-    /// Returns the URLs of a list. A dataset has none.
+    /// Returns the URLs of a list. The result is empty for a dataset.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         match &self.objects {
@@ -349,7 +349,7 @@ impl Targets {
         &self.origins
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.objects {

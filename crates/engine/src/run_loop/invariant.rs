@@ -1,10 +1,10 @@
 //! Values that exist unless this program has a defect.
 
 pub(crate) trait Invariant {
-    /// Returns `self`. If there is no value, `invariant` is broken, and debug builds panic.
+    /// Returns `self`. If `self` has no value, `invariant` is broken, and debug builds panic.
     ///
-    /// Release builds continue without the value. The operation then ends as `internal`, either at once or at the next
-    /// check (`attempt/orphans.rs`), or the attempt ends at its timeout.
+    /// Release builds continue without the value. An operation without a connection then ends with the class
+    /// `internal`, at the latest at the next check (`attempt/orphans.rs`). Otherwise, its attempt ends at the timeout.
     fn assert_some(self, invariant: &str) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! The run loop: the state machine of one thread, which generates load.
+//! The run loop, which is the state machine of a thread that generates load.
 //!
 //! [`RunLoop::drive`] alternates between waiting and steps. A step gets the current instant and the ready sockets, does
 //! everything that is due, and returns the instant until which the thread can wait. A step never blocks, and uses only
@@ -6,7 +6,7 @@
 //!
 //! - `pacing` decides which slot may start an operation, and when;
 //! - `operation` chooses the request and the object of an operation, and the requests that follow;
-//! - `attempt` begins and ends requests: redirects, resends, retries and timeouts (for both versions of HTTP);
+//! - `attempt` begins and ends requests, including redirects, resends, retries and timeouts;
 //! - `request` composes the fields and the body of a request;
 //! - `connections` finds a free connection for an attempt, or opens a new one;
 //! - `http1` and `http2` send requests and receive responses;
@@ -108,7 +108,8 @@ pub struct RunLoop<'p, N: Network> {
 }
 
 impl<'p, N: Network> RunLoop<'p, N> {
-    /// Returns the loop of one thread. The run starts at `start` on its own clock, and at `wall` on the wall clock.
+    /// Returns the loop of one thread. The run starts at `start` on the clock of the run, and at `wall` on the wall
+    /// clock.
     pub fn new(
         plan: &'p Plan,
         control: &'p Control,
@@ -220,7 +221,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
         if self.end_if_over(net, now) { Step::Done } else { Step::WaitUntil(self.next_due(now)) }
     }
 
-    /// Ends the window when a command requests it.
+    /// Ends the window if a command requests the end.
     fn apply_commands(&mut self, now: Instant) {
         let stop_at = self.control.stop_at();
         if stop_at < self.recorder.timeline().window_end() {
@@ -229,8 +230,8 @@ impl<'p, N: Network> RunLoop<'p, N> {
     }
 
     /// Returns whether this is an open run that has received the requested number of bytes. Such a run ends at once,
-    /// because further arrivals and the operations in flight would only move more bytes. A closed run starts nothing
-    /// more, but its operations in flight may end.
+    /// because further arrivals and the operations in flight would only move more bytes. A closed run starts no more
+    /// operations, but its operations in flight may continue.
     fn ends_at_once(&self) -> bool {
         matches!(self.pacer, Pacer::Open(_)) && self.control.reason() == Some(StopReason::BytesReached)
     }

@@ -2,8 +2,8 @@
 //!
 //! The time of an arrival never depends on when the previous operation actually started. Lateness is therefore visible
 //! and does not accumulate. With constant spacing, each of T threads takes every T-th arrival. With Poisson spacing,
-//! each thread has its own process with a T-th of the rate. All threads together thus follow the requested schedule
-//! without communication.
+//! each of T threads has its own Poisson process with 1/T of the rate. All threads together thus follow the requested
+//! schedule without communication.
 
 use super::Profile;
 use crate::random::{Stream, exponential};
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub enum Spacing {
     /// Even spacing.
     Constant,
-    /// A Poisson process: the gaps have an exponential distribution.
+    /// A Poisson process, in which the gaps between arrivals have an exponential distribution.
     Poisson,
 }
 
@@ -36,7 +36,7 @@ pub struct Arrivals<'p> {
 }
 
 impl<'p> Arrivals<'p> {
-    /// Returns the arrivals of `thread` of `threads`, for a run that starts at `start`.
+    /// Returns the arrivals of the thread with index `thread` among `threads` threads. The run starts at `start`.
     #[must_use]
     pub fn new(
         profile: &'p Profile,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// A stage: a linear change to `level` over `length`.
+/// A stage of a profile. During the stage, the level changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StagePlan {
     /// Length of the stage.
@@ -22,7 +22,7 @@ struct Segment {
     area_before: f64,
 }
 
-/// Level (operations per second, or slots) over the time of a run. After the last stage, the level stays the same.
+/// Level over the time of a run, in operations per second or in slots. After the last stage, the level stays the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Level at the start, as specified.
@@ -78,7 +78,7 @@ impl Profile {
     /// Returns a profile that starts at level `from` and goes through `stages`.
     ///
     /// # Errors
-    /// Fails if a level is negative or not a number, or if none is above 0.
+    /// Fails if a level is negative or not a number, or if no level is above 0.
     pub fn stages(from: f64, stages: &[StagePlan]) -> Result<Self, ProfileError> {
         let levels = || stages.iter().map(|stage| stage.level).chain([from]);
         if !levels().all(|level| level.is_finite() && level >= 0.0) {
@@ -112,7 +112,7 @@ impl Profile {
         self.from
     }
 
-    /// Returns the stages as specified; none if the level never changes.
+    /// Returns the stages as specified. The result is empty if the level never changes.
     #[must_use]
     pub fn as_stages(&self) -> &[StagePlan] {
         &self.stages
@@ -133,7 +133,7 @@ impl Profile {
         self.segments.iter().flat_map(|segment| [segment.from, segment.to]).fold(self.last, f64::max)
     }
 
-    /// Returns the length of all stages together.
+    /// Returns the total length of the stages.
     #[must_use]
     pub fn length(&self) -> Duration {
         Duration::from_secs_f64(self.end)
@@ -145,7 +145,7 @@ impl Profile {
         self.segments.is_empty()
     }
 
-    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`. This is the number of operations requested until then.
+    /// Returns Λ(t) = ∫ level dt from 0 to `seconds`. For a rate, Λ is the number of operations requested so far.
     #[must_use]
     pub fn area(&self, seconds: f64) -> f64 {
         match self.segments.iter().find(|segment| seconds < segment.start + segment.length) {
@@ -158,8 +158,8 @@ impl Profile {
         }
     }
 
-    /// Returns Λ⁻¹(`area`): the time in seconds at which ∫ level dt reaches `area`. Returns `None` if the integral
-    /// never reaches `area`.
+    /// Returns Λ⁻¹(`area`), which is the time in seconds at which ∫ level dt reaches `area`. Returns `None` if the
+    /// integral never reaches `area`.
     #[must_use]
     pub fn time_of(&self, area: f64) -> Option<f64> {
         for segment in &self.segments {

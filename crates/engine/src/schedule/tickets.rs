@@ -75,13 +75,13 @@ pub enum Tickets {
 }
 
 impl Tickets {
-    /// Returns unlimited numbers for `thread` of `threads`.
+    /// Returns unlimited numbers for the thread with index `thread` among `threads` threads.
     #[must_use]
     pub fn endless(thread: u32, threads: u32) -> Self {
         Self::endless_from(0, thread, threads)
     }
 
-    /// Returns unlimited numbers from `first` on, for `thread` of `threads`.
+    /// Returns unlimited numbers from `first` on, for the thread with index `thread` among `threads` threads.
     #[must_use]
     pub fn endless_from(first: u64, thread: u32, threads: u32) -> Self {
         Self::Endless { next: first + u64::from(thread), step: u64::from(threads) }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use wire::sigv4::Timestamp;
 
 /// Carries out a plan, with a separate network for each thread. Returns the intervals of all threads, merged by their
-/// start, and the operations. Simulated threads run one after the other. These threads share the budget, but not their
-/// stalls.
+/// start, and the operations. Simulated threads run one after the other. All threads share the operation budget, but a
+/// stall affects only its own thread.
 pub fn simulate<S: SimServer>(plan: &Plan, network: impl Fn(u32) -> SimNetwork<S>) -> (Vec<Interval>, Vec<OpEntry>) {
     let mut merged: BTreeMap<(Instant, usize), Interval> = BTreeMap::new();
     let ops = simulate_until(plan, network, |interval| {
@@ -47,8 +47,8 @@ pub fn simulate_until<S: SimServer>(
     all_ops
 }
 
-/// Carries out a plan like [`simulate`], but under a control that `receive` can use. Passes all results to `receive`,
-/// thread by thread, and keeps none.
+/// Carries out a plan like [`simulate`], but under the given control, which `receive` may use. Passes all results to
+/// `receive`, thread by thread, and keeps none.
 pub fn simulate_under<S: SimServer>(
     plan: &Plan,
     control: &Control,

@@ -2,8 +2,8 @@
 //! waiting.
 //!
 //! A [`SimServer`] responds to each request with bytes, and chooses the instants at which these bytes become readable.
-//! Time stands still while the loop works (unless a cost is set for each send), and jumps to the next event when the
-//! loop waits. Ten seconds of load therefore take only milliseconds, and a test can compare every result with the
+//! Time stands still while the loop works, unless a cost is set for each send. When the loop waits, time jumps to the
+//! next event. Ten seconds of load therefore take only milliseconds, and a test can compare every result with the
 //! expected value to the nanosecond.
 
 mod drive;
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// A reply of a simulated server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// These bytes.
+    /// The given bytes.
     Bytes(Vec<u8>),
     /// A number of body bytes whose values do not matter.
     Filler(u64),
     /// The end of the stream.
     End,
-    /// A reset.
+    /// A reset of the connection.
     Reset,
 }
 
-/// Way in which a simulated server accepts a connection.
+/// Reaction of a simulated server to a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// The connection is established after this time.
@@ -88,7 +88,7 @@ pub struct SimSocket {
 struct Pipe {
     token: Token,
     open: bool,
-    /// Time at which the connection is established or refused. `true` means established. `None` once this was reported.
+    /// Time at which the connection is established (`true`) or refused (`false`); `None` after the loop was notified.
     establishes: Option<(Instant, bool)>,
     sent: Vec<u8>,
     arriving: VecDeque<(Instant, Reply)>,
@@ -119,13 +119,13 @@ pub struct SimNetwork<S> {
     /// The time that each send costs this client.
     send_cost: Duration,
     busy_nanos: u64,
-    /// Connections that can be open at once.
+    /// Maximum number of connections that can be open at once.
     descriptors: usize,
-    /// Periods in which the client does not run, as start and end, in order.
+    /// Start and end of each period in which the client does not run, in order.
     stalls: Vec<(Instant, Instant)>,
     /// Arrival time of the newest byte of the last read.
     newest: Option<Instant>,
-    /// Returns the wall time in seconds since 1970, if there is a wall clock.
+    /// Function that returns the wall time in seconds since 1970, if there is a wall clock.
     wall_clock: Option<fn(Instant) -> u64>,
 }
 
@@ -152,8 +152,8 @@ impl<S: SimServer> SimNetwork<S> {
         self
     }
 
-    /// Stops the client from running in some periods, each with start and end. The periods must be in order and must
-    /// not overlap.
+    /// Stops the client in these periods, each given by its start and end. The periods must be in order and must not
+    /// overlap.
     #[must_use]
     pub fn with_stalls(mut self, stalls: Vec<(Instant, Instant)>) -> Self {
         self.stalls = stalls;
@@ -179,7 +179,7 @@ impl<S: SimServer> SimNetwork<S> {
         &self.server
     }
 
-    /// Returns the instant at which the client actually runs if it needs to run at `at`.
+    /// Returns the first instant from `at` on at which the client runs.
     fn awake(&self, at: Instant) -> Instant {
         let begun = self.stalls.partition_point(|(from, _)| *from <= at);
         begun.checked_sub(1).map_or(at, |last| at.max(self.stalls[last].1))

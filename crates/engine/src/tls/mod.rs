@@ -78,7 +78,7 @@ enum Roots {
     Any,
 }
 
-/// TLS settings whose files have been read. Shared by all threads of a run.
+/// TLS settings whose files have been read. All threads of a run share these settings.
 pub struct TlsPlan {
     roots: Roots,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -96,7 +96,7 @@ impl Default for TlsPlan {
     }
 }
 
-/// Does not show the key.
+/// Omits the private key.
 impl std::fmt::Debug for TlsPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TlsPlan")
@@ -134,7 +134,7 @@ pub fn configure(settings: &TlsSettings) -> Result<TlsPlan, TlsConfigError> {
         made: OnceLock::new(),
     };
     if let Some(identity) = settings.identity.as_ref() {
-        // This checks whether key and certificate match. rustls reports a mismatch only when it builds a configuration.
+        // rustls checks whether key and certificate match only when it builds a configuration.
         plan.build(RootCertStore::empty()).map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsConfigError::KeyOfAnother(identity.clone()),
             _ => TlsConfigError::BadKey(identity.key.clone()),
@@ -168,7 +168,7 @@ fn read(file: &Path) -> Result<Vec<u8>, TlsConfigError> {
     fs::read(file).map_err(unreadable)
 }
 
-/// Returns the system's CA certificates without unreadable ones.
+/// Returns the system's CA certificates. Certificates that cannot be read are skipped.
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -202,7 +202,7 @@ impl TlsPlan {
     /// Creates the configuration before the run, so that the first connection does not have to wait for it.
     ///
     /// # Errors
-    /// Fails if there is no CA certificate, because no server could be trusted.
+    /// Fails if there is no CA certificate, because the client could not trust any server.
     pub fn prepare(&self) -> Result<(), TlsConfigError> {
         self.config().map(|_| ())
     }

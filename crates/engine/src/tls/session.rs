@@ -1,5 +1,5 @@
-//! The TLS session of one connection. The session decrypts received bytes and encrypts bytes to be sent. It has no
-//! socket.
+//! The TLS session of one connection. The session has no socket. It decrypts received bytes and encrypts bytes to be
+//! sent.
 //!
 //! rustls buffers at most one incomplete record, and the plaintext of the last piece. [`Session::feed`] passes on all
 //! plaintext before it returns. If the socket is empty, no plaintext waits in the session either.
@@ -10,8 +10,9 @@ use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind};
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-/// Size of the largest record with its header (RFC 8446 §5.2, and RFC 5246 §6.2.3, which allows 2^14 + 2048). At most
-/// this many received bytes can be undecrypted, because every complete record is decrypted.
+/// Size of the largest record with its header, in bytes. RFC 5246 §6.2.3 allows 2^14 + 2048 bytes of content, which is
+/// more than RFC 8446 §5.2 allows. No more received bytes can be undecrypted, because every complete record is
+/// decrypted.
 pub(crate) const RECORD_BYTES_MAX: u64 = 5 + (1 << 14) + 2048;
 /// Number of bytes that are kept from the start of the server's data, to recognize a response in plain HTTP.
 const BEGIN_BYTES: usize = 5;
@@ -94,14 +95,14 @@ impl Session {
         self.unattributed.attribute(body as u64) as usize
     }
 
-    /// Returns and resets the number of received bytes that are not counted yet. Called when the attempt that received
-    /// them ends.
+    /// Returns and resets the number of received bytes that are not counted yet. Called at the end of the attempt that
+    /// received the bytes.
     #[inline]
     pub(crate) fn take_unattributed(&mut self) -> u64 {
         self.unattributed.take_all()
     }
 
-    /// Continues the handshake. Once the handshake is complete, returns how many bytes of the input belong to it.
+    /// Continues the handshake. Once the handshake is complete, returns the number of its bytes in the input.
     pub(crate) fn handshake(&mut self, input: &[u8]) -> Result<Option<usize>, Error> {
         let more = (BEGIN_BYTES - self.begun).min(input.len());
         self.begin[self.begun..self.begun + more].copy_from_slice(&input[..more]);
@@ -113,8 +114,8 @@ impl Session {
         Ok((!self.tls.is_handshaking()).then(|| input.len() - rest.len()))
     }
 
-    /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. If a record is
-    /// damaged, first passes on the plaintext before that record, and then returns the error.
+    /// Decrypts `input`. Calls `see` with every piece of plaintext, until `see` returns `false`. Before an error for a
+    /// damaged record is returned, `see` gets the plaintext before that record.
     #[inline]
     pub(crate) fn feed(&mut self, input: &[u8], mut see: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         let mut rest = input;
@@ -176,7 +177,7 @@ impl Session {
         Ok(sent)
     }
 
-    /// Encrypts and sends as much of `bytes` as the kernel accepts. Returns `WouldBlock` if it accepts nothing.
+    /// Encrypts and sends as much of `bytes` as the kernel accepts. Returns `WouldBlock` if the kernel accepts nothing.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8], mut put: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<Wire> {
         let earlier = self.flush(&mut put)?;

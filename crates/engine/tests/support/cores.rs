@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum number of runs of a test whose runs have to share their cores.
+/// Maximum number of tries of a test if other processes use the cores during each try.
 pub const TRIES: usize = 5;
 /// Duration of a check of the cores.
 const LOOK: Duration = Duration::from_millis(200);
@@ -19,8 +19,8 @@ pub fn wait_until_free() {
     }
 }
 
-/// Starts one busy thread for each core. Returns whether any of these threads has to wait for its core for more than 5
-/// % of the time.
+/// Starts one busy thread for each core. Returns whether any of these threads waits for its core for more than 5 % of
+/// the time.
 pub fn are_taken() -> bool {
     let look = || {
         let (started, before) = (Instant::now(), run_delay());

@@ -100,7 +100,7 @@ fn settings(streams: Option<u32>) -> Vec<u8> {
     frame(4, 0, 0, &payload)
 }
 
-/// Returns a head with this status. It is not compressed.
+/// Returns an uncompressed head with this status.
 pub fn head(stream: u32, status: u16, end: bool) -> Vec<u8> {
     let digits = status.to_string();
     let field = [&[0x08, digits.len() as u8], digits.as_bytes()].concat();
@@ -115,7 +115,7 @@ pub fn redirect(stream: u32, status: u16, location: &str) -> Vec<u8> {
     frame(HEADERS, 0x4, stream, &field.concat())
 }
 
-/// Returns a frame that enlarges the client's send window, on the connection (0) or on a stream.
+/// Returns a frame that enlarges the client's send window on a stream. Stream 0 means the whole connection.
 pub fn window_update(stream: u32, bytes: u32) -> Vec<u8> {
     frame(8, 0, stream, &bytes.to_be_bytes())
 }

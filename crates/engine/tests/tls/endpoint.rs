@@ -102,7 +102,7 @@ pub struct Seen {
     over: AtomicBool,
 }
 
-/// A listening server. It has one thread for each connection.
+/// A listening server with one thread for each connection.
 pub struct Endpoint {
     pub address: SocketAddr,
     pub seen: Arc<Seen>,

@@ -53,7 +53,7 @@ fn end_of(plan: &Plan) -> ((AttemptClass, Cause, Phase), String, Summary) {
 
 type Script = Box<dyn Fn(Counted) -> io::Result<()> + Send + Sync>;
 
-/// Returns a script that reads some bytes, and then sends these bytes instead of TLS.
+/// Returns a script that reads some bytes from the client, and then sends `bytes` instead of TLS.
 fn says(bytes: impl Into<Vec<u8>>) -> Script {
     let bytes = bytes.into();
     Box::new(move |mut socket| {

@@ -30,7 +30,7 @@ pub struct ArrivalCohort {
     pub response_nanos: u64,
     /// Sum of the lateness of the operations in [`Self::ended`], in nanoseconds.
     pub late_nanos: u64,
-    /// Number of operations that ended within the span, whenever they were due.
+    /// Number of operations that ended within the span, including operations that were due before the span.
     #[serde(default)]
     pub departed: u64,
 }

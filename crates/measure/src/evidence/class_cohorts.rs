@@ -22,7 +22,7 @@ struct OfClass {
 }
 
 /// Measured operations that have ended, grouped by class and by the time at which they were due. Unfinished operations
-/// count as scheduled. (The classes of operations that have not started are not known.)
+/// count as scheduled. Operations that have not started are left out, because their classes are not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClassCohorts(#[serde(deserialize_with = "bounded::list::<_, _, CLASSES_MAX>")] Vec<OfClass>);

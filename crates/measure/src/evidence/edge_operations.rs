@@ -1,8 +1,8 @@
 //! The first and the last operations of a run.
 //!
-//! The first operations arrive at an idle target. In a closed run, the last operations end while no new ones start.
-//! Between these two edges, the number of operations in flight is constant. How service times depend on that number is
-//! therefore visible only at the edges.
+//! The first operations arrive at an idle target. In a closed run, the last operations end while no new operations
+//! start. Between these two edges, the number of operations in flight is constant. Only the edges show how service
+//! times depend on this number.
 
 use crate::sample::outcome::OpOutcome;
 use crate::sample::{OpKind, OpSample};
@@ -58,8 +58,8 @@ pub struct Edges {
     /// Instant from which no new operations were started.
     #[serde(default)]
     pub closed_at: Option<Instant>,
-    /// Number of operations that were in flight at `closed_at` but are not in `closing`. They failed, did not end, or
-    /// were not kept because the maximum number was reached.
+    /// Number of operations that were in flight at `closed_at` but are not in `closing`. These operations failed, did
+    /// not end, or were not kept because the maximum number was reached.
     #[serde(default)]
     pub lost: u64,
     /// `true` if the target paused before the first operations of a thread had ended.
@@ -107,8 +107,8 @@ impl Edges {
 #[derive(Debug, Default)]
 pub(super) struct EdgeWatch {
     started: usize,
-    /// Start of the last operation that may be kept. Operations are selected by their start and not by their end: those
-    /// that end first are faster than usual, so they are not representative.
+    /// Start of the last operation that may be kept. Operations are selected by their start and not by their end,
+    /// because the operations that end first are faster than usual.
     last_kept: Option<Instant>,
     first_end: Option<Instant>,
     opening: usize,

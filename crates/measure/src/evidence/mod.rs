@@ -1,14 +1,14 @@
-//! Evidence of what limited a run. The evidence is recorded during the run, and [`crate::limits`] draws the conclusion
-//! from it.
+//! Measurements that show what limited a run. This evidence is recorded during the run. The module [`crate::limits`]
+//! uses it to determine the limit.
 //!
 //! In an open run, response times are grouped by the time at which operations were due ([`ArrivalCohort`]). If the
 //! target falls behind, response times grow for as long as the run lasts.
 //!
-//! In a closed run, the number of operations in flight is constant, so all moments of the run look alike. The
-//! exceptions are the beginning and the end of the run ([`EdgeOp`]): the first operations of all slots find the target
-//! idle, and the last ones find it less and less busy. Between these two edges, operations that wait in one queue do
-//! not overtake each other ([`Overtaking`]). A pause of the target has the same effect on their order, so operations
-//! affected by a pause are left out (`target_pauses`).
+//! In a closed run, the number of operations in flight is constant, except at the beginning and at the end of the run
+//! ([`EdgeOp`]). The first operations of all slots find the target idle, and the last operations find the target less
+//! and less busy. Between these two edges, operations that wait in one queue do not overtake each other
+//! ([`Overtaking`]). A pause of the target has the same effect on the order of operations, so operations affected by a
+//! pause are left out (`target_pauses`).
 //!
 //! If the link is full, data waits in the network ([`NetworkPaths`]).
 

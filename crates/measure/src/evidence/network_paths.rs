@@ -1,4 +1,5 @@
-//! Signs that the link between client and target is full: data waits in its queue, or is lost.
+//! Measurements that show whether the link between client and target is full. On a full link, data waits in a queue or
+//! is lost.
 //!
 //! The kernel measures the time until the peer's kernel acknowledges data. This round-trip time does not depend on the
 //! target program. If one round trip takes much longer than the shortest one measured, data is waiting in the network.
@@ -8,15 +9,14 @@
 use crate::values::add;
 use serde::{Deserialize, Serialize};
 
-/// Minimum difference between the round-trip time of a sample and the shortest one, in nanoseconds. With a smaller
-/// difference, the sample is no evidence of waiting data. The ratio must also reach [`QUEUED_FACTOR`].
+/// Minimum difference between the round-trip time of a sample and the shortest round-trip time at which data counts as
+/// waiting, in nanoseconds. The ratio must also reach [`QUEUED_FACTOR`].
 const QUEUED_MIN: u64 = 50_000_000;
-/// Minimum ratio of the round-trip time of a sample to the shortest one. With a smaller ratio, the sample is no
-/// evidence of waiting data.
+/// Minimum ratio of the round-trip time of a sample to the shortest round-trip time at which data counts as waiting.
 const QUEUED_FACTOR: u64 = 2;
 /// Minimum share of lost segments at which the link counts as full.
 const LOST_MIN: f64 = 0.01;
-/// Minimum number of segments. With fewer, the share of lost segments is not computed.
+/// Minimum number of segments for which the share of lost segments is computed.
 const SEGMENTS_MIN: u64 = 50;
 
 /// The kernel's statistics of one connection.
@@ -77,8 +77,8 @@ impl NetworkPaths {
         self.full > self.sampled / 2
     }
 
-    /// Returns two means over the samples that show a full link, in nanoseconds: the mean of the round-trip times, and
-    /// the mean of the shortest round-trip times of the same connections.
+    /// Returns two means over the samples that show a full link, in nanoseconds. The first is the mean of the
+    /// round-trip times. The second is the mean of the shortest round-trip times of the same connections.
     #[must_use]
     pub fn round_trips(&self) -> Option<(f64, f64)> {
         let mean = |nanos: u64| nanos as f64 / self.full as f64;

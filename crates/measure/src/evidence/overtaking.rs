@@ -1,11 +1,11 @@
 //! Counts how many operations in flight overtake each other.
 //!
-//! The recorder marks one operation at a time, when it starts. The marked operation overtakes every operation that was
-//! already in flight when the marked one started and is still in flight when the marked one ends. If service times are
-//! independent of each other, the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are
-//! two independent service times. This is the Gini coefficient of the service times. This result holds for any
-//! distribution, because the remaining time of an operation in flight has the equilibrium distribution of the renewal
-//! process (Cox 1962, §5). Operations that wait in one queue overtake each other less often.
+//! The recorder marks one operation at a time, when it starts. The marked operation overtakes every operation that is
+//! in flight both when the marked operation starts and when it ends. If service times are independent of each other,
+//! the expected share of overtaken operations is `E[(R′ − R)⁺] / E[R]`, where R and R′ are two independent service
+//! times. This is the Gini coefficient of the service times. The result holds for any distribution, because the
+//! remaining time of an operation in flight has the equilibrium distribution of the renewal process (Cox 1962, §5).
+//! Operations that wait in one queue overtake each other less often.
 
 use crate::sample::OpSample;
 use crate::time::Instant;
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 pub struct Overtaking {
     /// Number of marked operations that have ended.
     pub marked: u64,
-    /// Number of operations of the same thread that were in flight when the marked ones started.
+    /// Number of operations of the same thread that were in flight when the marked operations started.
     pub ahead: u64,
-    /// Number of operations in [`Self::ahead`] that were still in flight when the marked ones ended.
+    /// Number of operations in [`Self::ahead`] that were still in flight when the marked operations ended.
     pub overtaken: u64,
 }
 
@@ -53,8 +53,8 @@ struct Marked {
 }
 
 impl OvertakingWatch {
-    /// Marks an operation that starts at `now`, unless another one is already marked. The mark is the instant of the
-    /// start. If two operations start at the same instant, the mark is removed, because it no longer identifies a
+    /// Marks an operation that starts at `now`, unless another operation is already marked. The mark is the instant of
+    /// the start. If two operations start at the same instant, the mark is removed, because it no longer identifies a
     /// single operation.
     #[inline]
     pub fn started(&mut self, now: Instant, in_flight: u64) {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Minimum number of operations of a level. A level with fewer operations is ignored.
 const OPERATIONS_MIN: u64 = 20;
 /// Minimum exponent p at which more slots count as faster. The rate is assumed to be proportional to slots^p. If
-/// operations are independent, p is 1. If each operation waits for the others, p is 0. At the minimum, twice the slots
-/// reach 1.25 times the rate.
+/// operations are independent, p is 1. If each operation waits for the others, p is 0. At this minimum, twice the
+/// number of slots reaches 1.25 times the rate.
 const POWER_MIN: f64 = 0.32;
 
 /// Level of a probe.

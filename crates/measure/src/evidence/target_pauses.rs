@@ -1,8 +1,8 @@
-//! Pauses of the target: times in which no operation ended although many were in flight.
+//! Pauses of the target. In a pause, no operation ends although many operations are in flight.
 //!
-//! A pause delays all operations in flight at once. Their response times then differ widely, yet they end in the order
-//! in which they were sent, as if they had waited in a queue. Operations that were in flight during a pause are
-//! therefore left out when overtaking is evaluated.
+//! A pause delays all operations in flight at once. The response times of these operations differ widely, but the
+//! operations end in the order in which they were sent, as if they had waited in a queue. Operations that were in
+//! flight during a pause are therefore left out when overtaking is evaluated.
 
 use crate::time::Instant;
 
@@ -31,8 +31,8 @@ impl PauseWatch {
     /// Counts the end of an operation, and returns whether the operation was in flight during a pause. Also returns
     /// true for the first [`KNOWN_FROM`] operations, because pauses cannot be detected yet.
     ///
-    /// It is enough to compare with the latest pause. If an operation ends now and was in flight during an earlier
-    /// pause, it was also in flight during the latest one.
+    /// It is enough to compare with the latest pause. An operation that ends now and was in flight during an earlier
+    /// pause was also in flight during the latest pause.
     #[inline]
     pub fn ended(&mut self, started: Instant, end: Instant) -> bool {
         let first_end = *self.first_end.get_or_insert(end);
@@ -49,8 +49,8 @@ impl PauseWatch {
         self.ends <= KNOWN_FROM || self.paused_until.is_some_and(|until| started < until)
     }
 
-    /// Returns whether the target paused before the first operations of the thread had ended. Call it after each end of
-    /// an operation.
+    /// Returns whether the target paused before the first operations of the thread had ended. Call this method after
+    /// each end of an operation.
     #[inline]
     pub fn began_paused(&self) -> bool {
         self.ends > KNOWN_FROM && self.ends.is_power_of_two() && self.is_pause(self.opening_gap)

@@ -15,7 +15,7 @@ pub struct ClientLoad {
     pub unread: f64,
     /// Time for which a run-loop thread was ready to run but had no core, as a share of the interval.
     pub run_delay: f64,
-    /// Sum of [`Self::run_delay`] over all run-loop threads. It may exceed 1. Merging adds it up.
+    /// Sum of [`Self::run_delay`] over all run-loop threads, which may exceed 1. When merging, the sums are added.
     #[serde(default)]
     pub run_delay_sum: f64,
     /// Time for which the hypervisor ran other virtual machines on this machine's cores (steal time), as a share of the
@@ -39,8 +39,8 @@ pub struct ClientLoad {
     /// Busy time of all cores of this host, whichever process used them, as a share of the total time of these cores.
     #[serde(default)]
     pub host_busy: f64,
-    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. Merging adds
-    /// it up.
+    /// CPU time of the threads that generate the load, gather the results and save them, in nanoseconds. When merging,
+    /// the times are added.
     pub cpu_nanos: u64,
 }
 
@@ -66,7 +66,7 @@ impl ClientLoad {
         }
     }
 
-    /// Returns the load of two consecutive intervals together: `self` lasts `seconds`, and `later` lasts
+    /// Returns the load of two consecutive intervals together. `self` lasts `seconds`, and `later` lasts
     /// `later_seconds`. Shares are averaged, weighted by time.
     pub(super) fn and_then(self, seconds: f64, later: Self, later_seconds: f64) -> Self {
         let all = (seconds + later_seconds).max(f64::MIN_POSITIVE);

@@ -1,8 +1,8 @@
-//! Joins the intervals of a saved run to form longer ones, without changing the result of the run.
+//! Joins the intervals of a saved run to form longer intervals, without changing the result of the run.
 //!
-//! Counts and histograms can be added. Some facts about single seconds cannot be computed from sums: whether the client
-//! was at a limit, how much overtaking was expected, and whether the target served requests. [`Joined`] keeps these
-//! facts.
+//! Counts and histograms can be added. Some facts about single seconds cannot be computed from sums. [`Joined`] keeps
+//! these facts: the time for which the client was at a limit, the expected overtaking, and the seconds in which the
+//! target served requests.
 
 use super::Interval;
 use crate::evidence::{Evidence, Overtaking, overtaking};
@@ -27,7 +27,7 @@ pub struct Joined {
 
 impl Joined {
     /// Returns the facts about an interval, and its evidence. If there is no expected value for overtaking, the
-    /// evidence contains no overtaking.
+    /// observed overtaking is left out of the evidence.
     fn of(model: &Model, interval: &Interval) -> (Self, Evidence) {
         if let Some(joined) = &interval.joined {
             return (Self::clone(joined), interval.evidence.clone());
@@ -80,8 +80,8 @@ impl IntervalJoiner {
         Self { model, length_nanos, open: None }
     }
 
-    /// Adds the next interval. If the interval does not belong to the joined interval that is being built, returns the
-    /// latter as complete.
+    /// Adds the next interval. If this interval starts a new joined interval, returns the previous joined interval,
+    /// which is complete.
     pub fn add(&mut self, interval: Interval) -> Option<Interval> {
         let number = |interval: &Interval| interval.start.as_nanos() / self.length_nanos;
         let fits = |open: &&mut Interval| {

@@ -1,4 +1,4 @@
-//! An immutable slice of a run: at most one second of one stage, or longer if old intervals were joined.
+//! A slice of a run. It covers at most one second of one stage, or a longer time if old intervals were joined.
 
 mod builder;
 mod client_load;
@@ -28,12 +28,12 @@ pub struct Interval {
     /// Number of operations in flight at the end of the interval.
     pub in_flight: u64,
     /// Largest number of operations in flight. The number is exact for one thread. For several threads, it is the sum
-    /// of their peaks, which is an upper bound because the peaks may occur at different instants.
+    /// of the threads' peaks. This sum is an upper bound, because the peaks may occur at different instants.
     #[serde(default)]
     pub in_flight_peak: u64,
     /// Load of the client itself.
     pub client: ClientLoad,
-    /// Evidence of what limits the run.
+    /// Measurements that show what limits the run.
     #[serde(default)]
     pub evidence: Evidence,
     /// Facts about the intervals that were joined to form this one. `None` for a single interval.
@@ -55,7 +55,7 @@ impl Interval {
         self.end.nanos_since(self.start) as f64 / 1e9
     }
 
-    /// Adds the results of another thread in the same interval. The other interval must not be a joined one.
+    /// Adds the results of another thread in the same interval. The other interval must not be a joined interval.
     pub fn merge(&mut self, other: &Self) {
         debug_assert!(self.joined.is_none() && other.joined.is_none(), "threads have single intervals");
         let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = other;

@@ -1,4 +1,4 @@
-//! Objectives: bounds on a metric that a run must meet.
+//! Objectives, which are bounds on a metric that a run must meet.
 //!
 //! Users write an objective as `response p99 <= 500ms`, and records contain the same text. Failed and dropped
 //! operations count as +∞ in every quantile, so a target cannot meet a bound on its times by refusing requests.
@@ -23,10 +23,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Objective {
     metric: Metric,
-    /// Kind of operations to which the objective applies. `None` means all operations, including dropped ones, which
-    /// have no kind.
+    /// Kind of operations to which the objective applies. `None` means all operations, including dropped operations,
+    /// which have no kind.
     kind: Option<OpKind>,
-    /// Bound: a share in 0..=1, nanoseconds, operations per second, or bytes per second.
+    /// Bound, as a share in 0..=1, in nanoseconds, in operations per second, or in bytes per second.
     bound: f64,
 }
 
@@ -50,13 +50,13 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectiveOutcome {
-    /// The objective is met, whether or not operations disturbed by the client are counted.
+    /// The objective is met with and without the operations that the client disturbed.
     Met,
-    /// The objective is missed, whether or not operations disturbed by the client are counted.
+    /// The objective is missed with and without the operations that the client disturbed.
     Missed,
     /// Too few operations ended to decide whether the objective is met.
     NotEnoughData,
-    /// The outcome depends on how much the client changed the measured values, so the run cannot decide the objective.
+    /// The run cannot decide the objective, because the outcome depends on the delays that the client added.
     ClientLimited,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for ObjectiveError {
 impl std::error::Error for ObjectiveError {}
 
 impl Objective {
-    /// Objective of every run, unless the user sets others.
+    /// Objective of every run for which the user sets no other objective.
     pub const DEFAULT: Self = Self { metric: Metric::Success, kind: None, bound: 0.99 };
 
     /// Returns an objective on the share of operations that succeed, in 0..=1.
@@ -94,8 +94,7 @@ impl Objective {
         self.kind
     }
 
-    /// Returns the operations of a run to which the objective applies, and how many operations were dropped in
-    /// addition.
+    /// Returns the operations of a run to which the objective applies, and the number of dropped operations.
     fn of<'s>(&self, summary: &'s Summary) -> (Cow<'s, KindStats>, u64) {
         match self.kind {
             None => (Cow::Borrowed(&summary.all), summary.stats.measured.dropped),
@@ -112,7 +111,7 @@ impl Objective {
         self.metric
     }
 
-    /// Returns the bound: a share in 0..=1, nanoseconds, operations per second, or bytes per second.
+    /// Returns the bound, as a share in 0..=1, in nanoseconds, in operations per second, or in bytes per second.
     #[must_use]
     pub fn bound(&self) -> f64 {
         self.bound
@@ -151,8 +150,9 @@ impl Objective {
         }
     }
 
-    /// Returns two counts of an interval: the operations beyond the bound, and all operations to which the objective
-    /// applies. For example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both are zero for rates.
+    /// Returns the number of operations beyond the bound in an interval, and the number of all operations to which the
+    /// objective applies. For example, "p99 <= x" is met if at most 1 % of the operations exceed x. Both numbers are
+    /// zero for rates.
     #[must_use]
     pub fn beyond(&self, stats: &Stats) -> (u64, u64) {
         let own =
@@ -184,8 +184,8 @@ impl Objective {
         }
     }
 
-    /// Returns a quantile of a time over all operations. Failed and dropped operations count as +∞, with one exception:
-    /// if the first byte of a failed operation arrived, its TTFB counts.
+    /// Returns a quantile of a time over all operations. Failed and dropped operations count as +∞. For TTFB, a failed
+    /// operation whose first byte arrived counts with its TTFB.
     fn quantile_of_all(&self, summary: &Summary, timed: Timed, q: f64) -> Quantile {
         let (own, dropped) = self.of(summary);
         let values = own.timed(timed).0;

@@ -156,8 +156,8 @@ fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
     }
 }
 
-/// Returns whether a text ends in a number without a unit. Tools disagree about the default unit, so an objective must
-/// state it.
+/// Returns whether a text ends in a number without a unit. An objective must have a unit, because tools disagree about
+/// the default unit.
 fn is_bare(text: &str) -> bool {
     text.ends_with(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -192,7 +192,7 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Removes the rounding error that remains after dividing by 100 and multiplying again.
+/// Removes the rounding error of dividing by 100 and multiplying by 100 again.
 fn tidy(percent: f64) -> f64 {
     (percent * 1e9).round() / 1e9
 }
@@ -203,7 +203,7 @@ impl Serialize for Objective {
     }
 }
 
-/// Reads the text form, or `{"success_at_least": 0.99}`, the form in records of earlier versions.
+/// Reads the text form, or the form in records of earlier versions, `{"success_at_least": 0.99}`.
 impl<'de> Deserialize<'de> for Objective {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

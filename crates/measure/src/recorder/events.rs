@@ -7,11 +7,12 @@ use crate::stats::Tally;
 use crate::stats::label::Label;
 use crate::stats::size_class::size_class;
 use crate::time::{Instant, Stage};
+use crate::values::Enumerated;
 use std::time::Duration;
 
 impl Recorder {
-    /// Counts a pause of a slot from `now` to `until`. The slot belongs to a closed run, and pauses because the target
-    /// could not be reached.
+    /// Counts a pause of a slot of a closed run, from `now` to `until`. The slot pauses because the target could not be
+    /// reached.
     #[cold]
     pub fn backed_off(&mut self, now: Instant, until: Instant) {
         if self.current.stage == Stage::Measured {
@@ -230,6 +231,9 @@ impl Recorder {
         self.sizes.count(LabelId(size.into()), sample);
         if let Some(header) = sample.header {
             self.headers.count(header, sample);
+        }
+        if let Some(access) = sample.access {
+            self.accesses.count(LabelId(access.index() as u16), sample);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Recorder of one thread.
 //!
-//! The run loop reports each event as it happens. The recorder counts and times the event in the current interval, and
-//! returns intervals that are complete. Each thread has its own recorder, so no lock is needed.
+//! The run loop passes each event to the recorder. The recorder counts the event in the current interval, and returns
+//! complete intervals. Each thread has its own recorder, so no lock is needed.
 //!
-//! The recorder also computes the integral of the number of operations in flight over time. This integral is computed
-//! from starts and ends only. By Little's law, it must equal the sum of the times in the samples of operations. The two
-//! are compared at the end of the run (docs/measurement.md).
+//! The recorder also computes the integral of the number of operations in flight over time, from starts and ends only.
+//! By Little's law, the integral must equal the sum of the times in the samples of operations. The two values are
+//! compared at the end of the run (docs/measurement.md).
 
 mod events;
 mod label_table;
@@ -14,11 +14,12 @@ mod redirect_table;
 use crate::enumerated;
 use crate::evidence::Collector;
 use crate::interval::Interval;
-use crate::sample::LabelId;
 use crate::sample::outcome::Cause;
+use crate::sample::{Access, LabelId};
 use crate::stats::size_class::SIZE_CLASSES;
 use crate::stats::{Dimension, Stats, Tally};
 use crate::time::{Instant, Stage, Timeline};
+use crate::values::Enumerated;
 use label_table::LabelTable;
 use redirect_table::RedirectTable;
 
@@ -54,6 +55,7 @@ pub struct Recorder {
     scheduled_until: Instant,
     hosts: LabelTable,
     sizes: LabelTable,
+    accesses: LabelTable,
     headers: LabelTable,
     /// Connections opened in the current interval, indexed by host label.
     opened: Vec<u64>,
@@ -76,6 +78,10 @@ impl Recorder {
         for (_, label) in SIZE_CLASSES {
             sizes.value(label);
         }
+        let mut accesses = LabelTable::default();
+        for access in Access::ALL {
+            accesses.value(access.name());
+        }
         Self {
             current: Interval::new(timeline.stage(start), start, boundary),
             timeline,
@@ -86,6 +92,7 @@ impl Recorder {
             scheduled_until: start,
             hosts: LabelTable::default(),
             sizes,
+            accesses,
             headers: LabelTable::default(),
             opened: Vec::new(),
             chains: None,
@@ -108,7 +115,7 @@ impl Recorder {
         self.evidence.exhausted(now);
     }
 
-    /// Notes that the schedule of a fixed number of operations ended at `at`.
+    /// Records that the schedule of a fixed number of operations ended at `at`.
     pub fn schedule_ended(&mut self, at: Instant) {
         self.current.evidence.schedule_end = Some(at);
     }
@@ -119,8 +126,8 @@ impl Recorder {
         &self.timeline
     }
 
-    /// Ends the measured window early: at `at`, or just after the last scheduled operation if that is later. Every
-    /// operation already counted in the window thus stays in it.
+    /// Ends the measured window early, at `at`, or just after the last scheduled operation if that is later. Operations
+    /// that are already counted in the window therefore stay in it.
     pub fn end_window(&mut self, at: Instant) {
         self.timeline.end_window(at.max(self.scheduled_until));
         self.boundary = self.timeline.interval_end(self.current.start).max(self.gauged);
@@ -183,6 +190,7 @@ impl Recorder {
         interval.stats.groups.extend(self.hosts.take(Dimension::Host));
         interval.stats.groups.extend(self.sizes.take(Dimension::Size));
         interval.stats.groups.extend(self.headers.take(Dimension::Header));
+        interval.stats.groups.extend(self.accesses.take(Dimension::Access));
         self.close_hosts(&mut interval.stats);
         self.finished.push(interval);
         self.boundary = self.timeline.interval_end(at);

@@ -1,4 +1,4 @@
-//! Accounting: the identities that the counters of a run must satisfy.
+//! Accounting, which checks the identities that the counters of a run must satisfy.
 //!
 //! Each identity compares two numbers that were counted independently. Examples are:
 //!

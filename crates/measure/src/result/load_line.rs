@@ -1,4 +1,5 @@
-//! The load line: the highest load that meets all objectives, as a bracket between two tested levels.
+//! The load line, which is the highest load that meets all objectives. It is known as a bracket between two tested
+//! levels.
 
 use crate::enumerated;
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,7 @@ impl Outcome {
         matches!(self, Self::Passed)
     }
 
-    /// Returns why the level did not pass; `None` if it passed.
+    /// Returns the reason why the level did not pass; `None` if it passed.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
@@ -71,7 +72,7 @@ impl Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "found")]
 pub enum Found {
-    /// The line lies between these levels, and the lower one passed again when it was repeated.
+    /// The line lies between these levels, and the lower level passed again when it was repeated.
     Line {
         /// Highest level that passed.
         passed: u64,

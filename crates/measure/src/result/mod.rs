@@ -1,6 +1,6 @@
-//! The result of a run: PASS, FAIL, UNUSABLE or PARTIAL, its reasons, and the exit code.
+//! The result of a run, which is PASS, FAIL, UNUSABLE or PARTIAL, with the reasons and the exit code.
 //!
-//! Text, HTML, JSON and JUnit reports and the exit code are all derived from one [`RunResult`], so they always agree.
+//! The reports in all formats and the exit code are derived from one [`RunResult`], so they always agree.
 
 pub mod accounting;
 pub mod load_line;
@@ -44,8 +44,8 @@ impl ResultWord {
         }
     }
 
-    /// Returns the combined result of several runs: the worst of their results, in the order in which exit codes take
-    /// precedence. PASS if there are no runs.
+    /// Returns the combined result of several runs, which is the worst of their results, or PASS if there are no runs.
+    /// From worst to best, the order is UNUSABLE, FAIL, PARTIAL, PASS.
     #[must_use]
     pub fn of_all(words: impl IntoIterator<Item = Self>) -> Self {
         let rank = |word: &Self| match word {
@@ -238,8 +238,8 @@ fn with(objectives: &[ObjectiveResult], outcome: ObjectiveOutcome) -> impl Itera
     objectives.iter().copied().filter(move |judged| judged.outcome == outcome)
 }
 
-/// Returns a reason for each objective that is undecided but that a longer run would decide. Returns none for a run
-/// that was cut off, because the cut-off is already a reason.
+/// Returns a reason for each undecided objective that a longer run would decide. Returns no reason for a run that was
+/// cut off, because the cut-off is already a reason.
 fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {
     let cut_short = match facts.ending {
         // Each of the merged runs has reached its own regular end.
@@ -253,8 +253,8 @@ fn not_enough_data(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reas
     with(objectives, ObjectiveOutcome::NotEnoughData).map(Reason::NotEnoughData).collect()
 }
 
-/// Returns whether any operation must succeed. No operation has to succeed if every objective on success is `success >=
-/// 0%`.
+/// Returns whether at least one operation must succeed. This is not required if every objective on success is
+/// `success >= 0%`.
 fn wants_success(objectives: &[Objective]) -> bool {
     let mut on_success = objectives.iter().filter(|objective| objective.metric() == Metric::Success).peekable();
     on_success.peek().is_none() || on_success.any(|objective| objective.bound() > 0.0)

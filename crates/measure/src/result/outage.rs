@@ -1,4 +1,4 @@
-//! Outages: periods in which a target failed all requests, although it had served requests before.
+//! Outages, which are periods in which a target failed all requests, although it had served requests before.
 //!
 //! The share of successes hides outages of a closed run, because slots that wait for a timeout start few operations. If
 //! operations hang until the end of the run, they do not even count as failed.
@@ -18,15 +18,15 @@ pub struct Second {
     pub longest: u64,
 }
 
-/// The end of the run, after the last sign of service: the last success, or the last body bytes that moved.
+/// The end of the run, after the last sign of service. A sign of service is a success, or body bytes that moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Silence {
     /// Time from the last sign of service to the end of the run.
     pub time: Duration,
     /// Number of operations that hang because the target no longer serves. They were in flight at the end, had not
     /// received a byte of a response, and had waited far longer than any successful operation took. Operations that
-    /// started before the last sign of service do not count: the target still served after they had started, so they
-    /// hang for another reason.
+    /// started before the last sign of service do not count. The target still served after their start, so they hang
+    /// for another reason.
     pub hanging: u64,
     /// Number of operations in flight at the end of the measured window.
     pub in_flight: u64,
@@ -45,15 +45,16 @@ impl Second {
     }
 }
 
-/// Minimum number of failures in an outage. It is also the minimum number of operations that would have succeeded in
-/// the same time at the usual rate. A few failures in a row at one operation per second are not an outage.
+/// Minimum number of failures in an outage, and minimum number of operations that would have succeeded in the same time
+/// at the usual rate. A few failures in a row at one operation per second are therefore not an outage.
 const OPERATIONS_MIN: u64 = 5;
 
 /// Minimum number of failures per slot in an outage. This minimum applies to runs with so few slots that
 /// [`OPERATIONS_MIN`] failures would be too many.
 const ROUNDS_MIN: u64 = 2;
 
-/// The target counts as no longer serving only if at least one in this many operations in flight at the end hangs.
+/// Reciprocal of the minimum share of operations in flight that hang at the end of a run. With a smaller share, the
+/// target counts as still serving.
 const HANGING_PART: u64 = 2;
 
 /// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least a whole second.
@@ -86,8 +87,8 @@ struct Failing {
 impl Failing {
     fn of(time: &[Second]) -> Option<Self> {
         let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
-        // While operations wait for their timeouts, there may be seconds in which none ends. The period starts with the
-        // first operation that failed. The period ends with the last failure, because silence after that shows nothing.
+        // While operations wait for their timeouts, there may be seconds in which no operation ends. The period starts
+        // with the first operation that failed. It ends with the last failure, because later silence shows nothing.
         let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
         let (last, _) = failing().next_back()?;
         let failed = sum(time.iter().map(|second| second.failed));
@@ -96,8 +97,8 @@ impl Failing {
 }
 
 /// Returns the total length of the outages. An outage is a period without successes that has enough failures and is too
-/// long to be chance: at the usual rate, several operations would have succeeded in it. If no operation succeeded at
-/// all, the result is zero, because that case is reported separately.
+/// long to be chance. At the usual rate, several operations would have succeeded in such a period. If no operation of
+/// the run succeeded, the result is zero, because that case is reported separately.
 ///
 /// `ok` is the number of operations that succeeded in the whole measured window, including its last fraction of a
 /// second. `slots` is the number of slots of a closed run. `usual` is the time that a successful operation takes. A

@@ -101,11 +101,11 @@ pub enum CutOff {
         /// Number of the signal.
         signal: i32,
     },
-    /// The record has no end: the run is still going on, or was killed.
+    /// The record has no end, so the run is still going or was killed.
     NoEnd,
     /// The records are damaged from some position on.
     Damaged,
-    /// The result combines several runs. The result covers the time in which all of these runs were measured.
+    /// The result combines several runs, and covers the time in which all of these runs were measured.
     Merged {
         /// Number of merged runs.
         runs: u64,

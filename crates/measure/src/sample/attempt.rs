@@ -36,7 +36,7 @@ pub struct AttemptSample {
     pub status: Option<u16>,
     /// Body bytes received.
     pub body_bytes: u64,
-    /// Bytes received that are not part of a body: heads, framing, trailers, and anything after the end of the
+    /// Bytes received that are not part of a body. These are heads, framing, trailers, and bytes after the end of the
     /// response.
     pub overhead_bytes: u64,
     /// Bytes that the kernel accepted for sending.
@@ -59,10 +59,10 @@ pub struct Example {
     /// Requested URL, without secrets.
     #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]
     pub url: String,
-    /// Address of the connection; `None` if none was opened.
+    /// Address of the connection; `None` if no connection was opened.
     #[serde(deserialize_with = "bounded::optional_text::<_, TEXT_BYTES>")]
     pub address: Option<String>,
-    /// Status code of the response; `None` without one.
+    /// Status code of the response; `None` without a response.
     pub status: Option<u16>,
     /// Description of the failure, escaped and limited in length.
     #[serde(deserialize_with = "bounded::text::<_, TEXT_BYTES>")]

@@ -7,6 +7,6 @@ mod read;
 mod redirect;
 
 pub use attempt::{AttemptKind, AttemptSample, Example};
-pub use operation::{BodyBytes, LabelId, OpKind, OpSample};
+pub use operation::{Access, BodyBytes, LabelId, OpKind, OpSample};
 pub use read::ReadSample;
 pub use redirect::HopSample;

@@ -1,4 +1,4 @@
-//! One operation: its request, its instants, and the times computed from these instants.
+//! The sample of an operation, with its request, its instants, and the times computed from these instants.
 
 use super::ReadSample;
 use super::outcome::OpOutcome;
@@ -33,7 +33,7 @@ pub struct OpSample {
     pub intended: Instant,
     /// Instant at which the client started the operation.
     pub started: Instant,
-    /// Instant at which the kernel accepted the first byte of the request; `None` if it never did.
+    /// Instant at which the kernel accepted the first byte of the request; `None` if no byte was accepted.
     pub sent: Option<Instant>,
     /// Instant at which the kernel accepted the last byte of the request; `None` unless the operation is an upload.
     pub sent_all: Option<Instant>,
@@ -54,7 +54,7 @@ pub struct OpSample {
     pub handshake_nanos: Option<u64>,
     /// Outcome of the operation.
     pub outcome: OpOutcome,
-    /// Object bytes that the operation moved: the body of the final response, or the request body of an upload.
+    /// Body bytes of the final response, or of the request for an upload.
     pub body_bytes: u64,
     /// Body bytes that the last attempt moved inside the measured window.
     pub window: BodyBytes,
@@ -62,15 +62,25 @@ pub struct OpSample {
     pub host: LabelId,
     /// Value of the response header by which results are grouped.
     pub header: Option<LabelId>,
+    /// Access of the object, first or repeated; `None` if the run does not distinguish accesses.
+    pub access: Option<Access>,
     /// Maximum time that client stalls may have added to the operation after its start, in nanoseconds; `None` if no
     /// stall affected it.
     pub affected_by: Option<u64>,
     /// Time from the start of the operation until the kernel accepted its request, in nanoseconds. This time is 0 if
-    /// the client waited for something else in between.
+    /// the client also waited for something else before the request was accepted.
     pub client_send_nanos: u64,
     /// Time for which the end of the response waited in the socket until the client read it; `None` if this wait was
     /// not sampled.
     pub unread: Option<ReadSample>,
+}
+
+enumerated! {
+    /// Access of an object by a run, counted over all threads and including the warm-up.
+    pub enum Access {
+        First => "first", "The run had not accessed the object before.";
+        Repeated => "repeated", "The run had accessed the object before, even if that access has not ended.";
+    }
 }
 
 /// Body bytes that were moved over the network, by direction.
@@ -83,8 +93,8 @@ pub struct BodyBytes {
 }
 
 impl OpSample {
-    /// Returns a sample for simulations and tests: a successful read of 1000 bytes inside the window, without optional
-    /// times. The request is sent at the intended start, and the first byte arrives at the end of the operation.
+    /// Returns a sample for simulations and tests. It is a successful read of 1000 bytes inside the window, without
+    /// optional times. The request is sent at the intended start, and the first byte arrives at the end.
     #[must_use]
     pub fn simulated(host: LabelId, started: Instant, end: Instant) -> Self {
         Self {
@@ -104,6 +114,7 @@ impl OpSample {
             window: BodyBytes { received: 1000, sent: 0 },
             host,
             header: None,
+            access: None,
             affected_by: None,
             client_send_nanos: 0,
             unread: None,

@@ -1,8 +1,8 @@
 //! Outcomes of attempts and operations.
 //!
 //! Every attempt ends with exactly one [`AttemptClass`] and exactly one [`Cause`], and every operation with an
-//! [`OpOutcome`]. These are closed sets, so no decision depends on comparing text, and a report can list everything
-//! that can go wrong. A [`Flag`] is a peculiarity that does not change the class.
+//! [`OpOutcome`]. All of them are enums, so that no decision depends on comparing text, and so that a report can list
+//! everything that can go wrong. A [`Flag`] is a peculiarity that does not change the class.
 
 use crate::enumerated;
 use crate::values::Enumerated;
@@ -262,11 +262,11 @@ pub enum OpOutcome {
     Ok,
     /// The last attempt of the operation failed.
     Failed(AttemptOutcome),
-    /// The operation was in flight at the end of the drain. It was healthy. Its response time is unknown, but at least
-    /// the time that it had waited.
+    /// The operation was healthy, but still in flight at the end of the drain. Its response time is unknown, but at
+    /// least the time for which the operation had waited.
     Unfinished,
-    /// The operation was in flight when the requested number of bytes had arrived, so the client cut it off. Such an
-    /// operation shows nothing about the target.
+    /// The client cut off the operation, because the requested number of bytes had arrived. Such an operation shows
+    /// nothing about the target.
     CutOff,
 }
 

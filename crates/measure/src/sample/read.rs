@@ -7,10 +7,10 @@ pub enum ReadSample {
     Timestamped {
         /// Time from the arrival of the last byte until the client read it, in nanoseconds.
         nanos: u64,
-        /// Number of reads that this sample represents, at least 1. Only one in this many reads is sampled.
+        /// Number of reads that this sample represents, at least 1. Only a part of the reads is sampled.
         stands_for: u32,
     },
-    /// The timestamp was unusable: the system clock was set, or the timestamp is later than the read.
+    /// The timestamp was unusable, because the system clock was set, or because the timestamp is later than the read.
     Discarded,
 }
 

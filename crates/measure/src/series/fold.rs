@@ -7,7 +7,7 @@ use crate::values::sum;
 /// Maximum number of points of a series. When this number is reached, neighboring points are merged in pairs.
 pub const POINTS_MAX: usize = 4096;
 /// Maximum time that a value covers, as a multiple of the poll interval. A value covers the time since the previous
-/// poll, up to this maximum. Any time before that is a gap.
+/// poll, up to this maximum. Any earlier time is a gap.
 const GAP_INTERVALS: f64 = 2.5;
 
 /// Value of a column in a point.

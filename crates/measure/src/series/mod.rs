@@ -1,4 +1,4 @@
-//! Series of collected values: the result of a poll, and a whole series folded into few points.
+//! Series of collected values. A series consists of the results of polls, and can be folded into few points.
 //!
 //! A collector polls a target's own metrics, a host or processes at regular intervals. Each poll has at most one value
 //! for each [`Column`]. [`Series`] folds any number of polls into at most a few thousand points, and keeps the

@@ -6,14 +6,13 @@ use std::fmt;
 /// Maximum length of the text of a number. An amount of hastings has at most 39 digits.
 const TEXT_MAX: usize = 64;
 
-/// A finite decimal number. It keeps the digits of its source, because amounts of money have more digits than a float
-/// can represent.
+/// A finite decimal number with the digits of its source. Amounts of money have more digits than a float can represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number(Box<str>);
 
 impl Number {
-    /// Parses a decimal number, such as `17`, `-0.5` or `1.5e+09`. Returns `None` for anything else, `NaN` and `Inf`
-    /// included.
+    /// Parses a decimal number, such as `17`, `-0.5` or `1.5e+09`. Returns `None` for any other text, including `NaN`
+    /// and `Inf`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let allowed = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);

@@ -87,7 +87,7 @@ pub struct Poll {
     pub end_unix_ms: u64,
     /// Time that all HTTP requests took together, in microseconds.
     pub request_micros: u64,
-    /// Number of polls before this one that were due but not made, because an earlier one took too long.
+    /// Number of due polls that were skipped before this poll, because an earlier poll took too long.
     pub missed: u64,
     /// The sources, in order.
     pub sources: Vec<SourcePoll>,

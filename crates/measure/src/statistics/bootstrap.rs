@@ -60,7 +60,7 @@ fn interval(windows: &[&Recorded], q: f64, seed: u64, resamples: usize) -> Optio
 }
 
 /// Returns how often each window is drawn. Blocks of consecutive windows are drawn until they contain as many windows
-/// as the run. A block can start at any window. A block that reaches the last window continues with the first one.
+/// as the run. A block can start at any window. A block that reaches the last window continues with the first window.
 fn weights(random: &mut Random, windows: usize, block: usize) -> Vec<f64> {
     let mut weights = vec![0.0; windows];
     let mut left = windows;

@@ -1,7 +1,7 @@
 //! Rank tests for two sets of runs. They assume nothing about the distribution of a metric.
 //!
-//! A run is one observation, even if it has many operations. Some variation occurs only between runs: in caches, in the
-//! placement of processes, or because of other users of the machine.
+//! A run is one observation, even if it has many operations. Some variation occurs only between runs, for example in
+//! caches, in the placement of processes, or because of other users of the machine.
 
 use super::{ALPHA, median, normal};
 
@@ -10,8 +10,8 @@ const EXACT_MAX: usize = 60;
 /// Maximum number of runs per side, because all pairs are examined.
 pub const RUNS_MAX: usize = 1000;
 
-/// Returns the two-sided p-value of the Mann-Whitney test: the probability that the ranks are at least as far apart as
-/// these if the two sets do not differ. `None` if a set is empty.
+/// Returns the two-sided p-value of the Mann-Whitney test. This is the probability that the ranks are at least as far
+/// apart as these if the two sets do not differ. `None` if a set is empty.
 ///
 /// For up to 60 runs, the p-value is exact, even with ties. It is computed from the distribution of the rank sum over
 /// all ways to divide the runs into two sets, given their midranks (B. Streitberg and J. Röhmel, "Exact distributions

@@ -1,5 +1,5 @@
-//! Recorded values with their counts, in ascending order: a histogram without empty buckets. This form is small enough
-//! to be kept for each of many intervals.
+//! Recorded values with their counts, in ascending order. This form is a histogram without empty buckets, which is
+//! small enough to be kept for each of many intervals.
 
 use crate::values::Distribution;
 
@@ -75,7 +75,7 @@ impl Recorded {
         reached.map(|(value, _)| *value)
     }
 
-    /// Returns how many values are at most `value`.
+    /// Returns the number of values that are at most `value`.
     #[must_use]
     pub fn at_most(&self, value: u64) -> u64 {
         self.0.iter().take_while(|(known, _)| *known <= value).fold(0, |sum, (_, count)| sum.saturating_add(*count))

@@ -1,4 +1,4 @@
-//! A sequential test of whether too many operations exceed a bound. It may stop at any time.
+//! A sequential test of whether too many operations exceed a bound. The test may be evaluated at any time.
 //!
 //! "p99 ≤ x" means that at most 1 % of the operations exceed x. Let S be the number of operations that exceed the
 //! bound, minus the tolerated number. If the target is exactly at its bound, S stays around 0. The test decides as soon
@@ -8,9 +8,9 @@
 //! is from S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
 //! sequences", Annals of Statistics 49 (2021), 1055–1080, eq. (14). Looking often does not increase the error.
 //!
-//! Slowness comes in spells: a compaction or a garbage collection delays all operations for a while. The variance V is
-//! therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The largest of these
-//! estimates is used. V is never less than the variance of independent operations.
+//! Slowness comes in spells, for example if a compaction or a garbage collection delays all operations for a while. The
+//! variance V is therefore estimated from batches of 1, 2, 4 … windows, with at least `BATCHES_MIN` batches. The
+//! largest of these estimates is used. V is never less than the variance of independent operations.
 //!
 //! Batches cannot show a spell that has not happened yet. Until the first spell, no estimate of the variance can
 //! protect the test. The constant `SPELL` protects it instead. The test decides "within" only after a time in which a
@@ -25,7 +25,7 @@ pub const SLICE: Duration = Duration::from_millis(100);
 /// Maximum length of a spell of slowness for which the error probability is guaranteed.
 pub const SPELL: Duration = Duration::from_secs(2);
 /// Mean number of spells that a target at its bound would have had before the test can decide "within". If the true
-/// share is twice the tolerated one, the probability that no spell has happened by then is exp(−4), or 1.8 %.
+/// share is twice the tolerated share, the probability that no spell has happened by then is exp(−4), or 1.8 %.
 const SPELLS_WITHIN: f64 = 2.0;
 /// Number of spells that slow operations must fill before the test can decide "beyond".
 const SPELLS_BEYOND: f64 = 3.0;
@@ -46,7 +46,7 @@ pub struct Sequential {
     alpha: f64,
     /// Length of the level in slices; `None` if the test never decides "within".
     level: Option<u64>,
-    /// Two numbers for each window: the operations that exceed the bound, and all operations.
+    /// Number of operations that exceed the bound and number of all operations, for each window.
     windows: Vec<(f64, f64)>,
     /// Number of slices in each window except the last one.
     each: u32,
@@ -112,8 +112,8 @@ impl Sequential {
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
         let (beyond, all) = sum(&self.windows);
-        // If no operation may exceed the bound, the first operation that does decides the test. Until then, the test is
-        // undecided.
+        // If no operation may exceed the bound, the first operation that exceeds it decides the test. Until then, the
+        // test is undecided.
         if self.tolerated <= 0.0 {
             return (beyond > 0.0).then_some(Decision::Beyond);
         }
@@ -154,7 +154,7 @@ impl Sequential {
     }
 
     /// Returns an upper estimate of the share over the whole level. If the share rose from the first half of the
-    /// windows to the second, it is assumed to keep rising. If the share fell, it is assumed to stay constant.
+    /// windows to the second half, it is assumed to keep rising. If the share fell, it is assumed to stay constant.
     fn to_the_end(&self, level: u64, share: f64, all: f64) -> f64 {
         let (early, late) = self.windows.split_at(self.windows.len() / 2);
         let share_of = |windows| {

@@ -1,4 +1,4 @@
-//! Steadiness of a run: the end of its initial transient, and any drift after that.
+//! Steadiness of a run, judged by the end of its initial transient and by any drift after that.
 
 use super::median;
 use super::normal;
@@ -33,7 +33,7 @@ pub enum Steadiness {
         /// series falls.
         change: f64,
     },
-    /// The series does not settle: MSER-5 would leave out half of it.
+    /// The series does not settle, because MSER-5 would leave out half of the series.
     Unsettled,
 }
 

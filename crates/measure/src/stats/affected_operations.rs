@@ -4,11 +4,11 @@
 //! recovery from it (docs/measurement.md). A percentile of all operations includes the time that the client added. A
 //! percentile of the unaffected operations does not ([`super::quantile_range`]).
 //!
-//! The time that stalls add to an operation is at most the sum of three times: the lateness of the operation, the
-//! stalls since its start, and the longest stall. The longest stall is included because of the operations ahead in the
-//! target's queue. If a target processes requests in order, an operation is delayed by at most the longest delay among
-//! itself and the operations before it. If the operation had to wait for a slot, all stalls since the slots ran out are
-//! added, because each of them may have kept a slot in use for longer.
+//! Stalls add at most the sum of three times to an operation. These are the lateness of the operation, the stalls since
+//! its start, and the longest stall. The longest stall is included because of the operations ahead in the target's
+//! queue. If a target processes requests in order, an operation is delayed by at most the longest delay of itself and
+//! the operations before it. If the operation had to wait for a slot, all stalls since the slots ran out are added,
+//! because each stall may have kept a slot in use for longer.
 
 use crate::sample::OpSample;
 use crate::sample::outcome::{AttemptClass, AttemptOutcome, Cause, OpOutcome};
@@ -93,7 +93,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// If a target refuses operations, it is responsible for these failures, even if the client stalled for long.
+    /// A target that refuses operations is responsible for these failures, even if the client stalled for long.
     #[test]
     fn stalls_explain_timeouts_and_from_one_second_on_lost_connections() {
         use AttemptClass::{Http5xx, Indeterminate, Reset, TimeoutHead};

@@ -1,11 +1,11 @@
-//! Connections that were opened, and the time that this took.
+//! Connections that were opened, and the times of opening them.
 
 use super::groups::GROUPS_MAX;
 use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of hosts in a record: [`GROUPS_MAX`] hosts, and one for [`Label::Other`].
+/// Maximum number of hosts in a record, which is [`GROUPS_MAX`], plus one for [`Label::Other`].
 const HOSTS_IN_RECORD: usize = GROUPS_MAX + 1;
 
 /// Connections to one host.

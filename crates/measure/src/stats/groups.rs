@@ -1,4 +1,4 @@
-//! Results broken down by host, by size and by the value of a response header.
+//! Results broken down by host, by size, by the value of a response header, and by first or repeated access.
 
 use super::label::Label;
 use crate::enumerated;
@@ -6,8 +6,8 @@ use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of values of one dimension that are kept when results are merged. Each thread keeps fewer values
-/// ([`super::label::VALUES_OF_A_THREAD`]). This limit therefore matters only if many threads have different values, or
-/// for a damaged record.
+/// ([`super::label::VALUES_OF_A_THREAD`]). This limit is therefore reached only if many threads have different values,
+/// or in a damaged record.
 pub const GROUPS_MAX: usize = 256;
 
 enumerated! {
@@ -16,6 +16,7 @@ enumerated! {
         Host => "host", "host of the URL";
         Size => "size", "size of the body";
         Header => "header", "value of a response header";
+        Access => "access", "first or repeated access of the object";
     }
 }
 

@@ -37,9 +37,9 @@ pub struct KindStats {
     /// Waits for the response of the uploads that succeeded, from the last byte of the request to the end.
     #[serde(default)]
     pub waiting: Distribution,
-    /// Time spent on opening connections, for operations that succeeded and opened one.
+    /// Time spent on opening connections, for operations that succeeded and opened a connection.
     pub connect: Distribution,
-    /// Time spent on TLS handshakes, for operations that succeeded and made one.
+    /// Time spent on TLS handshakes, for operations that succeeded and made a handshake.
     #[serde(default)]
     pub handshake: Distribution,
     /// Sum of [`Self::connect`] and [`Self::handshake`], for operations that succeeded and made a TLS handshake.
@@ -67,7 +67,7 @@ pub struct KindStats {
     /// Operations that a client stall affected. They are also counted in the fields above.
     #[serde(default, skip_serializing_if = "AffectedOperations::is_empty")]
     pub affected: AffectedOperations,
-    /// Times of the successful operations whose response has an arrival timestamp. These are a sample.
+    /// Times of a sample of the successful operations, whose responses have an arrival timestamp.
     #[serde(default, skip_serializing_if = "TimestampedTimes::is_empty")]
     pub timestamped: TimestampedTimes,
 }
@@ -186,15 +186,15 @@ impl KindStats {
         }
     }
 
-    /// Returns the number of unfinished operations that count as failures of the target. They had not received a byte
+    /// Returns the number of hanging operations, which count as failures of the target. They had not received a byte
     /// of a response when the run ended, although they had waited far longer than any successful operation took. The
-    /// other unfinished operations were healthy, and the end of the run interrupted them.
+    /// other unfinished operations were healthy, but the end of the run interrupted them.
     #[must_use]
     pub fn hanging(&self) -> u64 {
         self.unanswered_wait.beyond(self.hangs_from()).0
     }
 
-    /// Returns how many of the [`Self::hanging`] operations have waited for at most `wait`.
+    /// Returns the number of [`Self::hanging`] operations that have waited for at most `wait`.
     #[must_use]
     pub fn hanging_for_at_most(&self, wait: Duration) -> u64 {
         let longer = self.hangs_from().max(wait.as_nanos() as f64);

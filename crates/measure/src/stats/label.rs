@@ -1,4 +1,4 @@
-//! Labels of groups: values, and two special labels that are not values.
+//! Labels of groups, which are values or one of two special labels.
 //!
 //! A server chooses the values of its headers. The labels "no such header" and "too many different values" must
 //! therefore differ from every possible value, so they are separate variants. In records, the two special labels are
@@ -20,7 +20,7 @@ pub enum Label {
     /// A value of at most [`VALUE_BYTES_MAX`] bytes.
     #[serde(rename = "value")]
     Value(String),
-    /// There is no value: the response lacks the header, or the header is empty.
+    /// There is no value, because the response lacks the header, or because the header is empty.
     #[serde(rename = "(absent)")]
     Absent,
     /// Label of all values beyond the limit.

@@ -33,7 +33,7 @@ use unread_responses::UnreadResponses;
 const KINDS_IN_RECORD: usize = OpKind::ALL.len();
 /// Maximum length of the list of groups in a record.
 const GROUPS_IN_RECORD: usize = Dimension::ALL.len() * (GROUPS_MAX + SPECIAL_LABELS);
-/// Number of labels that are not values: [`Label::Absent`] and [`Label::Other`].
+/// Number of labels that are not values, which are [`Label::Absent`] and [`Label::Other`].
 const SPECIAL_LABELS: usize = 2;
 /// Maximum length of the list of examples in a record.
 const EXAMPLES_IN_RECORD: usize = Cause::ALL.len();
@@ -78,7 +78,7 @@ pub struct Stats {
     pub unread_responses: UnreadResponses,
 }
 
-/// Instants at which the last operations ended, whenever these were due.
+/// Instants at which the last operations ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastEnds {
     /// End of the last operation that succeeded.

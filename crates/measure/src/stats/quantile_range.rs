@@ -1,8 +1,8 @@
-//! Range that contains the true percentile of the target. The exact percentile is unknown because the client may have
-//! added to the measured times.
+//! Range that contains the true percentile of the target. The exact percentile is unknown, because the measured times
+//! may include delays by the client.
 //!
 //! The upper end is the percentile of all operations. For the lower end, operations that a client stall affected are
-//! left out ([`super::affected_operations`]). The time that requests and responses spent inside the client is
+//! left out ([`super::affected_operations`]), and the time that requests and responses spent inside the client is
 //! subtracted ([`super::unread_responses`]).
 
 use super::KindStats;
@@ -30,8 +30,8 @@ pub struct QuantileRange {
 
 /// Minimum width of a wide range, as a share of its lower end. The width must also exceed [`WIDE_NANOS`].
 ///
-/// A difference of 10 % and 200 µs would mislead a reader. The thresholds are a fifth lower, because there are also
-/// delays that the client cannot measure, such as the path of a response through a busy kernel.
+/// A difference of 10 % and 200 µs would mislead a reader. The thresholds are a fifth lower, because the client cannot
+/// measure all delays, such as the path of a response through a busy kernel.
 const WIDE_SHARE: f64 = 0.08;
 /// Minimum width of a wide range, in nanoseconds.
 const WIDE_NANOS: u64 = 160_000;
@@ -70,8 +70,8 @@ impl QuantileRange {
 }
 
 impl KindStats {
-    /// Returns two distributions of a time: of all operations that succeeded, and of the affected operations among
-    /// them.
+    /// Returns two distributions of a time. The first is of all operations that succeeded, and the second is of the
+    /// affected operations among these.
     #[must_use]
     pub fn timed(&self, timed: Timed) -> (&Distribution, &Distribution) {
         match timed {
@@ -89,8 +89,8 @@ impl KindStats {
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
     }
 
-    /// Returns the time that the client added to quantile `q`, in nanoseconds. This time consists of two waits: the
-    /// request waited until the kernel had it, and the response waited until the client read it.
+    /// Returns the time that the client added to quantile `q`, in nanoseconds. This is the time until the kernel had
+    /// the request, plus the time until the client read the response.
     fn inside_client(&self, timed: Timed, q: f64) -> u64 {
         match timed {
             Timed::Response => self.timestamped.inside_client(q),
@@ -102,7 +102,7 @@ impl KindStats {
         }
     }
 
-    /// Returns how many operations would not exceed `bound` without the time inside the client.
+    /// Returns the number of operations that would not exceed `bound` without the time inside the client.
     #[must_use]
     pub fn beyond_inside(&self, timed: Timed, bound: f64) -> u64 {
         let values = self.timed(timed).0;

@@ -1,19 +1,19 @@
 //! Redirected operations, request by request.
 //!
 //! The response time of a redirected operation is the sum of the times of its requests. The time of each request has
-//! two parts: the time before it was sent, and the time from then until its response was complete. There are no gaps
-//! between the parts, so they add up to the response time to the nanosecond. The accounting checks this
+//! two parts, the time before sending and the time from sending to the end of the response. There are no gaps between
+//! the parts, so they add up to the response time to the nanosecond. The accounting checks this sum
 //! ([`crate::result::accounting`]). Operations without a redirect are not counted here.
 
 use super::label::Label;
 use crate::values::{Distribution, add, bounded};
 use serde::{Deserialize, Serialize};
 
-/// Number of positions with a row of their own. Later positions are counted in the row of the last position.
+/// Number of positions with a separate row. Later positions are counted in the row of the last position.
 pub(crate) const POSITIONS: u8 = 16;
 /// Maximum number of rows with named hosts. Further hosts are counted as [`Label::Other`].
 const ROWS_MAX: usize = 256;
-/// Maximum number of rows in a record: [`ROWS_MAX`] rows, and one row of other hosts for each position.
+/// Maximum number of rows in a record. There are [`ROWS_MAX`] rows, and one row of other hosts for each position.
 const ROWS_IN_RECORD: usize = ROWS_MAX + POSITIONS as usize;
 
 /// Requests of all redirected operations that had the same position and went to the same host.
@@ -92,7 +92,7 @@ impl HopStats {
 pub struct RedirectChains {
     /// Number of operations.
     pub ops: u64,
-    /// Number of operations that succeeded. All times refer only to these.
+    /// Number of operations that succeeded. All times are those of successful operations.
     pub ok: u64,
     /// Attempts of all operations.
     pub attempts: u64,

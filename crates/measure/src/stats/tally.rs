@@ -48,8 +48,8 @@ impl StatusCounts {
     }
 }
 
-/// Counts of operations and attempts. [`super::Stats`] contains two of these: one for operations that belong to the
-/// measured window, and one for all others.
+/// Counts of operations and attempts. [`super::Stats`] contains two tallies. One is for operations that belong to the
+/// measured window, and the other is for all other operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Operations that were requested by the schedule (open model) or the slots (closed model).
@@ -58,8 +58,8 @@ pub struct Tally {
     pub started: u64,
     /// Operations that were scheduled but never started.
     pub dropped: u64,
-    /// Dropped operations that were due in the measured window and that the client itself failed to start. A slot was
-    /// free for each of them, so `in_flight_max` is not the reason.
+    /// Dropped operations that were due in the measured window and that the client failed to start, although a slot was
+    /// free. `in_flight_max` is therefore not the reason.
     #[serde(default)]
     pub missed_by_client: u64,
     /// Operations that succeeded.

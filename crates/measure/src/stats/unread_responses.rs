@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 pub struct UnreadResponses {
     /// Number of sampled responses.
     pub sampled: u64,
-    /// Number of sampled responses that fitted into one segment. For these, the kernel's timestamp applies to the whole
-    /// response. Other responses waited for at least the recorded time.
+    /// Number of sampled responses that fitted into one segment. The kernel's timestamp then applies to the whole
+    /// response. Larger responses waited for at least the recorded time.
     pub exact: u64,
     /// Sum of the waits, in nanoseconds. Each wait is weighted by the number of reads that its sample represents. The
     /// client samples a smaller share if there are many reads.
@@ -58,7 +58,7 @@ impl UnreadResponses {
         add(&mut self.discarded, *discarded);
     }
 
-    /// Returns the client's share of the service time of the sampled responses. `None` without samples.
+    /// Returns the share of service time for which the sampled responses waited unread. `None` without samples.
     #[must_use]
     pub fn share(&self) -> Option<ClientShare> {
         (self.sampled > 0 && self.service_nanos > 0).then(|| ClientShare {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Busy share of a thread above which the thread has no time left.
 const BUSY_MAX: f64 = 0.95;
-/// Maximum share of time that a thread uses even without operations: to wake up, read the clock, and hand over results.
-/// Only CPU time beyond this share counts as cost of operations.
+/// Maximum share of time that a thread uses without operations, to wake up, read the clock, and hand over results. Only
+/// CPU time beyond this share counts as cost of operations.
 const IDLE_COST_MAX: f64 = 0.05;
 /// Share of polls that find waiting responses. Above this share, responses count as waiting unread.
 const UNREAD_MAX: f64 = 0.5;
@@ -20,10 +20,10 @@ const UNREAD_MAX: f64 = 0.5;
 const NIC_MAX: f64 = 0.9;
 /// Maximum share of time for which a thread may wait for a core.
 const RUN_DELAY_MAX: f64 = 0.05;
-/// Maximum share of time for which the hypervisor may run other virtual machines instead.
+/// Maximum share of time for which the hypervisor may run other virtual machines on the client's cores.
 const STEAL_MAX: f64 = 0.02;
-/// Maximum p99 of lateness, in nanoseconds. If [`LATENESS_MAX_SHARE`] of the median response time is larger, that time
-/// is the maximum instead.
+/// Maximum p99 of lateness, in nanoseconds. The maximum is [`LATENESS_MAX_SHARE`] of the median response time if this
+/// is larger.
 const LATENESS_MAX_NANOS: u64 = 1_000_000;
 /// Maximum p99 of lateness, as a share of the median response time.
 const LATENESS_MAX_SHARE: f64 = 0.05;
@@ -33,16 +33,15 @@ const SECONDS_MIN: f64 = 0.2;
 const RESOURCES_MAX: f64 = 0.95;
 /// Share of all cores' time above which the host has no free core.
 const HOST_FULL_MIN: f64 = 0.95;
-/// Maximum share of an interval for which a thread may be kept from running altogether.
+/// Maximum share of an interval for which a thread may be stopped completely.
 const FROZEN_MAX: f64 = 0.1;
 
 /// Returns whether the offered load of an open run was too high for a thread, even with its own core and an infinitely
 /// fast target. To decide this, the CPU time per started operation is multiplied by the number of scheduled operations.
 /// The load is too high if the product exceeds the thread's time.
 ///
-/// `busy` is the CPU time that the thread got. Other processes may have used its core for a while. The thread then
-/// started fewer operations in less CPU time, so the cost per operation is the same. If no operation was started, the
-/// cost is unknown.
+/// `busy` is the CPU time of the thread. If other processes used its core for a while, the thread started fewer
+/// operations in less CPU time, so the cost per operation is the same. The cost is unknown if no operation was started.
 pub(crate) fn offered_too_much(busy: f64, tally: &Tally) -> bool {
     let cost = (busy - IDLE_COST_MAX).max(0.0);
     cost * tally.scheduled as f64 > tally.started as f64 && tally.started > 0
@@ -66,11 +65,11 @@ pub struct ClientLimits {
     pub resources: f64,
     /// Time for which a thread did not run at all, because its process was stopped or its machine paused.
     pub frozen: f64,
-    /// Time lost because other processes or machines used the client's cores, or because the whole process was stopped.
-    /// Only time that delayed operations counts.
+    /// Time lost because other processes or virtual machines used the client's cores, or because the whole process was
+    /// stopped. Time that delayed no operation does not count.
     pub taken: f64,
-    /// Time for which a thread waited for a core while other processes or machines used it. This time counts even if it
-    /// did not delay operations.
+    /// Time for which a thread waited for a core while other processes or virtual machines used the core. This time
+    /// counts even if it did not delay operations.
     pub host_delay: f64,
     /// Time for which the CPU quota of the client's control group kept the client from running.
     pub throttled: f64,
@@ -95,8 +94,8 @@ impl ClientLimits {
             return;
         }
         let load = &interval.client;
-        // Waiting for a core uses up a thread's time just as work does. Uploads have no responses that could wait
-        // unread. For uploads, it is therefore enough that a thread has no time left.
+        // A thread that waits for a core has as little time left as a busy thread. Uploads have no responses that could
+        // wait unread, so for uploads it is enough that a thread has no time left.
         let traffic = &interval.stats.traffic;
         let filled = load.busy + load.run_delay > BUSY_MAX;
         let full = filled && (load.unread > UNREAD_MAX || traffic.sent_body > traffic.body);
@@ -105,9 +104,9 @@ impl ClientLimits {
         // this time.
         let (frozen, waited) = (load.frozen - load.throttled, load.run_delay - load.throttled);
         let shared = waited > RUN_DELAY_MAX || load.steal > STEAL_MAX || frozen > FROZEN_MAX;
-        // If a thread has time left but gets its core late, the operations that are ready at that moment are delayed.
-        // These are all operations if a full round of responses is waiting, and one operation if responses arrive one
-        // by one.
+        // If a thread has time left but gets its core late, only the operations that are ready at that moment are
+        // delayed. These are all operations if a full round of responses is waiting, and one operation if responses
+        // arrive one by one.
         let delayed = match *model {
             _ if full => 1.0,
             Model::Closed { concurrency } => load.unread.max(1.0 / concurrency.max(1) as f64),

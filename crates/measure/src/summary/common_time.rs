@@ -1,5 +1,5 @@
-//! The common time: the time in which several runs of one load were all measured. It allows runs on several machines to
-//! count as one.
+//! The common time, in which several runs of one load were all measured. Runs on several machines count as one run in
+//! the common time.
 //!
 //! Each run has its own clock, whose zero is an instant of wall time. Only the common time counts. A whole second of a
 //! run belongs to it if the second lies inside the measured window of every other run. The second may extend beyond
@@ -11,9 +11,9 @@
 //! second plus the difference of their clocks. A second of the common time counts only if every run has a second that
 //! is assigned to it.
 //!
-//! If the measured window of a run ends with the common time, the drain of this run counts too: the percentiles that
-//! include failures need its dropped and unfinished operations. If a run continued after the common time, its drain
-//! belongs to that later time.
+//! If the measured window of a run ends with the common time, the drain of this run counts too. Percentiles that
+//! include failures need the dropped and unfinished operations. If a run continued after the common time, its drain
+//! does not count.
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
@@ -173,8 +173,8 @@ impl CommonTime {
     pub fn take(&self, run: usize, mut interval: Interval) -> Option<Interval> {
         let placed = self.place(run, Span::of(&interval))?;
         let zero = self.members.get(run)?.zero;
-        // These instants are on the clock of one run. Besides, the first and last operations of one run are not the
-        // first and last of all runs.
+        // The instants of different runs are on different clocks. The first and last operations of one run are also not
+        // the first and last operations of all runs.
         (interval.evidence.edges, interval.evidence.schedule_end) = (Edges::default(), None);
         for example in &mut interval.stats.examples {
             let wall = zero.saturating_add(example.at.as_nanos());

@@ -1,9 +1,9 @@
 //! Counts of response times in a grid of time and value, for heat maps. The number of cells is limited.
 //!
-//! A reader of a saved run does not keep the histograms of all intervals. It keeps a heat map of limited size instead.
-//! A heat map has at most [`COLUMNS_MAX`] columns of equal length, each with counts in rows of a quarter octave. If
-//! more columns are needed, neighboring columns are merged in pairs, so each column covers twice the time. The map then
-//! loses resolution, but no counts.
+//! A reader of a saved run keeps a heat map of limited size instead of the histograms of all intervals. A heat map has
+//! at most [`COLUMNS_MAX`] columns of equal length. Each column has counts in rows of a quarter octave. If more columns
+//! are needed, neighboring columns are merged in pairs, so each column covers twice the time. The map then loses
+//! resolution, but no counts.
 
 use crate::time::Instant;
 use crate::values::Distribution;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum number of columns. A screen hardly shows more.
 pub const COLUMNS_MAX: usize = 300;
-/// Number of rows: quarter octaves from [`RESOLUTION`] to beyond 24 h.
+/// Number of rows. The rows are quarter octaves from [`RESOLUTION`] to more than 24 h.
 pub const ROWS: usize = 164;
 /// Number of rows over which values double. Each row is 19 % higher than the previous one.
 const ROWS_PER_OCTAVE: f64 = 4.0;
@@ -171,7 +171,7 @@ mod tests {
             prop_assert!(heat.columns().len() <= COLUMNS_MAX);
             let saved = serde_json::to_string(&heat).unwrap();
             prop_assert_eq!(&serde_json::from_str::<HeatMap>(&saved).unwrap(), &heat);
-            // Compared with brute force: each column contains the values of its time.
+            // By brute force, each column must contain the values of its time.
             for (index, counts) in heat.columns().enumerate() {
                 let inside = |at: u64| (at * 1_000_000_000 + 500_000_000) / heat.column_nanos() == index as u64;
                 let count: usize = seconds.iter().filter(|(at, _)| inside(*at)).map(|(_, values)| values.len()).sum();

@@ -1,4 +1,4 @@
-//! The properties of a run's load model on which results depend.
+//! The load model of a run, with the properties that matter for results.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
-//! The results of a whole run, folded from its intervals.
+//! The results of a whole run, computed from its intervals.
 //!
-//! A summary can be computed without a live run: [`Summary::of`] takes the intervals in the order in which they were
-//! written. A report on the directory of a crashed run is therefore the same as a report made at the end of the run.
+//! A summary can be computed from saved intervals ([`Summary::of`]), in the order in which they were written. A report
+//! on the directory of a crashed run is therefore the same as a report made at the end of the run.
 
 pub mod client_limits;
 pub mod common_time;
@@ -25,7 +25,8 @@ use crate::time::{Instant, Stage};
 use crate::values::{Distribution, add};
 use serde::{Deserialize, Serialize};
 
-/// A client that is kept from running for more than this share of the time counts as having stood still.
+/// Maximum share of the time for which the client may be kept from running. Above this share, the client counts as
+/// having stood still.
 const STOOD_STILL_MIN: f64 = 0.5;
 
 /// Time and traffic of one stage.
@@ -55,9 +56,9 @@ pub struct Summary {
     pub measured: StageTotals,
     /// Totals of the drain.
     pub drain: StageTotals,
-    /// Number of operations that succeeded inside the measured window, whenever they were due.
+    /// Number of operations that ended successfully inside the measured window, even if they were due earlier.
     pub window_ok: u64,
-    /// Number of operations that failed inside the measured window, whenever they were due.
+    /// Number of operations that failed inside the measured window, even if they were due earlier.
     pub window_failed: u64,
     /// Number of operations in flight at the end of the last interval.
     pub in_flight_at_end: u64,
@@ -67,7 +68,7 @@ pub struct Summary {
     pub limits: ClientLimits,
     /// Facts about the single seconds.
     pub seconds: SingleSeconds,
-    /// Evidence of what limits the run.
+    /// Measurements that show what limits the run.
     pub evidence: Evidence,
     /// Number of operations that the marked operations are expected to overtake if all operations are independent
     /// ([`crate::evidence::overtaking`]).
@@ -79,7 +80,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Folds the intervals of a run.
+    /// Computes the summary from the intervals of a run.
     #[must_use]
     pub fn of<'a>(model: &Model, intervals: impl IntoIterator<Item = &'a Interval>) -> Self {
         let mut summary = Self::default();
@@ -132,8 +133,7 @@ impl Summary {
     }
 
     /// Returns the length of the schedule in seconds. This is the measured window. If the number of operations is
-    /// fixed, the time at the end, in which the last operations are still in flight and no new ones start, is not
-    /// included.
+    /// fixed, the schedule ends with the last start, so the time after the last start is not included.
     #[must_use]
     pub fn schedule_seconds(&self) -> f64 {
         match (self.evidence.schedule_end, self.window) {
@@ -144,14 +144,14 @@ impl Summary {
         }
     }
 
-    /// Returns the throughput: response body bytes that arrived per second of the measured window. `None` without a
-    /// window.
+    /// Returns the throughput, which is the number of response body bytes that arrived per second of the measured
+    /// window. `None` without a window.
     #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         self.per_second(self.measured.traffic.body)
     }
 
-    /// Returns the goodput: [`Self::throughput`] without the bytes of attempts that failed or were redirects
+    /// Returns the goodput, which is [`Self::throughput`] without the bytes of attempts that failed or were redirects
     /// (docs/measurement.md).
     #[must_use]
     pub fn goodput(&self) -> Option<f64> {
@@ -170,7 +170,7 @@ impl Summary {
         self.per_second(self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent))
     }
 
-    /// Returns the offered rate: scheduled operations per second of [`Self::schedule_seconds`].
+    /// Returns the offered rate, in scheduled operations per second of [`Self::schedule_seconds`].
     #[must_use]
     pub fn offered_rate(&self) -> Option<f64> {
         let seconds = self.schedule_seconds();
@@ -220,8 +220,8 @@ impl Summary {
         self.all.quantile_range(timed, q)
     }
 
-    /// Returns the client's share of service time. The share is measured on a sample of the responses in the measured
-    /// window and the drain. `None` without samples, for example on Unix sockets.
+    /// Returns the share of service time that the client added. The share is measured on a sample of the responses in
+    /// the measured window and the drain. `None` without samples, for example on Unix sockets.
     #[must_use]
     pub fn client_share(&self) -> Option<ClientShare> {
         self.stats.unread_responses.share()

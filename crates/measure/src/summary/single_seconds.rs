@@ -1,7 +1,7 @@
 //! Facts about single seconds. These facts are kept when old intervals are joined.
 //!
-//! An outage consists of whole seconds without a success. A joined minute that contains some successes no longer shows
-//! such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row are stored as one entry.
+//! An outage consists of whole seconds without a success. An interval of a minute that contains some successes does not
+//! show such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row are one entry.
 
 use crate::interval::Interval;
 use crate::result::outage::Second;
@@ -9,13 +9,13 @@ use crate::time::{INTERVAL, Instant, Stage};
 use crate::values::{add, bounded, sum};
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of seconds that are kept: 46 days. Later seconds are left out, so that a hostile record cannot
-/// exhaust the memory of its reader.
+/// Maximum number of seconds that are kept, which is 46 days. Later seconds are left out, so that a hostile record
+/// cannot exhaust the memory of its reader.
 pub const SECONDS_MAX: u64 = 4_000_000;
 /// Maximum length of the list of stretches.
 const STRETCHES_MAX: usize = SECONDS_MAX as usize;
-/// Maximum share of a second for which the client may be stopped. A client that is stopped for longer has not seen
-/// enough of the second.
+/// Maximum share of a second for which the client may be stopped. If the client is stopped for longer, the second does
+/// not count.
 const STOPPED_MAX: f64 = 0.5;
 
 /// Equal seconds in a row.
@@ -27,7 +27,7 @@ struct Stretch {
     each: Second,
 }
 
-/// An interval in which the target served: operations succeeded, or body bytes moved.
+/// An interval in which the target served, which means that operations succeeded or body bytes moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// Start of the interval.
@@ -78,8 +78,8 @@ pub struct SingleSeconds {
     pub without_response: u64,
     /// The time since the target last served.
     pub since_service: SinceService,
-    /// `true` if this client was stopped for most of the last interval of the measured window. `None` if there was no such
-    /// interval.
+    /// `true` if this client was stopped for most of the last interval of the measured window. `None` if there was no
+    /// such interval.
     #[serde(default)]
     pub stopped_at_end: Option<bool>,
 }

@@ -1,8 +1,8 @@
-//! Divides a run into a limited number of windows, which are the observations of the bootstrap and of batch means.
+//! Division of a run into a limited number of windows. The bootstrap and batch means use windows as observations.
 //!
 //! The histograms of all intervals of a long run would not fit into memory. Whenever there are too many windows,
-//! neighboring ones are merged in pairs. A run of any length thus has at most [`WINDOWS_MAX`] windows, and a long run
-//! has at least half as many.
+//! neighboring windows are merged in pairs. A run of any length therefore has at most [`WINDOWS_MAX`] windows, and a
+//! long run has at least half this number.
 
 use crate::interval::Interval;
 use crate::statistics::Recorded;
@@ -16,7 +16,7 @@ pub const WINDOWS_MAX: usize = 300;
 pub struct Window {
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Number of operations that succeeded in this time, whenever they were due.
+    /// Number of operations that succeeded in this time, even if they were due earlier.
     pub succeeded: u64,
     /// Number of operations that were due in the measured window and succeeded.
     pub ok: u64,

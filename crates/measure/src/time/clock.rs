@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Point in monotonic time: nanoseconds since the zero of its clock.
+/// Point in monotonic time, in nanoseconds since the zero of its clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(u64);
@@ -17,7 +17,7 @@ pub struct Instant(u64);
 impl Instant {
     /// Zero of the clock.
     pub const ZERO: Self = Self(0);
-    /// An instant later than any that a clock can return (584 years). It means "no deadline".
+    /// Instant that no clock reaches, after 584 years. It stands for "no deadline".
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Returns the instant `nanos` nanoseconds after the clock's zero.
@@ -83,7 +83,7 @@ pub trait Clock {
 
 /// Monotonic clock of the operating system. Its zero is the creation of this value.
 ///
-/// It is `Copy`, so that all threads of a run share one zero.
+/// The clock is `Copy`, so that all threads of a run share one zero.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     zero: std::time::Instant,

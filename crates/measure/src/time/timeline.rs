@@ -1,4 +1,4 @@
-//! Stages of a run: warm-up, measured window, drain.
+//! The stages of a run, which are warm-up, measured window, and drain.
 //!
 //! The intended start of an operation decides whether the operation belongs to the measured window. The bytes of an
 //! operation are counted when they arrive, and its sample belongs to the interval in which the operation ended
@@ -40,7 +40,7 @@ impl Timeline {
         Self { start, window_start, window_end, interval: INTERVAL }
     }
 
-    /// Returns the same timeline with intervals of `length`. [`INTERVAL`] must be a multiple of it.
+    /// Returns the same timeline with intervals of `length`. [`INTERVAL`] must be a multiple of `length`.
     #[must_use]
     pub fn in_slices(self, length: Duration) -> Self {
         debug_assert!(!length.is_zero() && INTERVAL.as_nanos().is_multiple_of(length.as_nanos()));
@@ -88,14 +88,14 @@ impl Timeline {
         self.stage(intended) == Stage::Measured
     }
 
-    /// Returns how much of the time `from..to` lies inside the measured window, in nanoseconds.
+    /// Returns the part of the time `from..to` that lies inside the measured window, in nanoseconds.
     #[must_use]
     pub fn overlap_nanos(&self, from: Instant, to: Instant) -> u64 {
         to.min(self.window_end).nanos_since(from.max(self.window_start))
     }
 
-    /// Returns the end of the interval that starts at `from`: the next full second (or slice) of its stage, or the end
-    /// of the stage.
+    /// Returns the end of the interval that starts at `from`. This is the next full second (or slice) of the stage, or
+    /// the end of the stage.
     #[must_use]
     pub fn interval_end(&self, from: Instant) -> Instant {
         let (origin, limit) = match self.stage(from) {

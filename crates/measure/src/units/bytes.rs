@@ -1,5 +1,5 @@
-//! Sizes in bytes. `kB`, `MB`, … are powers of 1000. `KiB`, `MiB`, … are powers of 1024. A bare `K` or `M` is rejected,
-//! because tools disagree about its meaning.
+//! Sizes in bytes. Units such as `kB` and `MB` are powers of 1000, and units such as `KiB` and `MiB` are powers of
+//! 1024. A bare `K` or `M` is rejected, because tools disagree about its meaning.
 
 use super::{UnitError, parse_number, split_unit};
 use serde::{Deserialize, Serialize};

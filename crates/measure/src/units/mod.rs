@@ -10,7 +10,7 @@ pub use data_rate::DataRate;
 pub use rate::Rate;
 pub use span::{format_span, parse_span};
 
-/// Error in a value, and how to fix it.
+/// Error in a value, with its fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(String);
 

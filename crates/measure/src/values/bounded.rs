@@ -1,5 +1,5 @@
-//! Limits for reading saved records. A list or string that is longer than this program ever writes is rejected. A
-//! hostile file may thus slow down a reader, but cannot exhaust its memory.
+//! Limits for reading saved records. A list or string is rejected if it is longer than this program ever writes. A
+//! hostile file may therefore slow down a reader, but cannot exhaust its memory.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 /// Reads a list of at most `MOST` elements, for `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// Fails if an element cannot be read, or if the list is longer. If the list is longer, its rest is not read.
+/// Fails if an element cannot be read, or if the list is longer. The rest of a longer list is not read.
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(from: D) -> Result<Vec<T>, D::Error> {
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {

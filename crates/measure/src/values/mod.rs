@@ -1,4 +1,4 @@
-//! General-purpose values: histograms, closed sets of names, bounded lists and texts, seeded random numbers.
+//! Types for values, such as histograms, closed sets of names, bounded lists and texts, and seeded random numbers.
 
 pub mod bounded;
 pub mod distribution;

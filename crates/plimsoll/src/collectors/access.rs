@@ -8,7 +8,7 @@ use collect::source::{Endpoint, SshHost};
 use std::path::PathBuf;
 use wire::Scheme;
 
-/// Maximum number of connections to an endpoint. Polling needs only one connection, so this leaves a margin.
+/// Maximum number of connections to an endpoint. Polling needs only one connection, so the maximum leaves a margin.
 const CONNECTIONS_MAX: usize = 4;
 
 /// Access to the systems that collectors poll.
@@ -35,7 +35,7 @@ impl Access {
         Ok(Endpoint::new(plan, redact::url_text(&address.url)))
     }
 
-    /// Returns the remote host for an `ssh` destination. `ssh` connects to it with [`Self::ssh_config`].
+    /// Returns the remote host for an `ssh` destination. `ssh` connects to the host with [`Self::ssh_config`].
     pub fn host(&self, destination: &str) -> Result<SshHost, Failure> {
         SshHost::new(destination, self.ssh_config.clone())
             .map_err(|error| Failure::usage(format!("`{destination}` is {error}")))

@@ -22,8 +22,8 @@ pub struct Collecting {
 }
 
 impl Collecting {
-    /// Returns a poller of all collectors of a run, or `None` if the run has no collectors. Reads each host once, which
-    /// may take some time.
+    /// Returns a poller of all collectors of a run, or `None` if the run has no collectors. Reads each host once, so
+    /// this function may take some time.
     pub fn prepare(collectors: &[Collect], every: Duration) -> Result<Option<Poller>, Failure> {
         if collectors.is_empty() {
             return Ok(None);

@@ -16,7 +16,7 @@ const LABEL_MAX: usize = 32;
 /// A collector that the user names on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Collect {
-    /// A ready set at a URL.
+    /// A predefined set of metrics at a URL.
     Set(Set, String),
     /// This host.
     Host,

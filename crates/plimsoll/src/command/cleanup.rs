@@ -74,13 +74,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let message = format!("{}; {}{aborted}", objects.description(), mixed.description());
     let json = serde_json::to_string_pretty(&cleaned);
     if let Mixed::InPart(_) = mixed {
-        // In other formats, the message below contains this information.
+        // In other formats, the message below contains the counts.
         if load::run_options(&args.common).format == OutputFormat::Json {
             saved::print_json(json)?;
         }
         let all = fresh_prefix(dataset.description().seed.0);
         return Err(Failure::could_not_run(format!(
-            "{message}: a run of `mix` did not complete, and plain HTTP cannot list its objects: delete {all}* on the server"
+            "{message}; a run of `mix` did not complete, and plain HTTP cannot list its objects: delete {all}* on the server"
         )));
     }
     show(&args.common, &message, json)
@@ -92,8 +92,8 @@ enum Mixed {
     Deleted(u64),
     /// There is no record of any run, and objects cannot be listed.
     NoneKnown,
-    /// This many objects were deleted. Others may be left, because a run that did not complete may have written objects
-    /// that are not in the record.
+    /// This many objects were deleted. More objects may be left, because a run that did not complete may have written
+    /// objects that are not in the record.
     InPart(u64),
 }
 
@@ -129,7 +129,7 @@ struct Delete {
 enum Gone {
     /// Each object was deleted by its own request. `missing` objects did not exist.
     OneByOne { deleted: u64, missing: u64 },
-    /// This many objects were deleted or did not exist. S3 does not distinguish these two cases.
+    /// Number of objects that were deleted or did not exist. S3 does not distinguish deleted objects from missing ones.
     InBatches(u64),
 }
 

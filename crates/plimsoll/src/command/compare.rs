@@ -23,11 +23,11 @@ pub struct Args {
     /// Saved runs to compare with. A repeated run counts as several runs.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub base: Vec<PathBuf>,
-    /// Saved runs to compare with those of --base.
+    /// Saved runs to compare with the runs of --base.
     #[arg(long, value_name = "DIR", num_args = 1.., required_unless_present = "aa")]
     pub new: Vec<PathBuf>,
-    /// Saved runs of one target. One half of them is compared with the other, to show the noise. Replaces --base and
-    /// --new.
+    /// Saved runs of one target. One half of the runs is compared with the other half, to show the noise. Replaces
+    /// --base and --new.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new"])]
     pub aa: Vec<PathBuf>,
     /// Ignore differences up to this percentage (maximum for success: 0.1).
@@ -57,9 +57,9 @@ const AFTER: &str = "worse, better   a significant difference at 5 % over all me
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 
-With several runs per side, each counts once: 6 per side can show a difference in any of the usual
-metrics (Mann-Whitney), or 9 pairs (--paired: Wilcoxon). For success, 2 per side can be enough. With
-one run per side, its seconds are compared (at least 20), which shows nothing about further runs.
+With several runs per side, each run counts once. 6 runs per side (Mann-Whitney) or 9 pairs (--paired,
+Wilcoxon) can show a difference in any of the usual metrics, and 2 runs per side in success. With one
+run per side, its seconds are compared (at least 20), which shows nothing about further runs.
 
   plimsoll get URL -d 10s --repeat 6 --out before     (and again with --out after)
   plimsoll compare --base before --new after
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     refuse_twice(&base, &new)?;
     if sides == Sides::Pairs && base.len() != new.len() {
         let (base, new) = (plural(base.len() as u64, "run"), count(new.len() as u64));
-        return Err(Failure::usage(format!("--paired: --base has {base} and --new has {new}: name the same number")));
+        return Err(Failure::usage(format!("--paired needs as many runs in --base ({base}) as in --new ({new})")));
     }
     let within = base.len() == 1 && new.len() == 1;
     let (base, new) = (read(&base, within)?, read(&new, within)?);
@@ -146,9 +146,7 @@ fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// Splits the runs into two halves. Every second run goes to the second half, so that slow changes affect both.
 fn halves(runs: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     if runs.len() < 2 {
-        return Err(Failure::usage(
-            "--aa: a single run cannot be halved: name several runs, or a run made with --repeat",
-        ));
+        return Err(Failure::usage("--aa cannot halve a single run: name several runs, or a run made with --repeat"));
     }
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for (index, run) in runs.into_iter().enumerate() {

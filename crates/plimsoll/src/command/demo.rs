@@ -1,5 +1,4 @@
-//! `plimsoll demo`: a first look at Plimsoll that needs no other server. It searches for the load line of the embedded
-//! server.
+//! `plimsoll demo`: searches for the load line of an embedded server, for a first try without any other server.
 
 use super::line;
 use super::load_command::LoadCommand;

@@ -19,7 +19,7 @@ use store::{OpLogReader, OpRecord, Record, SavedRun, StoreErrorKind};
 #[derive(clap::Args, Debug)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// Directory of a run. For a table of runs, also of a repeated run, a study, or a search for the load line.
+    /// Directory of a run. A table can also have the runs of a repeated run, a study, or a search for the load line.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Export format.
@@ -183,7 +183,7 @@ fn each_operation(base: &Path, mut take: impl FnMut(OpRecord) -> Result<(), Expo
     }
     if let Some(damage) = log.damage() {
         console::eprintln(&format!(
-            "the operation log is damaged at byte {}: everything after it is left out",
+            "the operation log is damaged at byte {}; later operations are left out",
             damage.at_byte
         ));
     }

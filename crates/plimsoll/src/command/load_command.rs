@@ -23,7 +23,7 @@ pub enum LoadCommand {
     /// Finds the load line: the highest load at which all objectives are met.
     #[command(visible_alias = "capacity")]
     Line(Box<line::Args>),
-    /// Uploads a dataset over hours or weeks. Resumes after crashes, and loses nothing.
+    /// Uploads a dataset over hours or weeks. Resumes after crashes without losing progress.
     Fill(Box<fill::Args>),
 }
 
@@ -36,7 +36,7 @@ struct LoadCli {
 }
 
 impl LoadCommand {
-    /// Parses a command line. Its first word is the program's name.
+    /// Parses a command line. The first word is the program's name.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
         let words: Vec<OsString> = words.into_iter().collect();
         LoadCli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| match error.kind() {

@@ -54,7 +54,7 @@ struct SourceRun {
     times: RunTimes,
 }
 
-/// The part of a run that was measured outside the common time, and is left out.
+/// The part of a run outside the common time, which is left out.
 #[derive(Default)]
 struct LeftOut {
     seconds: f64,
@@ -108,7 +108,7 @@ fn read(directories: &[PathBuf]) -> Result<Vec<SourceRun>, Failure> {
     directories.iter().map(one).collect()
 }
 
-/// Checks that the runs have the same load, that each is complete, and that none is named twice.
+/// Checks that the runs have the same load, that each run is complete, and that no run is named twice.
 fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (index, part) in parts.iter().enumerate() {
@@ -118,7 +118,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
         }
         if part.times.spans.iter().any(|span| span.end.since(span.start) > INTERVAL) {
             return Err(Failure::usage(format!(
-                "{name} is too long to merge: its older seconds were joined; merge runs of less than an hour"
+                "{name} is too long to merge, because its older seconds were joined: merge runs of less than an hour"
             )));
         }
         if !report::result::of(&part.run).accounting.violations.is_empty() {
@@ -127,7 +127,7 @@ fn check(parts: &[SourceRun], partial: bool) -> Result<(), Failure> {
         }
         if !part.run.is_whole() && !partial {
             return Err(Failure::usage(format!(
-                "{name} is incomplete, so it is unknown what its machine did at the end: use --partial to merge it anyway"
+                "{name} is incomplete, so the end of its measurement is unknown: use --partial to merge it anyway"
             )));
         }
     }
@@ -180,7 +180,7 @@ fn describe_part(part: &SourceRun, left: &LeftOut, overlap: &CommonTime) -> Stri
     if left.seconds > 0.0 || left.ended > 0 || left.lost > 0 {
         let dropped = if left.lost > 0 { format!(" and {} dropped", left.lost) } else { String::new() };
         text.push_str(&format!(
-            "; left out: {} with {} that ended{dropped}",
+            "; {} with {} that ended{dropped} are left out",
             seconds(left.seconds),
             plural(left.ended, "operation")
         ));
@@ -255,7 +255,7 @@ fn intervals<'s>(
 ) -> Receiver<Interval> {
     let (sender, receiver) = sync_channel(AHEAD);
     scope.spawn(move || {
-        // Ignore errors: the run was readable before, and a closed channel means that merging has ended.
+        // Ignore errors, because the run was readable before, and a closed channel means that merging has ended.
         let _ = store::for_each_record(&directory, |record| {
             if let Record::Interval(interval) = record
                 && let Some(interval) = overlap.take(index, *interval)

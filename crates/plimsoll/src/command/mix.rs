@@ -19,7 +19,7 @@ use std::sync::Arc;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)), mut_arg("cookies", |flag| flag.hide_short_help(true)), mut_arg("no_follow", |flag| flag.hide_short_help(true)), mut_arg("expect_status", |flag| flag.hide_short_help(true)))]
 pub struct Args {
-    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one per server).
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one URL per server).
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// Weight of reads of whole objects.
@@ -34,14 +34,14 @@ pub struct Args {
     /// Weight of writes, which create new objects next to the dataset.
     #[arg(long, value_name = "N")]
     pub put: Option<u32>,
-    /// Weight of deletions. Each deletes the oldest object that this run wrote, or writes an object if none is left.
+    /// Weight of deletions of the oldest object that this run wrote. If none is left, an object is written.
     #[arg(long, value_name = "N")]
     pub delete: Option<u32>,
     /// Delete up to this many objects (1 to 1000) with one request (S3). With 1, each object has its own DELETE
     /// request.
     #[arg(long, value_name = "N", default_value = "1", value_parser = batch_size, hide_short_help = true)]
     pub delete_batch: BatchSize,
-    /// Weight of listings (S3). Each reads pages of 1000 keys below the prefix.
+    /// Weight of listings (S3). Each listing reads pages of 1000 keys below the prefix.
     #[arg(long, value_name = "N")]
     pub list: Option<u32>,
     /// Size of ranges, e.g. 1MiB.
@@ -56,7 +56,7 @@ pub struct Args {
     /// The flags that all commands that make load share.
     #[command(flatten)]
     pub common: load::Args,
-    /// The dataset. The flags are needed only if `prepare` did not write it.
+    /// The dataset. These flags are needed only if `prepare` did not write the dataset.
     #[command(flatten)]
     pub objects: dataset::Args,
     /// Seed of bytes, sizes and directories.
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     remembered(args, place.as_ref(), || load::run_and_show(plan, &args.common))
 }
 
-/// Runs `load`. With a `place` from [`unlisted`], also records there which objects `load` writes.
+/// Runs `load`. If [`unlisted`] returned a `place`, also records there the objects that `load` writes.
 pub fn remembered<T>(
     args: &Args,
     place: Option<&DatasetLocation>,
@@ -96,8 +96,8 @@ pub fn remembered<T>(
     LocationClient::new(&args.common, place, Patience::Once)?.record_mix(load)
 }
 
-/// Returns the location to which the plan writes objects, if the location cannot list them. `cleanup` then needs a
-/// record of these objects.
+/// Returns the location to which the plan writes objects, if the location cannot list objects. `cleanup` then needs a
+/// record of the written objects.
 pub fn unlisted(args: &Args, plan: &Plan) -> Result<Option<DatasetLocation>, Failure> {
     let place = DatasetLocation::of(&args.urls, &args.s3)?;
     let writes = plan.mix.shares().any(|(share, request)| share > 0.0 && makes_objects(request));
@@ -174,8 +174,8 @@ fn requests(
         || if args.verify { ResponseBody::Compared(Arc::clone(content)) } else { ResponseBody::Discarded };
     let body = BodyPlan::of(Source::Content(Arc::clone(content)));
     let put = RequestPlan { body: Some(body), pick: Pick::Fresh, ..of("PUT", OpKind::Put)? };
-    // The list starts with the write request, even if its weight is 0: a deletion writes an object if there is none to
-    // delete.
+    // The list starts with the write request, even if its weight is 0, because a deletion without an object to delete
+    // writes an object.
     let writes = weights.iter().find(|(kind, _)| *kind == OpKind::Put).map_or(0, |(_, weight)| *weight);
     let mut requests = vec![(writes, put)];
     for (kind, weight) in weights {

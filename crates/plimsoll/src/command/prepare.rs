@@ -24,7 +24,7 @@ use std::time::Instant;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one per server).
+    /// Location of the dataset: s3://BUCKET/PREFIX, or http://host:port/path (one URL per server).
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// The dataset.
@@ -87,11 +87,11 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         made.written = bad.len() as u64;
         made.repaired = Some(made.written);
         match made.written {
-            0 => format!("read {objects}: none is missing or damaged"),
-            number => format!("read {objects}: rewrote {}, which were missing or damaged", plural(number, "object")),
+            0 => format!("read {objects}, and none is missing or damaged"),
+            number => format!("read {objects}, and rewrote {} (missing or damaged)", plural(number, "object")),
         }
     } else {
-        format!("{objects} exist already: nothing was written")
+        format!("{objects} exist already, so nothing was written")
     };
     if !is_there || args.repair {
         made.seconds = begun.elapsed().as_secs_f64();
@@ -153,7 +153,7 @@ fn check(args: &Args) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag}: prepare measures nothing: leave it out, or measure writes with `plimsoll put`"
+            "{flag} has no effect, as prepare measures nothing: leave it out, or measure writes with `plimsoll put`"
         ))),
         None => Ok(()),
     }

@@ -126,7 +126,7 @@ fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
     let failed = owners.failures().count();
     let Some((name, _, cause)) = owners.failures().next() else { return Ok(owners) };
     Err(Failure::could_not_run(format!(
-        "{}: {failed} of {} objects have no owner, for example `{}`: {cause}; remove them from the list",
+        "{}: {failed} of {} objects have no owner, for example `{}` ({cause}); remove these objects from the list",
         path.display(),
         owners.names().len(),
         escape(name)
@@ -160,7 +160,7 @@ fn compare(
         let order = if pair.is_multiple_of(2) { [Way::Owners, Way::Entry] } else { [Way::Entry, Way::Owners] };
         let mut of = [None, None];
         for way in order {
-            let name = format!("{}, pair {pair} of {}: {}", path.display(), args.pairs, way.name());
+            let name = format!("{}, pair {pair} of {}, {}", path.display(), args.pairs, way.name());
             console::eprintln(&name);
             let plan = if way == Way::Entry { &shared } else { &direct };
             let saved = run_one(plan, &directory.join(format!("{pair}-{}", way.name())))?;
@@ -198,8 +198,8 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         live: true,
         repeat: 1,
         objectives: vec![measure::Objective::DEFAULT],
-        // Do not fail a run that has too few operations for its objectives: the comparison uses all operations of a
-        // pair.
+        // Do not fail a run that has too few operations for its objectives, because the comparison uses all operations
+        // of a pair.
         accept_not_enough_data: true,
         abort: Vec::new(),
         monitor: None,
@@ -210,10 +210,10 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     execute::run(plan, &output)
 }
 
-/// Prints what limited a run, if the client did or if the limit is unknown. Such a run distorts the comparison.
+/// Prints what limited a run, if the client limited it or if the cause is unknown. Such a run distorts the comparison.
 fn remark(saved: &SavedRun, way: Way) {
     let limited_by = limits::limited_by(&saved.summary, &saved.begin.model);
     if limited_by.is_client() || matches!(limited_by, LimitedBy::Unknown | LimitedBy::NotDetermined) {
-        console::eprintln(&format!("  {}: limited by: {limited_by}", way.name()));
+        console::eprintln(&format!("  {}: limited by {limited_by}", way.name()));
     }
 }

@@ -27,17 +27,17 @@ pub struct Args {
     /// Print everything about a run, not only the most important numbers.
     #[arg(long, conflicts_with_all = ["json", "print", "html"])]
     pub full: bool,
-    /// Output format: text, full, as ab, or as httpbench.
+    /// Output format: text, full, ab, or httpbench.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_possible_values = true)]
     pub print: OutputFormat,
-    /// For a study: subtract the second cell from the first, pair by pair [default: the first target from each other
+    /// Subtract the second cell of a study from the first, pair by pair [default: the first target from each other
     /// target]. Give a cell by its name, or by values like connection=sftp or target=mine,concurrency=8.
     #[arg(long, num_args = 2, value_names = ["CELL", "CELL"])]
     pub subtract: Vec<String>,
-    /// For a fill: price sheets for its costs, separated by commas. A sheet is s3-standard, sia-2018 or a YAML file.
+    /// Price sheets for the costs of a fill, separated by commas. A sheet is s3-standard, sia-2018 or a YAML file.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',')]
     pub prices: Vec<String>,
-    /// For a fill: storage period that the costs include, e.g. '3 months' [default: 1 month].
+    /// Storage period that the costs of a fill include, e.g. '3 months' [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true)]
     pub keep: Months,
     /// The flags for CI systems.

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Maximum time if the user interrupted twice, which means that the user wants to stop at once.
 const HURRIED_LIMIT: Duration = Duration::from_secs(2);
 /// Time for which the server must report an upload as unknown before the client counts the upload as gone. While a
-/// server completes an upload, it may report the upload as unknown, and list it again later.
+/// server completes an upload, the server may report the upload as unknown, and list the upload again later.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -73,7 +73,7 @@ pub fn abort_all(plan: &Plan, open: Vec<UploadPath<'_>>) -> u64 {
     open.iter().filter(|(_, since)| since.is_none()).count() as u64
 }
 
-/// Returns the request that aborts an upload. It has the header fields of the run's requests.
+/// Returns the request that aborts an upload, with the header fields of the run's requests.
 fn abort_request(plan: &Plan) -> RequestPlan {
     let requests = plan.mix.requests();
     let own = requests.iter().find_map(|request| match request.then {

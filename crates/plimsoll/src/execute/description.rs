@@ -1,4 +1,4 @@
-//! The first record of a run. It has all settings, including defaults, without secrets.
+//! The first record of a run, with all settings, including defaults, but without secrets.
 
 use super::{RunOptions, host};
 use crate::redact;
@@ -56,8 +56,7 @@ pub fn command_line() -> Vec<String> {
     redact::command_line(std::iter::once("plimsoll".to_owned()).chain(words))
 }
 
-/// Formats the level of a load. For a level that changes, the text contains the highest level and the duration of the
-/// changes.
+/// Formats the level of a load. If the level changes, the text has the highest level and the duration of the changes.
 fn over_time(profile: &Profile, shown: impl Fn(f64) -> String) -> String {
     let peak = shown(profile.peak());
     if profile.is_constant() {
@@ -130,7 +129,14 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
         set("streams", http2.streams.to_string());
     }
     set("keep_alive", plan.http.keep_alive.to_string());
-    set("order", if plan.choice == Choice::Random { "random" } else { "round-robin" }.to_owned());
+    set(
+        "order",
+        match plan.choice {
+            Choice::RoundRobin => "round-robin".to_owned(),
+            Choice::Random => "random".to_owned(),
+            Choice::Zipf(zipf) => format!("zipf:{}", zipf.exponent()),
+        },
+    );
     set(
         "redirects",
         match plan.follow {
@@ -179,8 +185,8 @@ fn settings(plan: &Plan) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns a setting that describes the objects of the load, if they are a dataset, or a list of URLs that is too long
-/// for the record.
+/// Returns a setting that describes the objects of the load. Returns `None` for a list of URLs that is short enough to
+/// be in the record.
 fn objects(targets: &Targets) -> Option<(String, String)> {
     if let Some(dataset) = targets.area().and_then(|area| area.set.dataset()) {
         let description = dataset.description();
@@ -196,8 +202,8 @@ fn objects(targets: &Targets) -> Option<(String, String)> {
     (targets.count() > TARGETS_MAX).then(|| ("url_list".to_owned(), list_digest(targets)))
 }
 
-/// Returns a hash of the paths and queries of a list, in order. Secrets and addresses are left out, so the same list
-/// has the same hash on every server.
+/// Returns a hash of the paths and queries of a list, in order. The hash excludes secrets and server addresses, so a
+/// list has the same hash on every server.
 fn list_digest(targets: &Targets) -> String {
     let (mut digest, mut path) = (Sha256::new(), String::new());
     for index in 0..targets.count() {
@@ -217,7 +223,8 @@ fn list_digest(targets: &Targets) -> String {
 /// Number of hash bytes to show.
 const DIGEST_BYTES: usize = 16;
 
-/// Returns the settings of each request, with the names of the flags. For a mix, it adds the share of each request.
+/// Returns the settings of each request, with the names of the flags. The settings of a mix include the share of each
+/// request.
 fn requests(plan: &Plan) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let several = plan.mix.requests().len() > 1;

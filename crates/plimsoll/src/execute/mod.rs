@@ -34,9 +34,9 @@ use std::path::{Path, PathBuf};
 use store::{End, EndReason, SavedRun};
 use study::objective_monitor::ObjectiveMonitor;
 
-/// When an allocation of at least this size is freed, its memory returns to the system. Histograms are larger and live
-/// for about a second. On the shared heap, they would make memory grow with the length of a run. This size must exceed
-/// that of TLS buffers, which often grow and shrink between 8 and 36 KiB.
+/// Size from which freed memory returns to the system at once. Histograms are larger and live for about a second. If
+/// histograms were on the shared heap, memory would grow with the length of a run. TLS buffers must stay below this
+/// size, because they often grow and shrink between 8 and 36 KiB.
 const GIVEN_BACK_BYTES: u32 = 64 << 10;
 
 /// Prepares this process for runs: sets up memory allocation and the handling of interrupts.
@@ -80,8 +80,8 @@ pub fn run(plan: &Plan, options: &RunOptions) -> Result<SavedRun, Failure> {
     run_end::unreachable(plan, &run).map_or(Ok(run), Err)
 }
 
-/// Like [`run`], for a target that may be down: an unreachable target is a result and not an error. Also returns the
-/// monitor from the options, which now contains the observations of the run.
+/// Like [`run`], but an unreachable target is a result instead of an error. Also returns the monitor from the options,
+/// which now contains the observations of the run.
 pub fn run_level(plan: &Plan, options: &RunOptions) -> Result<(SavedRun, Option<ObjectiveMonitor>), Failure> {
     run_in(plan, options, &run_directory(plan, options), None)
 }
@@ -97,8 +97,8 @@ pub fn run_with(
     run_in(plan, options, directory, Some(companion)).map(|(run, _)| run)
 }
 
-/// Returns the run directory: the directory that the user named, or a new one whose name contains the time and the
-/// target.
+/// Returns the run directory. If the user named no directory, returns a new directory with the time and the target in
+/// its name.
 pub fn run_directory(plan: &Plan, options: &RunOptions) -> PathBuf {
     match &options.directory {
         Some(directory) => directory.clone(),

@@ -20,7 +20,7 @@ pub struct RunOptions {
     pub repeat: u64,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
-    /// `true` to accept objectives that have too few operations. `false` to fail the run for them.
+    /// `true` to accept objectives that have too few operations. With `false`, such objectives fail the run.
     pub accept_not_enough_data: bool,
     /// Objectives that abort the run as soon as it is certain that one of them is missed.
     pub abort: Vec<Objective>,

@@ -1,11 +1,13 @@
-//! Preparation of a run: file descriptors, addresses, sessions and object sizes. This step detects every error that can
-//! be detected before the first request.
+//! Preparation of a run: file descriptors, addresses, sessions and object sizes. The preparation detects every error
+//! that can be detected before the first request.
 
+use crate::console;
 use crate::failure::Failure;
 use crate::progress::{requests_failed, with_progress};
 use engine::network::NameError;
 use engine::plan::{Auth, Plan, RangeChoice, Route, Shared};
 use engine::sessions::SessionError;
+use measure::units::ByteSize;
 use report::escape::bounded;
 use report::number::plural;
 use wire::Scheme;
@@ -60,7 +62,11 @@ pub fn prepare(plan: &mut Plan) -> Result<(), Failure> {
         with_progress(describe, |tick| engine::object_sizes::discover_sizes(plan, tick))
             .map_err(|error| requests_failed(format!("{error}; or give the size with --object-size SIZE")))?;
     }
-    empty_ranges(plan)
+    empty_ranges(plan)?;
+    if let Some(warning) = ranges_beyond_objects(plan) {
+        console::eprintln(&warning);
+    }
+    Ok(())
 }
 
 /// Logs in, if the plan uses sessions.
@@ -98,7 +104,30 @@ fn check_route(plan: &Plan) -> Result<(), Failure> {
 }
 
 fn has_random_ranges(plan: &Plan) -> bool {
-    plan.mix.requests().iter().any(|request| matches!(request.range, Some(RangeChoice::Random { .. })))
+    longest_random_range(plan).is_some()
+}
+
+/// Returns the length of the longest random range, in bytes.
+fn longest_random_range(plan: &Plan) -> Option<u64> {
+    let lengths = plan.mix.requests().iter().filter_map(|request| match request.range {
+        Some(RangeChoice::Random { length }) => Some(length.get()),
+        _ => None,
+    });
+    lengths.max()
+}
+
+/// Returns a warning if objects are shorter than the range, because each of their requests then reads the whole object.
+fn ranges_beyond_objects(plan: &Plan) -> Option<String> {
+    let length = longest_random_range(plan)?;
+    let sizes = || plan.targets.items().iter().filter_map(|item| item.size);
+    let shorter = sizes().filter(|size| *size < length);
+    let (count, smallest) = (shorter.clone().count(), shorter.min()?);
+    Some(format!(
+        "warning: {count} of {} are shorter than the range of {} and are read whole; the smallest has {}",
+        plural(sizes().count() as u64, "object"),
+        ByteSize(length),
+        ByteSize(smallest),
+    ))
 }
 
 /// Refuses random ranges if any object is empty, because an empty object has no ranges.
@@ -108,7 +137,7 @@ fn empty_ranges(plan: &mut Plan) -> Result<(), Failure> {
     }
     match plan.targets.items().iter().find(|item| item.size == Some(0)) {
         Some(item) => Err(Failure::could_not_run(format!(
-            "the object {} is empty, so it has no range: leave it out, or leave out --range",
+            "the object {} is empty, so it has no range: leave out the object, or leave out --range",
             item.target
         ))),
         None => Ok(()),

@@ -35,7 +35,7 @@ pub fn unreachable(plan: &Plan, run: &SavedRun) -> Option<Failure> {
     Some(Failure::could_not_run(match example.filter(|example| example.outcome.phase == Phase::Tls) {
         Some(example) if example.detail.is_empty() => format!("cannot reach {target}: {detail}"),
         Some(example) => {
-            format!("cannot reach {target}: {detail}: {}", report::escape::escape(&example.detail))
+            format!("cannot reach {target}: {detail} ({})", report::escape::escape(&example.detail))
         }
         None => format!("cannot reach {target}: {detail}; check that it is running and that the address is right"),
     }))

@@ -1,5 +1,5 @@
-//! Probes: short runs with half and twice the slots, made after a run of the closed model. They show whether the number
-//! of slots limited the run.
+//! Probes: short runs with half and twice the slots, made after a run of the closed model. Probes show whether the
+//! number of slots limited the run.
 
 use super::prepare::own_descriptors;
 use super::written_objects::make_load;
@@ -38,8 +38,8 @@ impl Observer for ProbeRun<'_> {
     }
 }
 
-/// Runs the probes, each for `time`. Leftovers on the server are added to `left`. Returns `None` unless the load has a
-/// fixed number of slots.
+/// Runs the probes, each for `time`. Adds objects and uploads that remain on the server to `left`. Returns `None`
+/// unless the load has a fixed number of slots.
 pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
@@ -57,7 +57,7 @@ pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
     Some(Probes { lower: measure(lower), higher: measure(higher) })
 }
 
-/// Runs one probe. Returns `None` if it failed or was interrupted.
+/// Runs one probe. Returns `None` if the probe failed or was interrupted.
 fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Probe> {
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };

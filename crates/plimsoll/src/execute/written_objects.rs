@@ -1,4 +1,4 @@
-//! The numbers of the objects that loads wrote in addition to their dataset. `cleanup` needs them.
+//! The numbers of the objects that loads wrote in addition to their dataset. `cleanup` deletes these objects.
 
 use engine::plan::Plan;
 use engine::{Control, Ending, Observer, RunError};
@@ -8,7 +8,7 @@ use std::cell::Cell;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WrittenObjects {
     begun: u64,
-    /// Number of loads that reported all the objects that they wrote.
+    /// Number of loads that reported all written objects.
     known: u64,
     below: u64,
     of_warmup: u64,
@@ -20,17 +20,17 @@ impl WrittenObjects {
         self.begun > 0
     }
 
-    /// Returns whether all loads reported all the objects that they wrote.
+    /// Returns whether all loads reported all written objects.
     pub fn is_all(self) -> bool {
         self.begun == self.known
     }
 
-    /// Returns a bound: the numbers of all objects known to be written are below it. Excludes objects of warm-ups.
+    /// Returns the highest number of an object known to be written, plus 1. Excludes objects of warm-ups.
     pub fn below(self) -> u64 {
         self.below
     }
 
-    /// Like [`Self::below`], for objects of warm-ups. Their numbers start at [`engine::run_loop::WARMUP_NUMBERS`].
+    /// Like [`Self::below`], for objects of warm-ups, whose numbers start at [`engine::run_loop::WARMUP_NUMBERS`].
     pub fn of_warmup(self) -> u64 {
         self.of_warmup
     }
@@ -40,8 +40,7 @@ thread_local! {
     static WRITTEN: Cell<WrittenObjects> = const { Cell::new(WrittenObjects { begun: 0, known: 0, below: 0, of_warmup: 0 }) };
 }
 
-/// Returns the objects that loads of this thread wrote since the last [`forget_written`], whether or not the loads
-/// succeeded.
+/// Returns the objects that loads of this thread wrote since the last [`forget_written`]. Includes failed loads.
 pub fn written() -> WrittenObjects {
     WRITTEN.get()
 }
@@ -51,7 +50,7 @@ pub fn forget_written() {
     WRITTEN.set(WrittenObjects::default());
 }
 
-/// Makes the load of a plan, and records which objects it writes.
+/// Makes the load of a plan, and records the objects that the load writes.
 pub fn make_load(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Result<Ending, RunError> {
     let before = written();
     WRITTEN.set(WrittenObjects { begun: before.begun + 1, ..before });

@@ -81,8 +81,8 @@ pub struct Load {
     /// Number of operations that each slot makes (closed model).
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with = "rate", hide_short_help = true)]
     pub ops_per_slot: Option<NonZeroU64>,
-    /// After the run, make two probes of this length [default: 3s], with half and with twice the slots. They show
-    /// whether the target or -c limited the run (closed model).
+    /// After a run of the closed model, make a probe with half the slots and a probe with twice the slots, each of this
+    /// length [default: 3s]. The probes show whether the target or -c limited the run.
     #[arg(
         long,
         value_name = "TIME",
@@ -121,14 +121,14 @@ pub struct Requests {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Keep connections alive. This is the default; the flag exists for compatibility with ab.
+    /// Keep connections alive, which is the default; the flag exists for compatibility with ab.
     #[arg(short = 'k', hide_short_help = true)]
     pub keep_alive: bool,
     /// Use HTTP/1.0, as ab does.
     #[arg(long = "http1.0", help_heading = "Requests", hide_short_help = true)]
     pub http10: bool,
     /// Use HTTP/2. With https, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1. With http, the
-    /// server must support prior knowledge.
+    /// server must accept HTTP/2 without negotiation (prior knowledge).
     #[arg(
         long,
         conflicts_with_all = ["http10", "proxy", "receive_low_water"],
@@ -148,8 +148,8 @@ pub struct Requests {
     /// Also follow redirects from a public address to a private one (loopback, private, link-local).
     #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
     pub allow_private_redirects: bool,
-    /// With s3://, also follow redirects to hosts that the command does not name. Elsewhere, such redirects are always
-    /// followed.
+    /// With s3://, also follow redirects to hosts that the command does not name. For other URLs, such redirects are
+    /// always followed.
     #[arg(long, conflicts_with = "no_follow", help_heading = "Requests", hide_short_help = true)]
     pub allow_other_hosts: bool,
 }
@@ -167,7 +167,7 @@ pub struct Connections {
     /// Close a connection after this many requests.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, help_heading = "Connections", hide_short_help = true)]
     pub requests_per_connection: Option<NonZeroU64>,
-    /// Connect to another host or port, like curl: HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
+    /// Connect to another host or port, as in curl. RULE is HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
     #[arg(long, value_name = "RULE", help_heading = "Connections", hide_short_help = true)]
     pub connect_to: Vec<String>,
     /// Connect from these local addresses, in turn.
@@ -185,8 +185,8 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Set SO_RCVLOWAT to this size for large bodies, if there are at least 32 connections. This uses less client CPU,
-    /// but delays acknowledgments.
+    /// Set SO_RCVLOWAT to this size for large bodies, if there are at least 32 connections. The client then uses less
+    /// CPU, but acknowledgments are delayed.
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]
     pub receive_low_water: Option<ByteSize>,
 }
@@ -264,7 +264,7 @@ pub struct Checks {
 #[derive(clap::Args, Debug)]
 #[group(skip)]
 pub struct Output {
-    /// Number of runs, which are compared at the end.
+    /// Number of runs, whose results are compared at the end.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, default_value = "1", hide_default_value = true)]
     pub repeat: NonZeroU64,
     /// Directory in which to save the run [default: runs/TIME-TARGET].
@@ -276,7 +276,7 @@ pub struct Output {
     /// Print everything about the run, not only the most important numbers.
     #[arg(long, conflicts_with_all = ["json", "print"])]
     pub full: bool,
-    /// Output format: text, full, as ab, as httpbench, or none.
+    /// Output format: text, full, ab, httpbench, or none.
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", hide_default_value = true)]
     pub print: OutputFormat,
     /// Also write the report as an HTML file with charts, which opens offline [default: DIR/report.html].

@@ -16,13 +16,15 @@ pub fn check_https(flags: &Connections, targets: &Targets) -> Result<(), Failure
     let Some(origin) = targets.origins().iter().find(|origin| origin.scheme == Scheme::Https) else { return Ok(()) };
     let refused = |why: &str| Err(Failure::usage(format!("https://{}: {why}", origin.host_header())));
     if flags.proxy.is_some() {
-        return refused("--proxy supports http:// only: tunnels through a proxy (CONNECT) are not implemented");
+        return refused("--proxy supports only http://, because tunnels through a proxy (CONNECT) are not implemented");
     }
     if flags.receive_low_water.is_some() {
-        return refused("--receive-low-water supports http:// only: within TLS the size of the next record is unknown");
+        return refused(
+            "--receive-low-water supports only http://, because the size of the next TLS record is unknown",
+        );
     }
     if tls::server_name(origin).is_none() {
-        return refused("this host name cannot appear in a certificate: check the spelling");
+        return refused("this host name cannot appear in a certificate; check the spelling");
     }
     Ok(())
 }
@@ -88,7 +90,7 @@ fn proxy(text: &str) -> Result<Route, Failure> {
     Ok(Route::Proxy { origin: url.origin().clone(), authorization: url.credentials().map(basic) })
 }
 
-/// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses are written in brackets.
+/// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses must be in brackets.
 fn connect_to(rule: &str) -> Result<ConnectTo, Failure> {
     let wrong = || Failure::usage(format!("--connect-to `{rule}`: use the form example.com:80:127.0.0.1:8080"));
     let mut parts = Vec::new();

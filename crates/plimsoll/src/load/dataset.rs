@@ -22,7 +22,7 @@ pub struct Args {
     /// lognormal:median=1MiB,sigma=1.5,max=1GiB
     #[arg(long, value_name = "SIZES")]
     pub size: Option<Sizes>,
-    /// Prefix of all names. It may contain folders [default: object-].
+    /// Prefix of all names, which may contain folders [default: object-].
     #[arg(long, value_name = "TEXT", help_heading = "Names", hide_short_help = true)]
     pub prefix: Option<String>,
     /// Minimum number of digits of the number in a name.

@@ -27,7 +27,7 @@ pub struct DatasetLocation {
     pub spread: Spread,
     /// `true` if the objects can be listed.
     pub can_list: bool,
-    /// Query that belongs to each object.
+    /// Query in requests for each object.
     pub object_query: ObjectQuery,
 }
 
@@ -36,12 +36,12 @@ impl DatasetLocation {
     pub fn of(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         let place = Self::with_query(typed, s3)?;
         match (&place.query, typed) {
-            (Some(_), [text, ..]) => Err(refused(text, &"a dataset's URL cannot have a query: leave it out")),
+            (Some(_), [text, ..]) => Err(refused(text, &"a dataset's URL cannot have a query; leave it out")),
             _ => Ok(place),
         }
     }
 
-    /// Like [`Self::of`], but the URLs may have a query. In every request, this query follows the key.
+    /// Like [`Self::of`], but the URLs may have a query. Every request has this query after the key.
     pub fn with_query(typed: &[String], s3: &s3::Args) -> Result<Self, Failure> {
         match typed {
             [] => Err(Failure::usage(
@@ -93,7 +93,7 @@ impl DatasetLocation {
             if let Some(found) = found
                 && credentials.get_or_insert_with(|| found.clone()) != &found
             {
-                return Err(refused(text, &"all URLs must have the same credentials, or none: use -u"));
+                return Err(refused(text, &"all URLs must have the same credentials, or none; use -u"));
             }
             origins.push(url.origin().clone());
         }
@@ -170,7 +170,7 @@ impl DatasetLocation {
         path
     }
 
-    /// Returns, by their numbers, objects that runs of `mix` wrote next to the dataset.
+    /// Returns the objects with these numbers that runs of `mix` wrote next to the dataset.
     pub fn fresh(&self, dataset: Dataset, numbers: Vec<u64>) -> Targets {
         self.members(dataset, Members::Fresh(numbers.into()))
     }

@@ -1,4 +1,4 @@
-//! The flags that select a dialect. A dialect is the form of requests for the objects of one kind of system.
+//! The flags that select a dialect. A dialect is the form in which one kind of system expects requests for objects.
 
 use super::{URLS_MAX, dataset_location::DatasetLocation, s3};
 use crate::failure::Failure;
@@ -36,12 +36,12 @@ pub struct Args {
     /// filestash: use one session for all slots (shared), or one session for each slot (per-slot) [default: shared].
     #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true, hide_short_help = true)]
     pub sessions: Option<SharedBy>,
-    /// siad: time between two looks at the progress of an upload [default: 15s].
+    /// siad: time between two checks of an upload's progress [default: 15s].
     #[arg(long, value_name = "TIME", value_parser = super::values::timeout, hide_short_help = true)]
     pub poll_every: Option<Duration>,
 }
 
-/// Time between two looks at the progress of an upload. The load tester of the Sia study used the same time.
+/// Time between two checks of an upload's progress. The load tester of the Sia study used the same time.
 const POLL_EVERY: Duration = Duration::from_secs(15);
 
 /// Systems that have a dialect.
@@ -100,7 +100,7 @@ pub struct SystemLocation {
 pub struct DialectSettings {
     /// `true` if the user gives credentials: a cookie, basic authentication, or a secret header.
     pub identified: bool,
-    /// Number of slots, if it is fixed.
+    /// Number of slots, if this number is fixed.
     pub slots: Option<NonZeroU64>,
     /// Verification of a gateway's blocks.
     pub depth: Depth,
@@ -120,7 +120,7 @@ impl Args {
         let name = system.name();
         if let Some(s3_location) = servers.iter().find(|word| S3Location::has_scheme(word)) {
             return Err(Failure::usage(format!(
-                "`{}`: --as {name} needs URLs of servers: write http://host:port, with the bucket as its path",
+                "--as {name} needs server URLs, not `{}`: write http://host:port, with the bucket as the path",
                 redact::url_text(s3_location)
             )));
         }
@@ -167,7 +167,7 @@ impl Args {
         }
     }
 
-    /// Returns the time between two looks at the progress of an upload that the system carries out in the background.
+    /// Returns the time between two checks of the progress of a background upload.
     pub fn poll_every(&self) -> Duration {
         self.poll_every.unwrap_or(POLL_EVERY)
     }
@@ -262,7 +262,7 @@ impl SystemLocation {
         let container = self.dialect.container(self.access, &self.base).ok_or_else(|| {
             let name = self.name;
             Failure::usage(format!(
-                "--as {name}: a dataset cannot be used, because CIDs name the objects: list CIDs with --url-file FILE"
+                "--as {name} cannot use a dataset, because CIDs name the objects: list CIDs with --url-file FILE"
             ))
         })?;
         let query = self.dialect.query(self.access, &self.base).map(Into::into);
@@ -292,21 +292,21 @@ impl SystemLocation {
     fn add(&self, name: &str, targets: &mut Targets, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Failure::usage(format!("{place}: {why}"));
         let target = self.dialect.target(self.access, &self.base, name).map_err(|error| refused(&error))?;
-        let origin = self.location.origins.first().ok_or_else(|| refused(&"no server given: write its URL"))?;
+        let origin = self.location.origins.first().ok_or_else(|| refused(&"no server given; write its URL"))?;
         let text = format!("{}://{}{target}", origin.scheme, origin.host_header());
         let url = Url::parse(&text).map_err(|error| refused(&error))?;
         if url.target() != target {
             return Err(refused(&"a URL cannot contain this name unchanged"));
         }
         if targets.items().len() >= URLS_MAX {
-            return Err(refused(&format_args!("more than {URLS_MAX} names: split the list")));
+            return Err(refused(&format_args!("more than {URLS_MAX} names; split the list")));
         }
         let _ = targets.push(&url);
         Ok(())
     }
 }
 
-/// Adds header fields, except those that the user has set. They replace the program's own `User-Agent`.
+/// Adds header fields that the user has not set. A `User-Agent` replaces the program's own.
 pub fn add_headers(fields: &[(&str, &str)], headers: &mut Vec<Header>) -> Result<(), Failure> {
     for (name, value) in fields {
         headers.retain(|header| !(header.name.is(name) && is_default_agent(header)));

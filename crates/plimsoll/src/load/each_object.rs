@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Number of objects per chunk. A chunk starts when the previous chunk is complete, which limits the memory for
 /// outcomes.
 const CHUNK: u64 = 1 << 16;
-/// Number of requests in flight, unless the flags set it.
+/// Number of requests in flight, unless the user sets a number.
 const DEFAULT_CONCURRENCY: NonZeroU64 = NonZeroU64::new(16).expect("16 is not 0");
 
 /// The outcome of a request for an object.
@@ -25,9 +25,9 @@ enum Consequence {
     Good,
     /// The object is missing or damaged.
     Bad,
-    /// The request failed temporarily, and is retried.
+    /// The request failed for a reason that may pass, and is retried.
     Retry,
-    /// The server refused the request. This ends the command.
+    /// The server refused the request, so the command ends.
     Refused,
 }
 
@@ -35,23 +35,24 @@ enum Consequence {
 pub struct Pass {
     /// The request for each object.
     pub request: RequestPlan,
-    /// The work of this pass, for the live line: `preparing`.
+    /// Name of this work in the live line, for example `preparing`.
     pub doing: &'static str,
-    /// Rest of the error message, which begins with a text such as `3 of 10 objects`. For example: `are written; the
-    /// same command writes all of them again`.
+    /// Continuation of an error message that begins with a text such as `3 of 10 objects`. An example is `are written;
+    /// the same command writes all of them again`.
     pub done: &'static str,
-    /// Whether the pass searches for missing and damaged objects.
+    /// Handling of missing and damaged objects.
     pub search: Search,
 }
 
-/// Whether a pass searches for missing and damaged objects.
+/// Handling of missing and damaged objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// It does not. A missing object ends the command.
+    /// A missing object ends the command.
     No,
-    /// It does. Objects that the server refuses end the command.
+    /// Missing and damaged objects are collected. If the server refuses a request, the command ends.
     Strict,
-    /// It does. Objects that the server refuses, or cannot give back, count as missing.
+    /// Missing and damaged objects are collected. If the server refuses or cannot return an object, it counts as
+    /// missing.
     Lenient,
 }
 
@@ -167,7 +168,7 @@ impl<'a> ObjectRequests<'a> {
 }
 
 impl Pass {
-    /// Returns how a response affects its object.
+    /// Returns the consequence of a response for its object.
     fn consequence(&self, RequestOutcome { outcome, status }: RequestOutcome) -> Consequence {
         match (outcome, status) {
             (AttemptOutcome::OK, _) => Consequence::Good,

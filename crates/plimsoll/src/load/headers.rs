@@ -19,7 +19,7 @@ pub const BASE64: GeneralPurpose = base64::engine::general_purpose::STANDARD;
 pub fn checks(flags: &Checks, headers: &[Header]) -> Result<plan::Checks, Failure> {
     let (expected, most) = (flags.expect_header.len(), plan::EXPECTED_HEADERS_MAX);
     if expected > most {
-        return Err(Failure::usage(format!("--expect-header is given {expected} times: the maximum is {most}")));
+        return Err(Failure::usage(format!("--expect-header is given {expected} times; the maximum is {most}")));
     }
     Ok(plan::Checks {
         statuses: flags.expect_status.clone(),
@@ -59,7 +59,7 @@ pub fn headers(flags: &Requests, credentials: Option<String>) -> Result<Vec<Head
                 "range" => "--range SIZE with --range-at OFFSET",
                 _ => "--body-file FILE",
             };
-            return Err(Failure::usage(format!("-H '{name}: …': the program sets this header; use {instead}")));
+            return Err(Failure::usage(format!("-H cannot set '{name}', which the program sets; use {instead}")));
         }
     }
     let mut add = |name: &str, value: &str| -> Result<(), Failure> {

@@ -22,7 +22,7 @@ const DEFAULT_CONCURRENCY: f64 = 10.0;
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 const DEFAULT_IN_FLIGHT_MAX: u64 = 10_000;
 const THREADS_MAX: u64 = 1024;
-/// Maximum number of repeats. This number limits memory use, because all results stay in memory until the last repeat
+/// Maximum number of repeats. The maximum limits memory use, because all results stay in memory until the last repeat
 /// ends.
 const REPEAT_MAX: u64 = 1000;
 const CONCURRENCY_MAX: u64 = 1_000_000;
@@ -58,7 +58,7 @@ pub fn plan(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     plan_outside_run(args, workload)
 }
 
-/// Returns the plan of requests outside of a run. They have no objectives.
+/// Returns the plan of requests outside of a run. Such requests have no objectives.
 pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     let Workload { targets, choice, once, mix, auth, spread } = workload;
     check_https(&args.connections, &targets)?;
@@ -109,7 +109,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
 /// Returns the settings that affect a dialect.
 pub fn dialect_settings(args: &Args) -> DialectSettings {
     let (requests, load) = (&args.requests, &args.load);
-    // Invalid header lines are ignored here, because they are refused later. Treat a file of header lines as secret.
+    // Ignore invalid header lines here, because they are refused later. Treat a file of header lines as secret.
     let header = |line: &String| line.starts_with('@') || Header::parse(line).is_ok_and(|header| header.is_secret());
     let identified = !requests.cookies.is_empty() || requests.user.is_some() || requests.headers.iter().any(header);
     let fixed = load.rate.is_none() && load.stages.is_empty();

@@ -1,4 +1,5 @@
-//! Retries of requests outside of a measured load. Their number is limited, and the pause before each retry doubles.
+//! Retries of requests outside of a measured load. The number of retries is limited, and the pause before each retry
+//! doubles.
 
 use crate::console;
 use measure::units::format_span;
@@ -13,26 +14,26 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Usual maximum number of consecutive pauses without a success. Eight pauses take about 33 seconds in total.
 const PAUSES_MAX: u32 = 8;
-/// Time without a response after which the user is told.
+/// Time without a response after which a message is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long requests are retried without a success in between.
+/// Time limit for retries without a success in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryLimit {
-    /// For about half a minute.
+    /// About half a minute.
     #[default]
     HalfMinute,
-    /// If the target does not respond, for this time, or until the user interrupts. If it responds with a failure, for
-    /// about half a minute.
+    /// Time limit if the target does not respond. `None` means until the user interrupts. If the target responds with
+    /// failures, the limit is about half a minute.
     UntilContact(Option<Duration>),
 }
 
-/// What to do after a request that failed.
+/// Next step after a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Send it again.
+    /// Send the request again.
     Again,
     /// Stop: the limit is reached, or the user interrupts.
     GiveUp,
@@ -48,7 +49,7 @@ pub struct Retries {
     limit: RetryLimit,
     /// Pauses since the last success.
     in_a_row: u32,
-    /// Those after a response that was a failure.
+    /// Pauses after a response that was a failure, since the last success.
     after_responses: u32,
     /// Start of the first pause since the last response.
     silent_since: Option<Instant>,
@@ -71,7 +72,7 @@ impl Retries {
         (self.in_a_row, self.after_responses, self.silent_since) = (0, 0, None);
     }
 
-    /// Waits before the next attempt, if there is one. `responded` means that the target sent a response.
+    /// Waits before the next attempt, if there is one. `responded` is `true` if the target sent a response.
     pub fn pause(&mut self, responded: bool) -> Retry {
         if responded {
             self.after_responses += 1;
@@ -101,13 +102,13 @@ impl Retries {
         Retry::Again
     }
 
-    /// Says once that the target does not respond.
+    /// Prints a message once if the target has not responded for [`TOLD_AFTER`].
     fn tell(&mut self, silent: Duration, most: Option<Duration>) {
         if silent >= TOLD_AFTER && !self.told {
             self.told = true;
             let most =
                 most.map_or_else(|| "until it does".to_owned(), |most| format!("for up to {}", format_span(most)));
-            console::eprintln(&format!("the target has not responded for half a minute: trying again {most}"));
+            console::eprintln(&format!("the target has not responded for half a minute; trying again {most}"));
         }
     }
 
@@ -116,7 +117,7 @@ impl Retries {
         &self.causes
     }
 
-    /// Returns the retries as the end of a message, or an empty text if there were none.
+    /// Returns the number of retries as the end of a message, or an empty text if there were no retries.
     pub fn description(&self) -> String {
         let all: u64 = self.causes.values().sum();
         if all == 0 {

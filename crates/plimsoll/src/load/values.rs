@@ -10,10 +10,12 @@ pub fn span(text: &str) -> Result<Duration, String> {
     parse_span(text).map_err(|error| error.to_string())
 }
 
-/// Parses the value of `-d`, the time to measure. The error message also mentions --body-file, because `-d` is the
-/// request body in curl, hey and oha.
+/// Parses the value of `-d`, the time to measure. The error message mentions --body-file if the value looks like
+/// a request body, because `-d` is the body in curl, hey and oha.
 pub fn measured_time(text: &str) -> Result<Duration, String> {
-    span(text).map_err(|error| format!("{error}; for a request body, use --body-file FILE"))
+    let is_like_body = text.contains(['=', '{', '@', '"']);
+    let hint = if is_like_body { "; for a request body, use --body-file FILE" } else { "" };
+    span(text).map_err(|error| format!("{error}{hint}"))
 }
 
 /// Parses a time above 0.
@@ -34,8 +36,8 @@ pub fn count<N: FromStr>(text: &str) -> Result<N, String> {
 /// Parses the seed of random choices or of object content.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match is_number(text) {
-        true => format!("`{text}` is too large: a seed is a whole number up to {}", u64::MAX),
-        false => format!("`{text}` is not a seed: use a whole number"),
+        true => format!("`{text}` is too large; the maximum is {}", u64::MAX),
+        false => format!("`{text}` is not a seed; use a whole number"),
     })
 }
 
@@ -47,17 +49,17 @@ fn is_number(text: &str) -> bool {
 /// Parses a status code.
 pub fn status(text: &str) -> Result<u16, String> {
     let code = text.parse().ok().filter(|code| (100..600).contains(code));
-    code.ok_or_else(|| format!("`{text}` is not a status code: use a list such as 200,206"))
+    code.ok_or_else(|| format!("`{text}` is not a status code; use a list such as 200,206"))
 }
 
 /// Parses an IP address.
 pub fn address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| format!("`{text}` is not an IP address: use a form such as 192.0.2.1 or 2001:db8::1"))
+    text.parse().map_err(|_| format!("`{text}` is not an IP address; use a form such as 192.0.2.1 or 2001:db8::1"))
 }
 
 /// Parses a stage of the load: its duration and the level at its end.
 pub fn stage(text: &str) -> Result<(Duration, f64), String> {
-    let wrong = || format!("`{text}` is not a stage: use TIME:LEVEL, for example 10s:100");
+    let wrong = || format!("`{text}` is not a stage; use TIME:LEVEL, for example 10s:100");
     let (time, level) = text.split_once(':').ok_or_else(wrong)?;
     let level: f64 = level.parse().ok().filter(|level: &f64| level.is_finite() && *level >= 0.0).ok_or_else(wrong)?;
     Ok((span(time)?, level))
@@ -68,7 +70,7 @@ pub fn stage(text: &str) -> Result<(Duration, f64), String> {
 pub fn success(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if 0.0 < share && share <= 1.0 => {
-            Err(format!("`{text}` could be a fraction or a percentage: write {}% or {text}%", share * 100.0))
+            Err(format!("`{text}` could be a fraction or a percentage; write {}% or {text}%", share * 100.0))
         }
         _ => percent(text),
     }
@@ -77,5 +79,5 @@ pub fn success(text: &str) -> Result<f64, String> {
 /// Parses a percentage from 0 to 100.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    number.ok_or_else(|| format!("`{text}` is not a percentage: use a form such as 99 or 99.9%"))
+    number.ok_or_else(|| format!("`{text}` is not a percentage; use a form such as 99 or 99.9%"))
 }

@@ -1,4 +1,4 @@
-//! The prices of a study's fills: the settings of their cells.
+//! The prices of a study's fills, from the settings of each cell.
 
 use crate::console;
 use crate::prices;
@@ -8,8 +8,8 @@ use report::fill::Costs;
 use study::matrix;
 use study::scenario::{Scenario, Target};
 
-/// Returns the prices for the fills of a cell on a target, with their escaped names. There are none if the scenario
-/// can no longer be read, or if a price sheet cannot.
+/// Returns the prices for the fills of a cell on a target. `cell` and `target` are escaped names. There are no prices
+/// if the scenario or a price sheet can no longer be read.
 pub fn of(scenario: Option<&Scenario>, cell: &str, target: &str) -> Costs {
     let none = || Costs { sheets: Vec::new(), keep: Months::zero() };
     let named = |known: &&Target| escape(&known.name) == target;

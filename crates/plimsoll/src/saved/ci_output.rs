@@ -43,8 +43,8 @@ impl CiOutput {
         self.write_results(&name, || suite(&set, &name), || markdown::of(&set))
     }
 
-    /// Writes the requested files about a result with this name, and prints the requested annotations. Only what is
-    /// requested is computed.
+    /// Writes the requested files about a result with this name, and prints the requested annotations. Computes only
+    /// the requested output.
     ///
     /// # Errors
     /// Fails if `suite` or `summary` fails, or if a file cannot be written.

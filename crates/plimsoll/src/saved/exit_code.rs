@@ -5,7 +5,7 @@ use crate::failure::Exit;
 use measure::result::{CutOff, Reason};
 use store::{EndReason, SavedRun};
 
-/// Returns the exit code of a saved run. For a result other than PASS, also prints the reason to standard error.
+/// Returns the exit code of a saved run. If the result is not PASS, also prints the reason to standard error.
 pub fn conclude(run: &SavedRun) -> Exit {
     let result = report::result::of(run);
     let shown = |reason: &Reason| !matches!(reason, Reason::CutOff(CutOff::Interrupted { .. }));

@@ -1,4 +1,4 @@
-//! Saved runs, repeated runs, searches and studies. Finds, reads and shows them, and determines their exit codes.
+//! Saved runs, repeated runs, searches and studies. This module finds, reads and shows them, and determines exit codes.
 
 mod cell_prices;
 pub mod ci_output;

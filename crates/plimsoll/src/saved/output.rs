@@ -27,7 +27,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the format that the flags `--json` and `--full` select, or else this one.
+    /// Returns the format that the flags `--json` and `--full` select, or else this format.
     #[must_use]
     pub fn or(self, json: bool, full: bool) -> Self {
         match (json, full) {
@@ -65,7 +65,7 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Returns a message with the directory of a run, and what to do with it next.
+/// Returns a message with the directory of a run, and a command for this directory.
 pub fn saved_in(directory: &Path, format: OutputFormat) -> String {
     let directory = directory.display();
     match format {

@@ -25,13 +25,13 @@ pub fn read(base: &Path) -> Result<Vec<SavedRun>, StoreError> {
     directories(base).iter().map(|path| SavedRun::read(path)).collect()
 }
 
-/// Returns whether each of several runs is printed. In JSON, all of them are one document, and the short text has only
-/// their comparison.
+/// Returns whether this format prints each of several runs. JSON output is one document with all runs, and the short
+/// text shows only their comparison.
 pub fn prints_each(format: OutputFormat) -> bool {
     !matches!(format, OutputFormat::Json | OutputFormat::Text)
 }
 
-/// Prints each run if the format has them, and then their comparison.
+/// Prints each run if the format shows single runs, and then the comparison of the runs.
 pub fn print_all(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
     for run in runs.iter().filter(|_| prints_each(format)) {
         print_run(run, format)?;
@@ -53,8 +53,8 @@ pub fn write_html(runs: &[SavedRun], base: &Path, file: Option<&Path>) -> Result
         .try_for_each(|(number, run)| html_file::write_run(run, &html_file::default_path(&directory(base, number))))
 }
 
-/// Prints the comparison of runs. In JSON, it prints one document with all runs. If there is only one run so far, the
-/// short text is the text of this run.
+/// Prints the comparison of runs. JSON output is one document with all runs. If there is only one run so far, the short
+/// text is the report of this run.
 pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Failure> {
     match (format, runs) {
         (OutputFormat::Json, _) => print_json(serde_json::to_string_pretty(&report::json_repeats(runs))),
@@ -64,7 +64,7 @@ pub fn print_together(runs: &[SavedRun], format: OutputFormat) -> Result<(), Fai
     }
 }
 
-/// Returns the exit code of the runs. If the codes of the runs differ, returns the code that takes precedence.
+/// Returns the exit code of the runs. If their exit codes differ, returns the one that takes precedence.
 pub fn conclude_all(runs: &[SavedRun]) -> Exit {
     runs.iter().map(conclude).fold(Exit::Good, Exit::or_worse)
 }

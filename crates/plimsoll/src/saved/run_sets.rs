@@ -59,7 +59,7 @@ impl RunSet {
                 set.positions.extend(positions(base, &set.records, record)?);
             }
         } else {
-            // This directory contains no run. The later attempt to read it reports the reason.
+            // This directory contains no run. The error message appears later, when the directory is read.
             set.positions.push(Position::default());
         }
         Ok(set)
@@ -73,14 +73,15 @@ impl RunSet {
     /// Reads a run.
     ///
     /// # Errors
-    /// Fails if it cannot be read.
+    /// Fails if the run cannot be read.
     pub fn read(&self, position: &Position) -> Result<SavedRun, Failure> {
         let failure = if self.kind == SetKind::One { cannot_read } else { cannot_read_back };
         SavedRun::read(&self.directory(position)).map_err(|error| failure(&error))
     }
 }
 
-/// Maximum depth of the search for runs. Studies have `CELL/TRIAL`, and `redirects` has `LIST/PAIR-WAY`.
+/// Maximum depth of subdirectories in which to search for runs. Studies use `CELL/TRIAL`, and `redirects` uses
+/// `LIST/PAIR-WAY`.
 const DEPTH: usize = 2;
 
 /// Returns the first run, study or search in the subdirectories of `base`.
@@ -98,8 +99,8 @@ fn below(base: &Path, depth: usize) -> Option<PathBuf> {
     directories.iter().find(|path| holds(path)).cloned().or_else(deeper)
 }
 
-/// Returns the runs of a record in the log of a study or a search. If the record is a trial that searches, the runs are
-/// the levels of the search. If it is a fill, they are the phases of its sessions.
+/// Returns the runs of a record in the log of a study or a search. If the record is a trial with a search, the runs are
+/// the levels of the search. If the record is a trial with a fill, the runs are the phases of all sessions.
 fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Vec<Position>, Failure> {
     let level = |record: &StudyRecord, steps: u64, of: &Position| match record {
         StudyRecord::Level { level, directory, .. } => {
@@ -115,7 +116,7 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
         directory: directory.clone(),
         cell: Some(cell.clone()),
         target: Some(target.clone()),
-        // The log counts from 0.
+        // The log counts repeats from 0.
         repeat: Some(u64::from(*repeat) + 1),
         level: None,
     };
@@ -130,7 +131,7 @@ fn positions(base: &Path, of: &[StudyRecord], record: &StudyRecord) -> Result<Ve
     Ok(records.iter().filter_map(|record| level(record, steps(&records), &trial)).collect())
 }
 
-/// Returns the runs of a trial that is a fill: those of the phases of all its sessions.
+/// Returns the runs of a trial with a fill. Each phase of each session has a run.
 fn fill_positions(base: &Path, place: &Path, trial: &Position) -> Result<Vec<Position>, Failure> {
     let sessions = store::fill_directory::sessions(place).map_err(|error| cannot_read_back(&error))?;
     let mut runs: Vec<PathBuf> = Vec::new();
@@ -146,7 +147,7 @@ fn fill_positions(base: &Path, place: &Path, trial: &Position) -> Result<Vec<Pos
     Ok(runs.into_iter().map(position).collect())
 }
 
-/// Returns how many steps of the search correspond to one unit of load.
+/// Returns the number of search steps per unit of load.
 fn steps(records: &[StudyRecord]) -> u64 {
     let of = |record: &StudyRecord| match record {
         StudyRecord::Line { steps, .. } => Some(steps.get()),

@@ -10,7 +10,7 @@ pub fn cannot_save(what: &str, error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save {what}: {error}; name another directory with --out"))
 }
 
-/// Returns the failure for a run that was saved only in part.
+/// Returns the failure for a run that was saved only partly.
 pub fn not_all_saved(errors: &[StoreError], directory: &Path) -> Failure {
     let what: Vec<_> = errors.iter().map(ToString::to_string).collect();
     let directory = directory.display();
@@ -33,7 +33,7 @@ pub fn cannot_read(error: &StoreError) -> Failure {
     if matches!(error.kind, StoreErrorKind::Format { .. }) {
         return Failure::usage(format!("{error}; use that version to read it"));
     }
-    Failure::usage(format!("{error}: name the directory of a run, for example runs/20261121-023000-localhost_8080"))
+    Failure::usage(format!("{error}; name the directory of a run, for example runs/20261121-023000-localhost_8080"))
 }
 
 /// Returns the failure to read a run that this process has just saved.

@@ -32,7 +32,7 @@ pub struct SavedTrial {
     pub repeat: u32,
     /// Name of its directory.
     pub directory: String,
-    /// Its result.
+    /// Result of the trial.
     pub result: TrialResult,
 }
 
@@ -80,7 +80,7 @@ pub fn read(base: &Path, records: &[StudyRecord]) -> Result<(SavedStudy, Exit), 
     for trial in trials(base, records) {
         let SavedTrial { cell, target, repeat, directory, result } = match trial {
             Ok(trial) => trial,
-            // This trial cannot be read. Count it as missing, and continue with the other trials.
+            // If a trial cannot be read, count it as missing, and continue with the other trials.
             Err(failure) => {
                 console::eprintln(&format!("skipping a trial: {}", failure.into_message()));
                 continue;

@@ -78,11 +78,16 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             };
             Failure::usage(format!("{flag}{shown}: {why}"))
         }
+        (ErrorKind::TooManyValues, Some(argument)) => {
+            let flag = argument.split(' ').next().unwrap_or(argument);
+            let value = redact::url_text(context(ContextKind::InvalidValue).unwrap_or_default());
+            Failure::usage(format!("{flag} takes no value, but has `{value}` (in a scenario, write true or false)"))
+        }
         _ => Failure::usage(one_line(error)),
     }
 }
 
-/// Returns the command whose letters are those of a word in another order, such as `get` for `gte`.
+/// Returns the command with the letters of a word in another order, such as `get` for `gte`.
 fn anagram(word: &str) -> Option<String> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();
@@ -94,7 +99,7 @@ fn anagram(word: &str) -> Option<String> {
     found.map(str::to_owned)
 }
 
-/// Returns the message for two flags that exclude each other. `None` if the error does not name them.
+/// Returns the message for two flags that exclude each other. Returns `None` if the error does not name the flags.
 fn conflict(error: &clap::Error) -> Option<String> {
     let name = |text: &str| text.split(' ').next().unwrap_or(text).to_owned();
     let Some(ContextValue::String(one)) = error.get(ContextKind::InvalidArg) else { return None };
@@ -110,7 +115,7 @@ fn conflict(error: &clap::Error) -> Option<String> {
     Some(format!("{one} and {others} exclude each other: leave out one of them"))
 }
 
-/// Returns a hint about how to get help on the command.
+/// Returns a hint that names the help page of the command.
 fn help(words: &[OsString]) -> String {
     let command = words.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match command {
@@ -120,8 +125,8 @@ fn help(words: &[OsString]) -> String {
     }
 }
 
-/// Returns a hint for a negative value that looks like a flag, such as `-d -1s`. The hint shows only the part that clap
-/// parses as a flag.
+/// Returns a hint for a negative value that looks like a flag, such as `-d -1s`. The hint shows only the part of the
+/// value that clap parses as a flag.
 fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
     let is_negative =
         |word: &str| word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -130,7 +135,7 @@ fn negative_value(argument: &str, words: &[OsString]) -> Option<String> {
     let mut pairs = words.iter().zip(words.iter().skip(1)).filter(|_| is_negative(argument));
     let flag =
         pairs.find_map(|(flag, value)| flag.to_str().filter(|flag| belongs_to(flag, value.to_str().unwrap_or(""))))?;
-    Some(format!("{flag}: the value `{argument}…` is negative: leave out the minus sign"))
+    Some(format!("{flag} has the negative value `{argument}…`: leave out the minus sign"))
 }
 
 /// Returns the message for an unknown flag or an unexpected argument.

@@ -1,9 +1,9 @@
 //! Flags of ab, wrk, hey, oha and curl, and their replacements.
 //!
-//! If Plimsoll has a short flag of one of these tools, it has the same meaning. Other short flags of these tools are
-//! refused, with a hint that names the flag of Plimsoll. docs/flags.md shows these tables.
+//! If Plimsoll has a short flag of one of these tools, the flag has the same meaning. Other short flags of these tools
+//! are refused, with a hint that names the replacement. docs/flags.md shows these tables.
 
-/// A short flag, and its meaning in each tool. For a tool without the flag, the meaning is an empty text.
+/// A short flag and its meaning in each tool. The meaning is an empty text for a tool without the flag.
 pub struct Letter {
     /// The letter.
     pub letter: char,
@@ -51,18 +51,18 @@ pub const LETTERS: [Letter; 41] = [
     refused('z', "-d 10s", ["HTML attributes", "", "duration", "duration", "only if newer"]),
     refused(
         'r',
-        "leave it out: errors never end a run; a range is --range 1MiB",
+        "leave it out, because errors never end a run; a range is --range 1MiB",
         ["go on after errors", "", "", "redirects", "range"],
     ),
     refused('s', "--timeout-head 30s (ab's timeout); there are no scripts", ["timeout", "script", "", "", "silent"]),
     refused(
         'l',
-        "leave it out: bodies may differ in length (--expect-size checks it)",
+        "leave it out, because bodies may differ in length; --expect-size checks the length",
         ["variable length", "", "", "", "list only"],
     ),
     refused(
         'L',
-        "leave it out: redirects are followed (--no-follow stops that) and percentiles are always printed",
+        "leave it out, because redirects are followed (--no-follow stops that) and percentiles are always printed",
         ["", "percentiles", "", "", "follow"],
     ),
     refused('i', "-I for HEAD requests", ["HEAD", "", "", "", "show headers"]),
@@ -83,17 +83,21 @@ pub const LETTERS: [Letter; 41] = [
     refused('e', "--out DIR, then `plimsoll report --json DIR`", ["CSV file", "", "", "", "referer"]),
     refused('g', "--log-ops with --out DIR", ["gnuplot file", "", "", "", "no globbing"]),
     refused('w', "--json for machines, or leave it out for text", ["HTML", "", "", "", "write-out"]),
-    refused('S', "leave it out: both are always printed", ["no median", "", "", "", "show errors"]),
+    refused('S', "leave it out, because both are always printed", ["no median", "", "", "", "show errors"]),
     refused(
         'v',
-        "leave it out: each failure class is shown with an example; -V prints the version",
+        "leave it out, because each failure class is shown with an example; -V prints the version",
         ["verbosity", "version", "", "", "verbose"],
     ),
-    refused('f', "leave it out: every status of 400 and above is a failure", ["TLS protocol", "", "", "", "fail"]),
+    refused(
+        'f',
+        "leave it out, because every status of 400 and above is a failure",
+        ["TLS protocol", "", "", "", "fail"],
+    ),
     refused('E', "--cert FILE, with --key FILE", ["client certificate", "", "", "", "client certificate"]),
     refused(
         'Z',
-        "leave it out: version and cipher are negotiated with the server and reported",
+        "leave it out, because version and cipher are negotiated with the server and reported",
         ["ciphers", "", "", "", "parallel"],
     ),
     refused('G', "-m GET, the default method", ["", "", "", "", "data as query"]),
@@ -114,12 +118,12 @@ const fn long(flag: &'static str, tools: &'static str, instead: &'static str) ->
     Long { flag, tools, instead }
 }
 
-const IDENTITY: &str = "leave it out: compression is only requested with -H 'Accept-Encoding: gzip'";
+const IDENTITY: &str = "leave it out, because compression is only requested with -H 'Accept-Encoding: gzip'";
 
 /// Long flags of the other tools.
 pub const LONGS: [Long; 44] = [
     long("--script", "wrk", "--url-file FILE for many URLs; there are no scripts"),
-    long("--latency", "wrk", "leave it out: percentiles are always printed"),
+    long("--latency", "wrk", "leave it out, because percentiles are always printed"),
     long("--timeout", "wrk, oha", "--timeout-head 30s, or --timeout-total 30s for whole requests"),
     long("-cpus", "hey", "--threads N"),
     long("-disable-keepalive", "hey", "--no-keepalive"),
@@ -132,14 +136,14 @@ pub const LONGS: [Long; 44] = [
     long("--urls-from-file", "oha", "--url-file FILE"),
     long("--output", "oha, curl", "--out DIR for the run directory, --json or --print ab for other outputs"),
     long("--output-format", "oha", "--json, or --print ab"),
-    long("--latency-correction", "oha", "leave it out: with -R, response time counts from the schedule"),
+    long("--latency-correction", "oha", "leave it out, because with -R, response time counts from the schedule"),
     long("--burst-rate", "oha", "-R 1000, or --stages"),
     long("--burst-delay", "oha", "-R 1000, or --stages"),
     long("--http-version", "oha", "--http2, --http1.0, or leave it out for HTTP/1.1"),
     long("--body", "oha", "--body-file FILE"),
     long("--data", "curl", "--body-file FILE"),
     long("--request", "curl", "-m METHOD"),
-    long("--location", "curl", "leave it out: redirects are followed (--no-follow stops that)"),
+    long("--location", "curl", "leave it out, because redirects are followed (--no-follow stops that)"),
     long("--max-redirs", "curl", "--redirects-max N"),
     long("--max-time", "curl", "--timeout-total 30s"),
     long("--connect-timeout", "curl, oha", "--timeout-connect 10s"),
@@ -149,7 +153,7 @@ pub const LONGS: [Long; 44] = [
     long("--referer", "curl", "-H 'Referer: …'"),
     long("--compressed", "curl", "-H 'Accept-Encoding: gzip'"),
     long("--silent", "curl", "--quiet for no live line"),
-    long("--http1.1", "curl", "leave it out: HTTP/1.1 is the default"),
+    long("--http1.1", "curl", "leave it out, because HTTP/1.1 is the default"),
     long("--vus", "k6", "-c N"),
     long("--iterations", "k6", "-n N"),
     long("--rps", "k6", "-R N"),
@@ -168,7 +172,7 @@ pub const LONGS: [Long; 44] = [
 pub fn long_hint(word: &str) -> Option<String> {
     let typed = word.split('=').next().unwrap_or(word);
     let row = LONGS.iter().find(|row| row.flag == typed)?;
-    Some(format!("{} (of {}) is not a flag here: {}{}", row.flag, row.tools, verb(row.instead), row.instead))
+    Some(format!("{} (of {}) is not a flag here; {}{}", row.flag, row.tools, verb(row.instead), row.instead))
 }
 
 fn verb(instead: &str) -> &'static str {
@@ -182,7 +186,7 @@ pub fn hint(flag: &str) -> Option<String> {
     let names = ["ab", "wrk", "hey", "oha", "curl"];
     let meanings = names.iter().zip(row.theirs).filter(|(_, meaning)| !meaning.is_empty());
     let meanings: Vec<String> = meanings.map(|(tool, meaning)| format!("{meaning} in {tool}")).collect();
-    Some(format!("-{letter} ({}) is not a flag here: {}{}", meanings.join(", "), verb(row.instead), row.instead))
+    Some(format!("-{letter} ({}) is not a flag here; {}{}", meanings.join(", "), verb(row.instead), row.instead))
 }
 
 /// Returns the tables as Markdown, for docs/flags.md.

@@ -1,5 +1,5 @@
-//! Mistakes of users, and requests that the program refuses. For each, the program exits with the right code and prints
-//! a one-line message: what failed, why, and what to do.
+//! Mistakes of users, and requests that the program refuses. The program exits with the right code, and prints a
+//! one-line message that explains what failed, why, and what to do.
 
 use crate::support::{Nginx, Running, Setup, TestDir, expect_none, expect_refusal, refusal_faults};
 use std::net::{Ipv4Addr, TcpListener};
@@ -79,6 +79,7 @@ fn mistakes_in_the_command_line_get_a_one_line_message() {
         (&[url, "--stages", "0s:10"], &["--stages", "10s:100"]),
         (&[url, "--group-by", "Set-Cookie"], &["--group-by", "Set-Cookie", "secret"]),
         (&[url, "--order", "nonsense"], &["--order", "nonsense", "round-robin"]),
+        (&[url, "--order", "zipf:0"], &["--order", "zipf:0", "between 0 and 10"]),
         (&[url, "--success", "101"], &["--success", "101", "99"]),
         (&[url, "--success", "0.99"], &["--success", "99%", "0.99%"]),
         (&[url, "--success", "1"], &["--success", "100%", "1%"]),
@@ -336,6 +337,11 @@ fn an_empty_object_has_no_random_range() {
     let place = TestDir::new();
     let ended = place.run(["get", &nginx.url("/f/empty"), "--range", "1KiB", "-n", "10"]);
     expect_refusal("empty object", &ended, 4, &["/f/empty", "empty"]);
+    let longer =
+        place.run(["get", &nginx.url("/f/1k"), &nginx.url("/f/1m"), "--range", "2KiB", "-n", "10", "--out", "long"]);
+    let warning =
+        "warning: 1 of 2 objects are shorter than the range of 2KiB and are read whole; the smallest has 1KiB";
+    assert!(longer.expect(0).stderr.contains(warning), "{}", longer.stderr);
     let ended = place.run(["get", &nginx.url("/f/none"), "--range", "1KiB", "-n", "10"]);
     expect_refusal("no object", &ended, 4, &["/f/none", "404", "--object-size"]);
 }

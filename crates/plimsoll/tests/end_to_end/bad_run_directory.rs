@@ -41,7 +41,7 @@ fn a_pipe_instead_of_records_does_not_block() {
     std::fs::create_dir(place.path("directory/records.jsonl.zst")).expect("can create a directory");
     for directory in ["pipe", "device", "directory"] {
         let ended = place.start(["report", directory]).end_within(Duration::from_secs(10));
-        expect_refusal(directory, &ended, 2, &[directory, "not a file of records"]);
+        expect_refusal(directory, &ended, 2, &[directory, "not a regular file"]);
     }
 }
 

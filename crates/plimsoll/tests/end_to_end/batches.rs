@@ -119,7 +119,7 @@ fn a_server_without_batches_gets_single_deletions() {
         let (ended, seen) = clean_up(answer);
         ended.expect(0);
         assert!(ended.stdout.starts_with("deleted 2,500 objects; and 0 objects"), "{}", ended.stdout);
-        // Of the 2,501 deletions, the last removes the description of the dataset.
+        // There are 2,501 deletions. The last deletion removes the description of the dataset.
         assert_eq!((count(&seen, "POST /bucket?delete= "), count(&seen, "DELETE /bucket/x/")), (3, 2501));
     }
 }

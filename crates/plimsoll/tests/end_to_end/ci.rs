@@ -30,11 +30,11 @@ fn objectives_are_test_cases_and_missed_ones_are_annotated() {
     let xml = fs::read_to_string(place.path("junit.xml")).unwrap();
     assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\""), "{xml}");
     assert!(xml.contains("<testcase name=\"success &gt;= 10%\" classname=\"http://127.0.0.1:"), "{xml}");
-    assert!(xml.contains("<failure message=\"MISSED: measured "), "{xml}");
+    assert!(xml.contains("<failure message=\"MISSED, measured "), "{xml}");
     let told: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("::")).collect();
     assert_eq!(told.len(), 1, "{}", ended.stdout);
     assert!(told[0].starts_with("::error title=plimsoll%3A objective missed%3A http%3A//127.0.0.1%3A"), "{}", told[0]);
-    assert!(told[0].contains("::get success >= 99%25: MISSED: measured 50"), "{}", told[0]);
+    assert!(told[0].contains("::get success >= 99%25: MISSED, measured 50"), "{}", told[0]);
     let refused = place.run(["report", "out", "--print", "none", "--junit", "/dev/full"]);
     refused.expect(4);
     assert!(refused.stderr.contains("/dev/full") && refused.stderr.contains("--junit"), "{}", refused.stderr);
@@ -78,7 +78,7 @@ fn a_measuring_command_writes_all_files_for_ci() {
     made.expect(1);
     assert_eq!(made.stdout.lines().count(), 1, "{}", made.stdout);
     assert!(made.stdout.starts_with("::error title=plimsoll%3A objective missed"), "{}", made.stdout);
-    assert!(made.stderr.contains("plimsoll: FAIL: success >= 99% missed: measured 50"), "{}", made.stderr);
+    assert!(made.stderr.contains("plimsoll: FAIL: success >= 99% missed, measured 50"), "{}", made.stderr);
     assert!(fs::read_to_string(place.path("junit.xml")).unwrap().contains("failures=\"1\""));
     let summary = fs::read_to_string(place.path("summary.md")).unwrap();
     assert!(summary.starts_with("earlier\n### out\n") && summary.contains("| succeeded | 50 |"), "{summary}");

@@ -15,7 +15,7 @@ fn delayed(delay: Duration) -> Server {
 }
 
 /// Makes runs of one second each on all servers in turn, so that changes over time affect all servers. Repeats a run if
-/// other processes took the cores. Returns `None` if this happens to one run too often.
+/// other processes took the cores. Returns `None` if a run had to be repeated too often.
 fn in_turn(place: &TestDir, servers: &[(&str, &Server)], runs: usize) -> Option<()> {
     for number in 1..=runs {
         for (name, server) in servers {
@@ -119,7 +119,7 @@ fn runs_that_cannot_be_compared_are_refused_with_a_one_line_message() {
     let within = place.run(["compare", "--base", "one", "--new", "larger", "--unlike"]);
     within.expect(0);
     assert!(
-        within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("the runs differ: paths"),
+        within.stdout.contains("INCONCLUSIVE") && within.stdout.contains("the runs differ in paths"),
         "{}",
         within.stdout
     );
@@ -199,7 +199,7 @@ fn the_digest_of_a_list_covers_every_url() {
     assert!(refused.stderr.contains("url_list: `15 paths on 1 server, sha256 "), "{}", refused.stderr);
 }
 
-/// Breaks the accounting of a run. Afterwards, its records count one operation that started but did not end.
+/// Breaks the accounting of a saved run. Afterwards, the records count one operation that started but did not end.
 fn invalid(directory: &Path) {
     let path = directory.join("records.jsonl.zst");
     let frames = std::fs::read(&path).expect("can read the run");

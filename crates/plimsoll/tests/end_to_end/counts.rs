@@ -1,4 +1,5 @@
-//! Counts of requests and bytes, for all sizes and concurrencies. The counts must equal those in nginx's access log.
+//! Counts of requests and bytes, for all sizes and concurrencies. The counts must equal the counts in nginx's access
+//! log.
 
 use crate::support::{GIB, KIB, MIB, Nginx, Report, Request, Setup, TestDir, all_cores, shared_cores};
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! Dialects against their stand-ins: how objects are named, requested and checked. The server's ledger shows the
-//! requests.
+//! Dialects against their stand-ins: the names of objects, the requests, and the checks of responses. The server's
+//! ledger shows the requests.
 
 use crate::support::{Ended, Nginx, Report, Running, Setup, Sshd, TestDir, shared_cores};
 
@@ -243,7 +243,7 @@ fn a_refused_login_ends_before_the_run() {
     ended.expect(4);
     assert!(ended.stderr.contains("/api/session: status 403, `Not Allowed`"), "{}", ended.stderr);
     assert!(!place.path("runs").exists(), "a run was saved");
-    // The program uses the session that the user gives, unchanged. The server refuses this session, which is invalid.
+    // The program sends the session that the user gives unchanged. The server refuses this session as invalid.
     let (ended, report) = place.get(["--as", "filestash", "--do", "ls", "-C", "auth=bm9uc2Vuc2U", &root, "-n", "10"]);
     ended.expect(1);
     assert_eq!(report.class("auth"), 10);

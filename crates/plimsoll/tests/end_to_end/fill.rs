@@ -1,5 +1,5 @@
-//! `fill`: uploads with a journal, against the embedded S3 server, VersityGW and nginx. Whichever process is killed,
-//! the target has every object that is stored according to the journal, with the right bytes, and no upload stays open.
+//! `fill`: uploads with a journal, against the embedded S3 server, VersityGW and nginx. Clients and servers are killed.
+//! Afterwards, the target has the right bytes of every object that the journal records as stored. No upload stays open.
 
 use super::s3::serve;
 use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};
@@ -16,7 +16,7 @@ pub fn start(place: &TestDir, endpoint: &str, words: &[&str]) -> Running {
     Running::of(command)
 }
 
-/// Makes the bucket of the fills.
+/// Creates the bucket of the fills.
 pub fn make_bucket(place: &TestDir, endpoint: &str) {
     let words = ["prepare", "s3://bucket/other", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(place, endpoint, &words).expect(0);
@@ -48,7 +48,7 @@ fn every_object_is_uploaded_read_back_and_deleted_once() {
     let again = json(run(&place, &endpoint, &words).expect(0));
     assert_eq!((&again["stored"], &again["sent_bytes"]), (&50.into(), &first["sent_bytes"]), "nothing is sent again");
     let other = run(&place, &endpoint, &[&words[..], &["--prefix", "x-"]].concat());
-    assert!(other.code == Some(2) && other.stderr.contains("other settings: dataset names"), "{other:?}");
+    assert!(other.code == Some(2) && other.stderr.contains("those of this fill in dataset names"), "{other:?}");
     let deleted = json(run(&place, &endpoint, &[&words[..], &["--delete"]].concat()).expect(0));
     assert_eq!(deleted["deleted"], 50);
     let text = place.run(["report", "fill"]);
@@ -126,7 +126,7 @@ fn an_interrupted_fill_is_partial_and_goes_on() {
     running.signal("INT");
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.stdout.starts_with("PARTIAL · ") && ended.stderr.contains("the same command goes on"), "{ended:?}");
+    assert!(ended.stdout.starts_with("PARTIAL · ") && ended.stderr.contains("run the same command again"), "{ended:?}");
     let ended = run(&place, &endpoint, &words);
     assert!(ended.expect(0).stdout.starts_with("PASS · 400 objects stored"), "{ended:?}");
     assert!(ended.stderr.contains("resuming"), "{ended:?}");
@@ -165,13 +165,13 @@ fn objects_that_the_server_loses_are_found_by_reading_back() {
     let words = ["fill", "s3://bucket/f", "--count", "70", "--size", "1KiB", "--out", "fill", "--verify", "--json"];
     let report = json(run(&place, &endpoint, &words).expect(1));
     let verified = |name: &str| report["verified"][name].as_u64().unwrap();
-    // The server had already counted two stored objects, which `prepare` wrote: its object and its record.
+    // The server had already counted two objects that `prepare` stored: an object, and the record of the dataset.
     assert_eq!((verified("missing"), verified("good")), (10, 60), "{report:#}");
     assert_eq!((&report["result"], &report["stored"]), (&"fail".into(), &70.into()));
     server.stop();
 }
 
-/// A server that takes uploads, and refuses to give them back or to delete them.
+/// A server that accepts uploads, but refuses to return or delete the objects.
 const WRITE_ONLY: &str =
     "location /up/ { root .; dav_methods PUT; create_full_put_path on; limit_except PUT { deny all; } }";
 
@@ -247,7 +247,7 @@ fn reading_back_ends_if_the_target_is_gone() {
     assert_eq!((&report["sessions"][0]["end"], &report["stored"]), (&"target gone".into(), &8.into()), "{report:#}");
 }
 
-/// Makes a tree of files: two levels, an empty file, a large one, a link and a broken link.
+/// Creates files in two levels of directories: an empty file, a large file, a link and a broken link.
 fn make_tree(place: &TestDir) {
     let at = |name: &str| place.path("tree").join(name);
     std::fs::create_dir_all(at("a/b")).unwrap();
@@ -298,7 +298,7 @@ fn files_that_change_are_neither_uploaded_nor_compared() {
     let (server, endpoint) = serve(&place, &[]);
     make_tree(&place);
     let words = ["fill", "s3://bucket/f", "--from", "tree", "--out", "fill", "--json"];
-    // Without a bucket, the first start lists the files and uploads nothing.
+    // The bucket does not exist, so the first session lists the files and uploads nothing.
     assert_eq!(run(&place, &endpoint, &words).code, Some(4));
     make_bucket(&place, &endpoint);
     let was = std::fs::read(place.path("tree/large.bin")).unwrap();
@@ -307,21 +307,21 @@ fn files_that_change_are_neither_uploaded_nor_compared() {
     let report = json(run(&place, &endpoint, &words).expect(1));
     assert_eq!((&report["stored"], &report["failed"]), (&3.into(), &1.into()), "{report:#}");
     assert_eq!(report["failures"][0]["cause"], "source_changed", "{report:#}");
-    // With its old content and time, it is the same file.
+    // With its old content and modification time, the file counts as unchanged.
     place.write("tree/large.bin", was);
     std::fs::File::options().append(true).open(place.path("tree/large.bin")).unwrap().set_modified(modified).unwrap();
     let report = json(run(&place, &endpoint, &words).expect(0));
     assert_eq!((&report["stored"], &report["failed"]), (&4.into(), &0.into()), "{report:#}");
     place.write("tree/a/one.txt", "two");
     let report = json(run(&place, &endpoint, &[&words[..], &["--no-upload", "--verify"]].concat()).expect(1));
-    // The link leads to the file that has changed.
+    // The link points to the changed file.
     let verified = (&report["verified"]["good"], &report["verified"]["changed_source"]);
     assert_eq!(verified, (&2.into(), &2.into()), "{report:#}");
     assert_eq!(report["reasons"][0], "2 objects could not be compared, because their files have changed");
     server.stop();
 }
 
-/// The disk with the files is no longer mounted: their directory is another one.
+/// The disk with the files is no longer mounted, so another directory has the path of the files.
 #[test]
 fn a_fill_ends_if_the_directory_of_its_files_is_gone() {
     let _cores = shared_cores();
@@ -336,7 +336,7 @@ fn a_fill_ends_if_the_directory_of_its_files_is_gone() {
     std::fs::rename(place.path("tree"), place.path("elsewhere")).unwrap();
     std::fs::create_dir(place.path("tree")).unwrap();
     let ended = running.end();
-    assert!(ended.stderr.contains("the directory is gone: is its disk mounted?"), "{ended:?}");
+    assert!(ended.stderr.contains("is gone; check that its disk is mounted"), "{ended:?}");
     let report = json(ended.expect(4));
     assert_eq!((&report["failed"], &report["sessions"][0]["end"]), (&0.into(), &"failed".into()), "{report:#}");
     let other = run(&place, &endpoint, &words.map(|word| if word == "tree" { "elsewhere" } else { word }));

@@ -1,4 +1,4 @@
-//! Fills as cells of a scenario, against the embedded S3 server: results, costs and exit codes, and going on after a kill.
+//! Fills as cells of a scenario, against the embedded S3 server: results, costs, exit codes, and resuming after a kill.
 
 use super::fill::{json, make_bucket, start, stored};
 use super::s3::serve;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A price sheet by which each upload costs 1 USD, and nothing else costs anything.
+/// A price sheet with 1 USD for each upload. Everything else is free.
 const SHEET: &str = "name: mine\ncurrency: USD\ndate: 2026-01-31\nstorage: {price: 0, per: GB}\n\
                      upload: {price: 0, per: GB}\nrequests: {put: 1000}\n";
 
@@ -51,7 +51,7 @@ fn a_cell_can_be_a_fill_that_is_read_back_and_deleted() {
         assert!(text.stdout.contains(part), "{part}: {}", text.stdout);
     }
     assert!(fs::read_to_string(place.path("study/report.html")).unwrap().contains("\"title\":\"Fills\""));
-    // Each fill is in a directory of its own, with all of its reports.
+    // Each fill has its own directory with all its reports.
     let one = place.run(["report", "study/001-size-1KiB/bucket-1"]);
     assert!(one.expect(0).stdout.starts_with("PASS · 40 objects stored, 40 deleted again"), "{one:?}");
     let ledger = server.stop();
@@ -67,7 +67,9 @@ fn the_scenario_for_s3_fills_any_bucket() {
     let (server, endpoint) = serve(&place, &[]);
     make_bucket(&place, &endpoint);
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/s3-fill.yaml");
-    let words = ["run", scenario.to_str().unwrap(), "--set", "target=s3://bucket/fill", "--set", "total=32MiB"];
+    let scenario = scenario.to_str().unwrap();
+    let at = format!("endpoint={endpoint}");
+    let words = ["run", scenario, "--set", "target=s3://bucket/fill", "--set", &at, "--set", "total=32MiB"];
     let ended = run(&place, &endpoint, &[&words[..], &["--out", "study", "--json"]].concat());
     let study = json(ended.expect(0));
     let fills = study["fills"].as_array().unwrap();
@@ -79,7 +81,10 @@ fn the_scenario_for_s3_fills_any_bucket() {
         assert_eq!(fill["costs"][0]["currency"], "USD", "{trial:#}");
     }
     assert_eq!(fills.len(), 2);
-    server.stop();
+    assert!(server.stop().contains("PutObject"));
+    // Without any variable, the study starts and fills its own server. The environment has no keys.
+    let own = place.run(["run", scenario, "--set", "total=16MiB", "--out", "own"]);
+    assert!(own.expect(0).stdout.starts_with("PASS · 2 of 2 fills passed"), "{}", own.stdout);
 }
 
 #[test]
@@ -127,6 +132,8 @@ fn a_killed_fill_of_a_study_goes_on_where_it_was() {
     assert!((20..1600).contains(&before), "{before}");
     let shown = place.run(["report", "study"]);
     assert!(shown.expect(0).stdout.contains("1 of 1 missing: `plimsoll run --resume` runs them"), "{}", shown.stdout);
+    let again = run(&place, &endpoint, &["run", "study.yaml", "--out", "study"]);
+    assert!(again.expect(4).stderr.contains("`--resume study` instead of --out continues the study"), "{again:?}");
     let running = start(&place, &endpoint, &["run", "study.yaml", "--resume", "study"]);
     wait_for("more stored objects", || (stored(&fill) >= before + 20).then_some(()));
     running.signal("INT");
@@ -139,7 +146,7 @@ fn a_killed_fill_of_a_study_goes_on_where_it_was() {
     assert_eq!((&filled["stored"], &filled["verified"]["good"]), (&1600.into(), &1600.into()), "{filled:#}");
     let ends: Vec<&str> = filled["sessions"].as_array().unwrap().iter().filter_map(|it| it["end"].as_str()).collect();
     assert_eq!(ends, ["killed, or still running", "interrupted", "finished"]);
-    // The runs of the killed session are exported, too.
+    // The export also contains the runs of the killed session.
     let rows = place.run(["export", "study", "--as", "csv"]);
     for run in ["0001/upload", "0002/upload", "0003/upload", "0003/verify"] {
         assert!(rows.expect(0).stdout.contains(run), "{run}: {}", rows.stdout);

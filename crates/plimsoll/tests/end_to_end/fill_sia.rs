@@ -1,12 +1,12 @@
-//! `fill --as renterd` and `--as siad`, against the stand-ins: uploads, snapshots, the target's ledger in the report.
+//! `fill --as renterd` and `--as siad`, against the stand-ins: uploads, snapshots, and the target's ledger in reports.
 
 use crate::support::{Ended, Running, TestDir, shared_cores, wait_for};
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes of a slab on hosts: three shards of 4 MiB.
+/// Bytes that hosts store for a slab: three shards of 4 MiB.
 const SLAB_ON_HOSTS: u64 = 3 << 22;
-/// Bytes of a file of up to one chunk at siad: 30 sectors of 4 MiB.
+/// Bytes that siad stores for a file of up to one chunk: 30 sectors of 4 MiB.
 const CHUNK_ON_HOSTS: u64 = 30 << 22;
 
 /// Starts a stand-in. Returns the process and the URL of its root.
@@ -124,7 +124,7 @@ fn a_killed_fill_goes_on_at_renterd_and_adds_to_its_snapshots() {
     assert_eq!((&report["stored"], &report["verified"]["good"]), (&300.into(), &300.into()), "{report:#}");
     assert_eq!(snapshots(&place.path("fill")), ["after-0002", "before-0001", "before-0002"]);
     assert_eq!(report["ledger"]["snapshots"], 3);
-    // 4.9 MB fill no slab of 8 MiB, so all data waits for packing.
+    // 4.9 MB do not fill a slab of 8 MiB, so all data is still to be packed.
     assert_eq!(report["ledger"]["absolute_bytes"], 0, "{report:#}");
     assert_eq!(study(&report, "Storage efficiency"), "n/a (absolute bytes: 0)");
     server.stop();
@@ -171,7 +171,7 @@ fn a_fill_that_is_stopped_or_interrupted_has_its_last_snapshot() {
     let report = json(fill("rule", &["--stop-when", "files >= 10"]).end().expect(0));
     assert_eq!(report["sessions"][0]["end"], "stopped: files >= 10", "{report:#}");
     assert_eq!(snapshots(&place.path("rule")), ["after-0001", "before-0001"]);
-    // An object takes a slab, which costs 0.0011 SC.
+    // Each object uses a slab, which costs 0.0011 SC.
     let report = json(fill("cap", &["--cap", "0.02SC"]).end().expect(0));
     assert_eq!(report["sessions"][0]["end"], "stopped: spending >= 0.02SC", "{report:#}");
     let sum: f64 = report["ledger"]["spending"]["sum"]["siacoins"].as_str().unwrap().parse().unwrap();

@@ -92,8 +92,7 @@ fn clients_present_certificates_where_required() {
         command.current_dir(place.path("")).args(words);
         command.output().is_ok_and(|output| output.status.success())
     };
-    // A single self-signed certificate is the server certificate, the client certificate, and the CA certificate that
-    // both sides trust.
+    // The server and the client present the same self-signed certificate. Both sides also trust it as a CA certificate.
     let made = openssl(&[
         "req",
         "-x509",

@@ -1,4 +1,4 @@
-//! Datasets on disk. They are complete. Writing them can be resumed and never overwrites other files.
+//! Datasets on disk. `generate` writes complete datasets, resumes after an interrupt, and never overwrites other files.
 
 use crate::support::{Ended, KIB, Running, TestDir, peer, skip, wait_for};
 use report::number::count;
@@ -96,8 +96,8 @@ fn names_follow_the_flags() {
     assert!(found.keys().all(|name| name[4..].starts_with("b-0") && name.ends_with(".x")), "{found:?}");
 }
 
-/// For a total of 250 MiB, the other tool makes 5 files of 50 MiB. This test uses a hundredth of these sizes. If a
-/// remainder is left, the tool writes a whole file for it.
+/// For a total of 250 MiB, the other tool makes 5 files of 50 MiB. This test uses sizes that are 100 times smaller. If
+/// the total is not a multiple of the file size, the tool writes one more file of full size.
 #[test]
 fn like_dummy_file_generator_names_and_sizes_files_in_its_way() {
     let place = TestDir::new();
@@ -125,8 +125,7 @@ fn a_second_run_completes_the_missing_files_and_changes_no_other() {
     let untouched = || fs::metadata(place.path("set/object-00000001.bin")).map(|file| (file.ino(), file.mtime_nsec()));
     let before = untouched().expect("the file exists");
 
-    // Create the state that a killed run leaves: a file is missing, and its first bytes are in a file with a temporary
-    // name.
+    // Create the state after a killed run. A file is missing, and a file with a temporary name has its first bytes.
     fs::remove_file(place.path("set/object-00000004.bin")).expect("the file existed");
     place.write("set/.object-00000004.bin.partial", b"rubbish of a killed run");
     place.write("set/notes.txt", b"mine");
@@ -164,7 +163,7 @@ fn existing_files_are_never_overwritten() {
     let words = ["generate", "set", "--count", "3", "--size", "1KiB", "--threads", "1"];
     fs::create_dir(place.path("set")).expect("can create a directory");
     place.write("set/object-00000001.bin", b"mine");
-    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "4 B", "1024 B", "left alone"]);
+    expect_refusal(&place.run(words), 4, &["object-00000001.bin", "4 B", "1024 B", "remove this file"]);
     assert_eq!(fs::read(place.path("set/object-00000001.bin")).expect("the file exists"), b"mine");
 
     fs::remove_file(place.path("set/object-00000001.bin")).expect("can remove the file");
@@ -210,7 +209,7 @@ fn an_interrupt_leaves_only_complete_files() {
 }
 
 /// A script that holds a lease on a file. Any other process that opens the file is blocked, as on a disk that does not
-/// respond. The lease ends when the script gives it up, or when the system breaks it after 45 s.
+/// respond. The lease ends when the script releases it, or when the system breaks it after 45 s.
 const LEASE: &str = "import fcntl, signal, sys
 signal.signal(signal.SIGIO, lambda *_: print('waited for', flush=True))
 file = open(sys.argv[1], 'r+')

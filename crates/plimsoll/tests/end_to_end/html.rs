@@ -62,8 +62,8 @@ fn every_chart_is_drawn_and_no_request_is_made() {
     }
 }
 
-/// Hostile texts. Parsed as markup, as an attribute, as a URL or as a script, each would run code, make a request, or
-/// break the page.
+/// Hostile texts. A page could wrongly parse such a text as markup, an attribute, a URL or a script. The text would
+/// then run code, make a request, or break the page.
 pub const POLYGLOTS: [&str; 5] = [
     "</script><script>fetch('http://canary.invalid/1')</script>",
     "\"><img src=http://canary.invalid/2 onerror=alert(2)>",
@@ -124,7 +124,7 @@ pub fn poison_run(directory: &Path) -> usize {
     let mut next = 0;
     let lines = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).expect("each line is a record");
-        // Restart the polyglots for each record, so that equal texts stay equal: rows are matched by their texts.
+        // Restart the polyglots for each record, so that equal texts stay equal. The page matches rows by their texts.
         next = 0;
         poison(&mut record, false, &mut next);
         record.to_string() + "\n"

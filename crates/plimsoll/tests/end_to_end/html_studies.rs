@@ -100,8 +100,8 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
     let made = fs::read_to_string(place.path("study/report.html")).expect("the report is in the study's directory");
     assert!(!log.contains("CANARY") && !made.contains("CANARY"), "secrets are neither saved nor shown");
     let Some(seen) = chromium::open(&place.path("study/report.html")) else { return };
-    // The charts are: one of the load lines, one for each of two concurrencies, and one for the part with a single
-    // cell.
+    // The page has a chart of the load lines, a chart for each of two concurrencies, and a chart for the part with a
+    // single cell.
     expect_drawn(&seen, 6);
     expect_no_markup(&seen);
     let page = shown(&seen.dom);

@@ -1,4 +1,4 @@
-//! TLS against nginx. The counts agree as they do without TLS, both sides check certificates, and sessions are resumed.
+//! TLS against nginx. The counts of both sides agree, both sides check certificates, and sessions are resumed.
 
 use crate::support::{KIB, MIB, Nginx, Report, Request, Setup, TestDir, shared_cores};
 

@@ -160,7 +160,7 @@ fn stalled_run() -> Option<(Ended, Report, Vec<Request>)> {
 }
 
 /// Returns the waits of operations, in the order of arrival. One operation arrives every millisecond, and the
-/// operations end at `ends_ms`. The time of the first arrival is unknown. It is chosen so that the shortest wait is
+/// operations end at `ends_ms`. The time of the first arrival is unknown, and is chosen so that the shortest wait is
 /// zero. Only the server's log is used.
 fn waits_ms(mut ends_ms: Vec<f64>) -> Vec<f64> {
     ends_ms.sort_unstable_by(f64::total_cmp);
@@ -210,7 +210,7 @@ fn too_few_descriptors_for_the_rate_are_the_clients_limit() {
 }
 
 /// The target handles one operation at a time, in 10 ms. At 300 operations per second, its backlog grows until all
-/// slots are in use, however many there are. A target that hangs has the same effect.
+/// slots are in use, for any number of slots. A target that hangs has the same effect.
 #[test]
 fn a_slow_target_is_not_excused_by_few_descriptors() {
     let _cores = all_cores();

@@ -141,8 +141,8 @@ fn queue() -> String {
     url
 }
 
-/// Above its load line, the server works normally, but its queue grows. No level above the load line may pass, whatever
-/// the objective. After such a level, the search must wait until the queue is empty.
+/// Above its load line, the server works normally, but its queue grows. For any objective, no level above the load line
+/// may pass. After such a level, the search must wait until the queue is empty.
 #[test]
 fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     let _cores = all_cores();
@@ -166,7 +166,7 @@ fn a_rate_that_a_queue_cannot_sustain_does_not_pass() {
     assert!(sentence.starts_with("LOAD LINE 1") || sentence.starts_with("LOAD LINE 20"), "{sentence}");
 }
 
-/// Starts a server that accepts objects. Every path except that of a dataset's record has an object of 1 KiB.
+/// Starts a server that accepts objects. At every path, the server has an object of 1 KiB, but no record of a dataset.
 fn takes_objects() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/objects", listener.local_addr().unwrap());

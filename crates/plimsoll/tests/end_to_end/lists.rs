@@ -19,7 +19,7 @@ fn list(server: &Server, urls: u64) -> Vec<String> {
     (0..urls).map(|number| format!("http://{address}/blackhole/10?n={number}")).collect()
 }
 
-/// Returns how often each URL was requested, by the number in its query, according to the server's ledger.
+/// Returns the number of requests for each URL in the server's ledger. The key is the number in the URL's query.
 fn asked(server: Server) -> HashMap<u64, u64> {
     let ledger = server.stop();
     assert_eq!(ledger.log_dropped, 0);

@@ -31,7 +31,7 @@ fn a_merged_run_has_the_operations_of_both_runs() {
     );
     let merged = place.run(["merge", "a", "b", "--out", "both"]);
     merged.expect_no_panic();
-    assert!(merged.stdout.contains("merged from 2 runs: the time that all of them measured"), "{}", merged.stdout);
+    assert!(merged.stdout.contains("merged from 2 runs, for the time that all of them measured"), "{}", merged.stdout);
     let (_, report) = place.report(&place.path("both"));
     let seconds = report.at("/operations/window_seconds").as_f64().unwrap();
     assert!((3.0..=4.0).contains(&seconds), "{seconds}");
@@ -78,7 +78,7 @@ fn runs_that_cannot_be_merged_are_refused_with_a_one_line_message() {
     let bytes = fs::read(place.path("a/records.jsonl.zst")).unwrap();
     fs::write(place.path("cut/records.jsonl.zst"), &bytes[..bytes.len() - 10]).unwrap();
     for (runs, told) in [
-        (["a", "other"], "other has another load, load: "),
+        (["a", "other"], "other has another load, load ("),
         (["a", "later"], "do not overlap by a full second: a measured from "),
         (["a", "a"], "a is named twice"),
         (["a", "cut"], "cut is incomplete"),

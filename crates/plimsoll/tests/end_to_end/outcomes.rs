@@ -107,7 +107,7 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
     assert_eq!(report.text("/objectives/0/outcome"), "met");
     assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));
     assert!(ended.stderr.contains("operations failed or hung, and none succeeded (exit code 1)"), "{}", ended.stderr);
-    // Slots pause after a refused connection. The report must not name too few slots as the limit.
+    // Slots pause after a refused connection. The report must not state that too few slots limited the run.
     assert_eq!(report.text("/limited_by"), "target");
     let failing = report.list("/notes").iter().find(|note| note["name"] == "failing");
     assert!(failing.is_some(), "{}", report.at("/notes"));
@@ -274,7 +274,7 @@ fn checksums_of_whole_bodies_are_compared_with_the_expected_ones() {
 fn the_ledger_counts_the_faults_that_the_client_reports() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // Without `--http2`, the lean front serves; with it, the hyper front.
+    // Without `--http2`, the lean front serves the requests. With `--http2`, the hyper front serves the requests.
     for front in [&[][..], &["--http2"]] {
         let fixed =
             ["serve", "--listen", "127.0.0.1:0", "--stop-after", "120s", "--truncate", "4:100", "--flip", "3:10"];

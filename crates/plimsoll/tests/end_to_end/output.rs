@@ -150,7 +150,7 @@ fn lengths_that_differ_are_counted_as_by_ab() {
         assert_eq!(length.map(String::as_str), Some("20"), "{text}");
     };
     wanted(&ours.stdout);
-    // These lengths must not count as failures: HEAD responses have no body, and two objects may differ in length.
+    // Lengths must not count as failures if HEAD responses have no body, or if two objects differ in length.
     let other = format!("{base}/blackhole/2KiB");
     for words in [&[&url, "-I"] as &[&str], &[&url, &other]] {
         let ended = place.run(["get", "--print", "ab", "-c", "1", "-n", "100"].iter().chain(words));

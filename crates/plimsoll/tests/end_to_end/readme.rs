@@ -30,7 +30,7 @@ const DEPENDING: [(&str, &[i32]); 5] = [
     ("plimsoll get -R", &[0, 3]),
     ("plimsoll report tour", &[0, 3]),
     ("plimsoll line", &[0, 3]),
-    // Nothing changed between the two sets of runs, but because of noise one may seem worse.
+    // Nothing changed between the two sets of runs, but noise may make one set seem worse.
     ("plimsoll compare", &[0, 1, 3]),
 ];
 

@@ -36,7 +36,7 @@ fn owners_equal_those_that_the_cluster_names() {
     let entry = format!("http://{}/blackhole", addresses[1]);
     let ended = place.run(["owners", &entry, "--names", "names", "--out", "owners"]);
     ended.expect(0);
-    assert!(ended.stdout.starts_with("300 objects, 4 owners, 0 without one\n"), "{}", ended.stdout);
+    assert!(ended.stdout.starts_with("300 objects, 4 owners, 0 without an owner\n"), "{}", ended.stdout);
     assert!(ended.stdout.contains("(entry server)"), "{}", ended.stdout);
     let count = NonZeroUsize::new(SERVERS).expect("there are servers");
     let owner = |name: &str| addresses[server::owner(&format!("/blackhole/{name}"), count)].clone();
@@ -159,7 +159,7 @@ fn failed_operations_determine_the_exit_code() {
     let ended = place.run(words.iter().chain(&["--out", "cost"]));
     ended.expect(1);
     let last = ended.stderr.lines().last().unwrap_or_default();
-    let why = "plimsoll: some, pair 1 of 1: entry: success >= 99% missed: measured ";
+    let why = "plimsoll: some, pair 1 of 1, entry: success >= 99% missed, measured ";
     assert!(last.starts_with(why) && last.ends_with(" % (exit code 1)"), "{last}");
     for words in [&["report", "cost"][..], &["compare", "--base", "cost", "--new", "cost/00"]] {
         let refused = place.run(words);
@@ -170,7 +170,7 @@ fn failed_operations_determine_the_exit_code() {
     place.write("a.yaml", "name: a\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
     let refused = place.run(["run", "a.yaml", "--resume", "cost/00/1-entry"]);
     refused.expect(2);
-    assert!(refused.stderr.starts_with("plimsoll: --resume: cost/00/1-entry is not a study: "), "{}", refused.stderr);
+    assert!(refused.stderr.starts_with("plimsoll: --resume cost/00/1-entry is not a study: "), "{}", refused.stderr);
 }
 
 #[test]

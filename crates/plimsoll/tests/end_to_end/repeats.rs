@@ -1,4 +1,4 @@
-//! Repeated runs: their output, the report that is printed later, and their JSON document.
+//! Repeated runs: the output of the command, a later report, and the JSON document of all runs.
 
 use crate::support::{Ended, TestDir, shared_cores};
 use serde_json::Value;

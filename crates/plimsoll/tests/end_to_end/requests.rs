@@ -1,4 +1,5 @@
-//! Requests as the server receives them (URLs, methods, header fields, routes), and the checks of responses.
+//! Requests as the server receives them, and the checks of responses. The tests cover URLs, methods, header fields and
+//! routes.
 
 use crate::support::{KIB, MIB, Nginx, Report, Setup, TestDir, shared_cores};
 use std::collections::{HashMap, HashSet};
@@ -47,6 +48,37 @@ fn a_list_of_urls_is_requested_at_random() {
     // In random order, one request in ten has the same URL as the previous request. In turn, none does.
     let pairs = log.windows(2).filter(|pair| pair[0].uri == pair[1].uri).count();
     assert!((380..=620).contains(&pairs), "{pairs} of 4999 follow themselves");
+}
+
+/// The server's log shows the number of requests for each URL, and the first request for each URL.
+#[test]
+fn popular_urls_are_requested_more_often_and_first_accesses_are_distinguished() {
+    let _cores = shared_cores();
+    let Some(nginx) = start("location /x { return 200 $uri; }") else { return };
+    let place = TestDir::new();
+    let lines: Vec<String> = (0..200).map(|number| nginx.url(&format!("/x{number}"))).collect();
+    let list = place.write("urls", lines.join("\n"));
+    let words = ["--url-file", list.to_str().unwrap(), "--order", "zipf:1", "-n", "10000", "-c", "8", "--threads", "2"];
+    let (ended, report) = place.get(words);
+    ended.expect(0);
+    report.expect_clean(10_000);
+    let log = nginx.quit();
+    let mut seen: HashMap<&str, u64> = HashMap::new();
+    log.iter().for_each(|request| *seen.entry(&request.uri).or_default() += 1);
+    // With exponent 1 and 200 URLs, the sum of the weights is 5.878. The bounds are 5 standard deviations wide.
+    for rank in [1, 2, 4, 10, 50] {
+        let expected = 10_000.0 / 5.878 / f64::from(rank);
+        let found = seen.get(format!("/x{}", rank - 1).as_str()).copied().unwrap_or(0) as f64;
+        assert!((found - expected).abs() <= 5.0 * expected.sqrt(), "rank {rank}: {found} instead of {expected}");
+    }
+    let accesses = |label: &str| {
+        let groups = report.list("/groups").iter();
+        let group = groups.filter(|group| group["dimension"] == "access").find(|group| group["label"] == label);
+        group.and_then(|group| group["ok"].as_u64()).unwrap_or_else(|| panic!("{}", report.at("/groups")))
+    };
+    assert_eq!((accesses("first"), accesses("repeated")), (seen.len() as u64, 10_000 - seen.len() as u64));
+    let text = place.run(["report", "out", "--full"]);
+    assert!(text.expect(0).stdout.contains("By access of the object"), "{}", text.stdout);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Real runs whose old intervals are joined. Their reports are compared with those of the same runs before joining.
+//! Real runs whose old intervals are joined. The reports must match the reports of the same runs before joining.
 
 use crate::support::{TestDir, shared_cores};
 use server::{Config, Server};

@@ -72,7 +72,8 @@ fn counts_of_signed_requests_over_http2_equal_the_ledger() {
         let got = versitygw::kinds(&got)["get"];
         assert_eq!((prepared.0, put.0, got), (40, 40, put), "{words:?}");
         assert_eq!(mixed.values().map(|(ok, _)| ok).sum::<u64>(), 600, "{words:?}");
-        // The description of the dataset was written once and deleted once. Of three requests for it, two found it.
+        // The description of the dataset was written once and deleted once. Of three requests for the description, two
+        // found it.
         let puts = booked(&ledger, "PutObject", "200");
         assert_eq!(puts.complete, 40 + 40 + mixed["put"].0 + 1, "{ledger}");
         let description = puts.bytes_in - prepared.1 - put.1 - mixed["put"].1;

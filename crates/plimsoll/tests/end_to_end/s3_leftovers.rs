@@ -92,7 +92,7 @@ fn uploads_that_the_end_of_a_run_cuts_off_are_aborted() {
 fn uploads_that_a_probe_leaves_are_aborted() {
     let _cores = shared_cores();
     let place = TestDir::new();
-    // The delay makes an upload longer than a probe and its drain together.
+    // With the delay, an upload takes longer than a probe and its drain together.
     let (server, endpoint) = serve(&place, &["--delay", "1200ms"]);
     run(&place, &endpoint, &["prepare", "s3://bbb/x", "--make-bucket", "--count", "1", "--print", "none"]).expect(0);
     let put = ["put", "s3://bbb/m", "--count", "1", "--size", "6MiB", "--multipart", "5MiB", "--parts", "2"];

@@ -84,11 +84,32 @@ fn mistakes_in_the_flags_of_a_server_are_reported_before_the_study() {
     let ended = place.run(["run", "bad.yaml"]);
     ended.expect(2);
     assert!(ended.stderr.contains("bad.yaml:3:30: invalid value 'nothing' for '--as"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("bad.yaml:4:30: `listen`: the study chooses a free port"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("bad.yaml:4:30: `listen` is not a setting"), "{}", ended.stderr);
 }
 
-/// Reproduces the first published study on one machine. It compares a server that is limited to 300 concurrent ranges
-/// with nginx.
+/// Reproduces the first published study on one machine. The study compares nginx with a server that is limited to 300
+/// concurrent ranges.
+#[test]
+fn all_mistakes_in_the_settings_are_reported_at_once() {
+    let place = TestDir::new();
+    place.write(
+        "wrong.yaml",
+        "name: wrong\ntargets: {a: {url: http://127.0.0.1:9/}}\n\
+         settings: {command: get, concurrency: lots, verify: 'yes', duration: fast}\n",
+    );
+    let ended = place.run(["run", "wrong.yaml"]);
+    let lines: Vec<&str> = ended.expect(2).stderr.lines().collect();
+    for (line, part) in lines.iter().zip([
+        "wrong.yaml:3:39: --concurrency: `lots` is not a whole number above 0",
+        "wrong.yaml:3:53: --verify takes no value, but has `yes` (in a scenario, write true or false)",
+        "wrong.yaml:3:70: --duration: `fast` is not a span of time",
+        "plimsoll: 3 mistakes in wrong.yaml",
+    ]) {
+        assert!(line.starts_with(part), "{part}: {line}");
+    }
+    assert_eq!(lines.len(), 4, "{}", ended.stderr);
+}
+
 #[test]
 fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
@@ -202,7 +223,7 @@ fn every_scenario_can_be_run() {
     let mut count = 0;
     for entry in fs::read_dir(scenarios).unwrap() {
         let path = entry.unwrap().path();
-        // Price sheets have a folder of their own.
+        // Price sheets have their own folder.
         if path.is_dir() {
             continue;
         }
@@ -217,8 +238,7 @@ fn every_scenario_can_be_run() {
             .filter(|name| known.get(name).is_none())
             .flat_map(|name| {
                 let value = match name {
-                    "target" if path.ends_with("s3-fill.yaml") => "s3://bucket/set",
-                    // The target of the fills of Sia has a dialect of its own.
+                    // The target of the fills of Sia has its own dialect.
                     "as" => "http",
                     "files" => "files",
                     "own" | "all" => "urls.txt",

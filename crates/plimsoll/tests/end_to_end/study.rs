@@ -4,6 +4,7 @@ use crate::support::{Ended, Running, TestDir, all_cores, shared_cores};
 use serde_json::Value;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, Instant};
 
 const SCENARIO: &str = "\
 name: pair
@@ -77,6 +78,8 @@ fn a_cell_can_be_a_load_line() {
         "{}",
         dry.stdout
     );
+    // The projected time includes the searches.
+    assert!(!dry.stdout.contains("until done"), "{}", dry.stdout);
     let study = place.run(words.iter().chain(&["--json"]));
     study.expect(0);
     assert_eq!(trials(&study).len(), 2);
@@ -246,6 +249,33 @@ fn hooks_run_around_each_trial_and_a_failing_hook_ends_the_study() {
     server.stop();
 }
 
+/// The hook works like a profiler, which writes its results when it is asked to end. The child of the hook would run
+/// for longer.
+#[test]
+fn a_hook_runs_during_the_trial_and_is_stopped_with_it() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, base) = server(&place);
+    let scenario = "name: profiled\ntargets: {a: {url: '${base}/blackhole/1KiB'}}\n\
+         settings: {duration: 2s, rate: 50}\nmatrix: {concurrency: [1, 2]}\nhooks:\n  \
+         during: 'trap \"echo profile; exit 0\" TERM; echo begin; sleep 600 & wait'\n  after: echo after\n";
+    place.write("profiled.yaml", scenario);
+    let set = format!("base={base}");
+    let begun = Instant::now();
+    place.run(["run", "profiled.yaml", "--set", &set, "--out", "study"]).expect(0);
+    assert!(begun.elapsed() < Duration::from_secs(60), "the study waited for the hook");
+    for trial in ["001-concurrency-1", "002-concurrency-2"] {
+        let log = fs::read_to_string(place.path(&format!("study/{trial}/a-1.hooks.log"))).unwrap();
+        assert_eq!(log, "begin\nprofile\nafter\n", "{trial}");
+    }
+    // A hook that fails does not end the study, but is reported.
+    place.write("failing.yaml", scenario.replace("sleep 600 & wait", "exit 3"));
+    let failing = place.run(["run", "failing.yaml", "--set", &set, "--out", "failing"]);
+    let message = "the hook `during` failed (exit status: 3)";
+    assert!(failing.expect(0).stderr.contains(message), "{}", failing.stderr);
+    server.stop();
+}
+
 #[test]
 fn objects_that_only_one_target_serves_are_named() {
     let _cores = shared_cores();
@@ -336,7 +366,7 @@ fn an_unknown_name_is_refused_and_the_known_ones_are_listed() {
     dry(&["--set", "fast=http://127.0.0.1:2"]).expect(0);
     dry(&["--only", "concurrency=2", "--only", "target=slow"]).expect(0);
     for (words, told) in [
-        (["--set", "tiem=60s"], "--set tiem: pair.yaml has no such variable: its variables are fast, time"),
+        (["--set", "tiem=60s"], "--set tiem: pair.yaml has no such variable; its variables are fast, time"),
         (
             ["--only", "concurrency=3"],
             "--only concurrency=3 selects no trial: this scenario has target (fast, slow), concurrency (1, 2)",
@@ -353,7 +383,7 @@ fn an_unknown_name_is_refused_and_the_known_ones_are_listed() {
     place.write("bare.yaml", "name: bare\ntargets: {a: {url: http://127.0.0.1:1/}}\n");
     let none = place.run(["run", "bare.yaml", "--dry-run", "--set", "a=b"]);
     none.expect(2);
-    assert_eq!(none.stderr, "plimsoll: --set a: bare.yaml has no such variable: it has no variables\n");
+    assert_eq!(none.stderr, "plimsoll: --set a: bare.yaml has no variables\n");
 }
 
 #[test]

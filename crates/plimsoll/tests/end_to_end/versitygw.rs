@@ -71,8 +71,8 @@ fn counts_of_a_mix_on_a_prepared_dataset_equal_the_servers_and_cleanup_deletes_i
 
     let log = server.stop();
     let of = |operation: &str, status: u16| log[operation].statuses.get(&status).copied().unwrap_or(0);
-    // Of four requests for the description, three found it. It was written once and deleted once. In the server's log,
-    // ranges also have status 200.
+    // Of four requests for the description, three found it. The description was written once and deleted once. In the
+    // server's log, ranges also have status 200.
     assert_eq!(of("GetObject", 200), mixed["get"].0 + mixed["get-range"].0 + 3);
     assert_eq!(of("GetObject", 404), 1);
     assert_eq!(log["HeadObject"].count(), mixed["head"].0);

@@ -1,5 +1,5 @@
-//! GitHub's workflow commands. These are lines on standard output, which GitHub shows on the page of the workflow and
-//! in the pull request.
+//! GitHub's workflow commands. GitHub shows these lines of the standard output on the page of the workflow and in the
+//! pull request.
 //!
 //! <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
 

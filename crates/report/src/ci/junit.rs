@@ -1,5 +1,5 @@
-//! JUnit XML for Jenkins, GitLab, GitHub's reporters and Gradle: `testsuites`, `testsuite`, and `testcase` with
-//! `failure`, `error` or `skipped`. Times are in seconds.
+//! JUnit XML for Jenkins, GitLab, GitHub's reporters and Gradle. The elements are `testsuites`, `testsuite`, and
+//! `testcase` with `failure`, `error` or `skipped`. Times are in seconds.
 
 use super::{Case, Outcome, Suite};
 use std::fmt::Write;

@@ -1,7 +1,7 @@
-//! Results for CI systems: the test cases of a JUnit file, and annotations for GitHub workflows.
+//! Results for CI systems, as the test cases of a JUnit file or as annotations for GitHub workflows.
 //!
-//! Each objective of a run, each search for the load line and each fill is a test case. An unusable result is an error instead of
-//! a failure, because its objectives do not describe the target.
+//! Each objective of a run, each search for the load line and each fill is a test case. An unusable result is an error
+//! and not a failure, because unusable numbers do not describe the target.
 
 mod annotations;
 mod junit;
@@ -66,7 +66,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Adds the objectives of a run. `class` is the cell of a study; `label` distinguishes several runs.
+    /// Adds the objectives of a run. `class` is the cell of a study. `label` distinguishes several runs.
     pub fn add_run(&mut self, class: Option<&str>, label: Option<&str>, run: &SavedRun) {
         let seconds = run.summary().measured.seconds;
         let target = || run.begin.targets.first().map_or_else(|| "run".to_owned(), |target| escape(target));
@@ -121,7 +121,7 @@ impl Suite {
         self.seconds += seconds;
     }
 
-    /// Adds the test case of a fill in a study. `class` is its cell; `label` distinguishes several fills.
+    /// Adds the test case of a fill in a study. `class` is the fill's cell. `label` distinguishes several fills.
     pub fn add_fill(&mut self, class: &str, label: &str, fill: &SavedFill) {
         let result = fill::result(fill);
         let seconds = Pace::of(fill).active.as_secs_f64();
@@ -136,8 +136,8 @@ impl Suite {
     }
 }
 
-/// Returns the outcome of a whole search or fill. An incomplete one is a failure only if the program exits with an error
-/// code.
+/// Returns the outcome of a whole search or fill. If the search or fill is incomplete, it is a failure only if the
+/// program exits with an error code.
 fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
     let why = why.to_owned();
     match word {
@@ -150,8 +150,8 @@ fn of_word(word: ResultWord, exit_code: u8, why: &str) -> Outcome {
 }
 
 impl Suite {
-    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure. The
-    /// differences between two halves of the same runs are noise, so they are none.
+    /// Returns the test cases of a comparison, one for each metric. A metric that got worse is a failure, unless the
+    /// two sides are halves of the same runs. Differences between halves are noise.
     #[must_use]
     pub fn of_comparison(comparison: &Comparison<'_>) -> Self {
         let mut suite = Self { name: "comparison".to_owned(), ..Self::default() };
@@ -182,7 +182,7 @@ fn of_objective(judged: &ObjectiveResult, result: &RunResult) -> Outcome {
         (_, ObjectiveOutcome::Met) => Outcome::Passed,
         (_, ObjectiveOutcome::Missed) => Outcome::Failed(text),
         (_, ObjectiveOutcome::ClientLimited) => Outcome::Error(text),
-        // Too little data is a failure only if it is a reason for the result. It is none if the user accepts it.
+        // Too little data is a failure if it is a reason for the result. It is not if the user accepts too little data.
         (_, ObjectiveOutcome::NotEnoughData) if result.reasons.contains(&Reason::NotEnoughData(*judged)) => {
             Outcome::Failed(text)
         }

@@ -1,4 +1,4 @@
-//! Conclusions and numbers of a comparison, as written to JSON documents.
+//! Conclusions and numbers of a comparison in JSON documents.
 
 use measure::statistics::difference::Conclusion;
 use schemars::JsonSchema;

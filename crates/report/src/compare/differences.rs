@@ -1,4 +1,4 @@
-//! Differences between runs, other than their targets: in the load, and in the conditions of the runs.
+//! Differences between runs in the load and in the conditions, but not in the targets.
 
 use super::ComparedRun;
 use super::usable::is_usable;
@@ -7,7 +7,7 @@ use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
 use store::{Begin, SavedRun, Server};
 
-/// Settings of the path to a target. They do not change the load on the target.
+/// Settings of the network path to a target, which do not change the load on the target.
 const CONNECTION_SETTINGS: [&str; 6] =
     ["proxy", "unix_socket", "connect_to", "local_address", "tls_certificates", "merged"];
 
@@ -17,13 +17,13 @@ struct Differences(Vec<String>);
 impl Differences {
     fn add(&mut self, what: &str, one: &str, other: &str) {
         if one != other {
-            self.0.push(format!("{what}: {} and {}", shown(one), shown(other)));
+            self.0.push(format!("{what} ({} and {})", shown(one), shown(other)));
         }
     }
 }
 
 /// Returns the differences between two runs, as phrases. The target's address and the program's version are ignored,
-/// but the target's path is compared.
+/// but not the path of the target's URL.
 #[must_use]
 pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     let mut found = Differences(load_differences(a, b));
@@ -34,7 +34,7 @@ pub fn run_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.add("certificates", checked(a), checked(b));
     found.add("seed", &a.seed.to_string(), &b.seed.to_string());
     let on = |loopback: bool| if loopback { "this host" } else { "another host" };
-    found.add("target on", on(a.loopback), on(b.loopback));
+    found.add("host of the target", on(a.loopback), on(b.loopback));
     found.add("client's host", &a.host.name, &b.host.name);
     found.add("client's cores", &a.host.cores.to_string(), &b.host.cores.to_string());
     found.add("threads", &a.threads.to_string(), &b.threads.to_string());
@@ -69,7 +69,7 @@ pub fn load_differences(a: &SavedRun, b: &SavedRun) -> Vec<String> {
     found.0
 }
 
-/// If each run reads a single object, and their sizes differ by more than this share, the runs read different objects.
+/// Maximum difference in size, as a share, at which two runs of a single object count as reading the same object.
 const SIZE_TOLERANCE: f64 = 0.01;
 
 /// Adds the differences between the first successful responses: the versions of HTTP and TLS, and the size of a single
@@ -142,8 +142,8 @@ fn setting(begin: &Begin, name: &str) -> String {
     values.collect::<Vec<_>>().join(" · ")
 }
 
-/// Returns the differences between the first run and every other run (see [`run_differences`]). It is also a difference
-/// if the client limited most runs of one side, but not of the other side.
+/// Returns the differences between the first run and every other run (see [`run_differences`]). Another difference is
+/// that the client limited most runs of one side, but not of the other side.
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);
@@ -158,7 +158,7 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
     }
     let most = |runs: &[ComparedRun]| 2 * limited(runs) > runs.len();
     if most(base) != most(new) {
-        all.push(format!("runs in which the client was the limit: {} and {}", limited_of(base), limited_of(new)));
+        all.push(format!("the number of runs limited by the client ({} and {})", limited_of(base), limited_of(new)));
     }
     all
 }
@@ -192,7 +192,7 @@ pub fn shared_caveats(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> 
     caveats
 }
 
-/// Returns a sentence for each run that is compared in spite of being unusable.
+/// Returns a sentence for each run that is compared although it is unusable.
 #[must_use]
 pub fn unusable_each(runs: &[ComparedRun]) -> Vec<String> {
     let sentence =

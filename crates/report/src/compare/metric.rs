@@ -33,8 +33,7 @@ enumerated! {
     }
 }
 
-/// Maximum margin for the share of success: a tenth of a percent. A change of a few percent is small for a rate, but
-/// large for the share of success.
+/// Maximum margin for the share of success. A change of a few percent is small for a rate, but large for this share.
 const SUCCESS_MARGIN_MAX: f64 = 0.001;
 
 /// The data from which a metric is computed.
@@ -98,7 +97,7 @@ impl ComparisonMetric {
             Source::Success => run.summary().success(),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
-            // The CPU time of a failed operation does not indicate the CPU time of a successful one.
+            // The CPU time of a failed operation does not show the CPU time of a successful operation.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
             Source::Ratio { run: of, .. } => of(run.summary()),
         }
@@ -113,7 +112,7 @@ impl ComparisonMetric {
                 bootstrap::percentile(&windows.map(|window| &window.response).collect::<Vec<_>>(), q, seed)
             }
             Source::Ratio { window: parts, .. } => batch_means::ratio(&windows.map(parts).collect::<Vec<_>>()),
-            // Success has a separate test, and windows do not record times to the first byte.
+            // Success has a separate test, and windows have no times to the first byte.
             Source::Success | Source::Ttfb(_) => None,
         }
     }

@@ -1,10 +1,10 @@
 //! Comparison of two sets of saved runs. Each metric is worse, better, equivalent or inconclusive.
 //!
 //! If a side has several runs, each run is one observation. The sides are then compared by ranks, or pair by pair. With
-//! one run per side, the seconds of the runs are the observations. They separate a change from chance within these two
-//! runs, but do not predict other runs. Success is compared first, with a separate test. A run in which everything
-//! failed counts as slower than any other. The statistics are in [`measure::statistics`], and the formulas in
-//! docs/measurement.md.
+//! one run per side, each second of a run is one observation. Such a comparison separates a change from chance within
+//! these two runs, but does not predict other runs. Success is compared first, with a separate test. A run in which
+//! everything failed counts as slower than any other run. The statistics are in [`measure::statistics`], and the
+//! formulas in docs/measurement.md.
 
 mod conclusion;
 mod differences;
@@ -57,7 +57,7 @@ pub enum Sides {
     /// Old and new runs in pairs. The n-th pair consists of the n-th old run and the n-th new run, which were made one
     /// after the other. Both sides have the same number of runs.
     Pairs,
-    /// Two halves of the runs of one target. Only noise makes them differ.
+    /// Two halves of the runs of one target. Differences between the halves are noise.
     Halves,
 }
 
@@ -77,7 +77,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The margin that applies to this metric, as a share.
     pub margin: f64,
-    /// Number of runs in which the value falls on a failed operation: of base runs, and of new runs.
+    /// Number of base runs and number of new runs in which the value falls on a failed operation.
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
@@ -105,7 +105,7 @@ pub struct Comparison<'a> {
     pub sides: Sides,
     /// Unit of observation.
     pub scope: Scope,
-    /// Differences up to this share do not matter.
+    /// Largest difference that does not matter, as a share of 1.
     pub margin: f64,
     /// Metrics that both sets have.
     pub rows: Vec<Row>,
@@ -143,8 +143,8 @@ impl<'a> Comparison<'a> {
         conclude_together(&self.rows.iter().map(Row::concluded).collect::<Vec<_>>())
     }
 
-    /// Returns the number of runs per side (or the number of pairs) that is needed to find a difference in this many
-    /// metrics. Returns `None` if there are enough runs.
+    /// Returns the number of runs per side, or the number of pairs, needed to find a difference in this many metrics.
+    /// Returns `None` if there are enough runs.
     #[must_use]
     pub fn runs_missing(&self) -> Option<u64> {
         let tested = self.rows.iter().filter(|row| row.p.is_some()).count();

@@ -6,7 +6,7 @@ use measure::statistics::shares::Share;
 use std::time::Duration;
 use store::{EndReason, SavedRun};
 
-/// Checks that a run can be compared: its result is not UNUSABLE, and it has a measured window.
+/// Checks that a run can be compared. Its result must not be UNUSABLE, and the run must have a measured window.
 ///
 /// # Errors
 /// Returns the reason why the run cannot be compared, as a phrase.
@@ -21,10 +21,10 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     let how = match run.end.as_ref().map(|end| &end.reason) {
         None => "it was cut off",
         Some(EndReason::Interrupted { .. }) => "it was interrupted",
-        Some(EndReason::StoppedEarly { .. }) => "it was stopped early: the results of its objectives were certain",
+        Some(EndReason::StoppedEarly { .. }) => "it was stopped early with certain results",
         Some(EndReason::Aborted { .. }) => "it was aborted by its own condition",
-        Some(EndReason::DiskFull) => "it was cut off: the disk was full",
-        Some(EndReason::Unreachable { .. }) => "it was stopped: the target could not be reached",
+        Some(EndReason::DiskFull) => "it was cut off by a full disk",
+        Some(EndReason::Unreachable { .. }) => "it was stopped by an unreachable target",
         Some(EndReason::Failed { .. }) => "it could not go on",
         Some(EndReason::Completed | EndReason::Merged { .. }) if run.damage.is_some() => "its records are damaged",
         Some(EndReason::Completed | EndReason::Merged { .. }) => return None,
@@ -37,7 +37,7 @@ pub fn cut_off(run: &SavedRun) -> Option<String> {
     })
 }
 
-/// Returns whether a run has operations that count, but none of them succeeded.
+/// Returns whether a run has operations that count, but no operation succeeded.
 #[must_use]
 pub fn nothing_succeeded(run: &SavedRun) -> bool {
     let Share { ok, of } = counts(run);

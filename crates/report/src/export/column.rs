@@ -1,9 +1,10 @@
-//! The columns of a table: names, types, and functions that get the values from a row. A name ends in the unit. A
-//! column without a unit contains counts or text. A missing value is an empty cell (CSV) or null (Parquet), never 0.
+//! The columns of a table. A column has a name, a type, and a function that gets the value from a row. The name ends in
+//! the unit. A column without a unit contains counts or text. A missing value is an empty cell in CSV, and null in
+//! Parquet, but never 0.
 
 use super::ExportError;
 
-/// A function that gets a column's value from a row. Text is escaped later, when it is written.
+/// A function that gets a column's value from a row. Text is not escaped yet.
 #[derive(Clone, Copy)]
 pub enum Get<R> {
     /// A whole number.
@@ -46,7 +47,7 @@ pub trait Table<R> {
     /// If writing fails.
     fn row(&mut self, row: &R) -> Result<(), ExportError>;
 
-    /// Writes what is still buffered, and the footer of a Parquet file.
+    /// Writes all buffered rows, and the footer of a Parquet file.
     ///
     /// # Errors
     /// If writing fails.

@@ -1,5 +1,5 @@
-//! Files in the formats of HdrHistogram. A file with percentiles as text (`.hgrm`) is for plotters. An interval log
-//! (`.hlog`, version 1.3) has a histogram for each interval, and is for log processors and analyzers.
+//! Files in the formats of HdrHistogram. An `.hgrm` file has percentiles as text, and is for plotters. An `.hlog` file
+//! is an interval log (version 1.3) with a histogram for each interval. It is for log processors and analyzers.
 
 use super::ExportError;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -12,7 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Number of percentile lines for each halving of the number of remaining samples. This is HdrHistogram's default.
 const TICKS_PER_HALF: u32 = 5;
-/// Nanoseconds per millisecond, the unit that plotters expect.
+/// Nanoseconds per millisecond. Plotters expect milliseconds.
 const MILLISECOND: f64 = 1e6;
 
 /// Writes the percentiles of a time, in milliseconds. The format is that of Java's `outputPercentileDistribution`.
@@ -78,8 +78,8 @@ impl<'a, W: Write> Log<'a, W> {
         Ok(Self { writer })
     }
 
-    /// Adds an interval: response times without a tag, and service times with a tag. Intervals of the warm-up are left
-    /// out, as in all reports.
+    /// Adds an interval. Response times are written without a tag, and service times with a tag. Intervals of the
+    /// warm-up are left out, as in all reports.
     ///
     /// # Errors
     /// If writing fails.

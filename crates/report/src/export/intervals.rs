@@ -27,8 +27,8 @@ impl Row {
 }
 
 /// The columns. A count includes operations of the measured window that were offered, started or ended in the interval.
-/// Columns with `warmup_` count operations of the warm-up instead. Bytes count when they arrive. If there are few
-/// operations, a percentile is the largest value.
+/// Columns with `warmup_` count operations of the warm-up instead. Bytes count in the interval in which they arrive. If
+/// there are few operations, a percentile is the largest value.
 pub const COLUMNS: &[Column<Row>] = &[
     count("start_unix_ms", |row| Some(row.started_unix_ms.saturating_add(row.interval.start.as_nanos() / 1_000_000))),
     number("start_seconds", |row| Some(row.interval.start.as_secs_f64())),

@@ -1,4 +1,4 @@
-//! Markdown tables for an issue or a page: of a run, repeats, a study, or the levels of a search.
+//! Markdown tables of a run, of repeats, of a study, or of the levels of a search.
 //!
 //! Text from servers and users cannot become a link, a mention or markup, and cannot end a cell. Text of plain
 //! characters is written unchanged. Any other text becomes a code element in which special characters are entities.
@@ -92,7 +92,7 @@ fn limit_and_missed(metrics: &RunMetrics) -> String {
     format!("{}{missed}", metrics.limited_by)
 }
 
-/// Returns the tables of a study: one row for each cell on each target, for each search and for each fill.
+/// Returns the tables of a study. They have one row for each cell on each target, for each search and for each fill.
 #[must_use]
 pub fn study(study: &Study) -> String {
     let trials = (!study.trials.is_empty()).then(|| table(&foreign(table_rows(&study.trials, &Order::default()))));

@@ -1,7 +1,7 @@
-//! Saved runs for other programs: tables as CSV or Parquet, HdrHistogram files, and Markdown for an issue.
+//! Exports of saved runs as tables (CSV or Parquet), HdrHistogram files, and Markdown.
 //!
-//! This module writes to a given writer and opens no file. A table is defined once, as columns ([`column::Column`]). It
-//! is written row by row in either format, so that a long run needs memory for only a few rows. The numbers are the
+//! This module writes to a given writer and opens no file. The columns of a table ([`column::Column`]) are the same in
+//! all formats. Tables are written row by row, so that a long run needs memory for only a few rows. The numbers are the
 //! same as in the reports. If reports omit a percentile for lack of samples, the exported value is empty.
 
 pub mod column;

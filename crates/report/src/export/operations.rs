@@ -5,13 +5,13 @@ use super::ms;
 use measure::{AttemptClass, Enumerated, Instant};
 use store::{OpRecord, SavedRun};
 
-/// Returns whether an operation belongs to the measured window of a run. The intended start of the operation decides.
+/// Returns whether the intended start of an operation is in the measured window of a run.
 #[must_use]
 pub fn is_measured(run: &SavedRun, op: &OpRecord) -> bool {
     run.summary().window.is_some_and(|(start, end)| start <= op.intended && op.intended < end)
 }
 
-/// An operation, and whether it is measured.
+/// An operation, with a mark if it belongs to the measured window.
 pub struct Row {
     op: OpRecord,
     measured: bool,
@@ -31,9 +31,9 @@ impl Row {
     }
 }
 
-/// The columns. The first columns are those of the log, with the same names and units. The other columns contain
-/// computed times. Times in milliseconds are empty unless the operation succeeded. `measured` is 1 for operations of
-/// the window and 0 for operations of the warm-up.
+/// The columns. Columns of the log have the same names and units as in the log. Columns in milliseconds are computed,
+/// and are empty unless the operation succeeded. `measured` is 1 for operations of the window and 0 for operations of
+/// the warm-up.
 pub const COLUMNS: &[Column<Row>] = &[
     count("op", |row| Some(row.op.op)),
     count("measured", |row| Some(u64::from(row.measured))),

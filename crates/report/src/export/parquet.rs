@@ -1,5 +1,5 @@
-//! Apache Parquet: typed columns in row groups, compressed with zstd. All columns are nullable. Counts are signed
-//! 64-bit integers, because every reader supports them.
+//! Apache Parquet files. Columns are typed, nullable, and compressed with zstd. Counts are signed 64-bit integers,
+//! because every reader supports this type.
 
 use super::ExportError;
 use super::column::{Column, Get, Table};
@@ -19,7 +19,7 @@ const GROUP_ROWS: usize = 1 << 16;
 impl From<ParquetError> for ExportError {
     fn from(error: ParquetError) -> Self {
         match error {
-            // Return the writer's own error, so that a full disk is reported as a full disk.
+            // Return the writer's own error, so that a message can report a full disk.
             ParquetError::External(source) => match source.downcast::<io::Error>() {
                 Ok(error) => Self::Io(*error),
                 Err(other) => Self::Form(other.to_string()),

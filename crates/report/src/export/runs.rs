@@ -1,4 +1,4 @@
-//! A table with one row per run: repeats, trials of a study, or levels of a search.
+//! A table with one row per run. The runs are repeats, trials of a study, or levels of a search.
 
 use super::column::{Column, count, number, text};
 use super::ms;
@@ -21,7 +21,7 @@ pub struct Position {
     pub target: Option<String>,
     /// Number of the repeat, from 1.
     pub repeat: Option<u64>,
-    /// Level of the search: operations in flight, or operations per second.
+    /// Level of the search, in operations in flight or operations per second.
     pub level: Option<f64>,
 }
 

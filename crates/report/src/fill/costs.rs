@@ -5,10 +5,10 @@ use cost::bill::{Offer, offers};
 use cost::{Months, PriceSheet, Requests, Usage};
 use store::journal::Totals;
 
-/// The prices by which a fill is billed.
+/// Prices for the costs of a fill.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// The price sheets. Amounts are shown in the currency of the first one, if the others have a rate.
+    /// The price sheets. All amounts are shown in the first sheet's currency if the other sheets have an exchange rate.
     pub sheets: Vec<PriceSheet>,
     /// Time for which the stored objects are kept.
     pub keep: Months,

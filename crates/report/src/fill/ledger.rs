@@ -1,4 +1,4 @@
-//! The target's own ledger of a fill: spending, contracts, stored bytes and redundancy, from a comparison of snapshots.
+//! The target's own ledger of a fill, computed from snapshots. It has spending, contracts, stored bytes and redundancy.
 
 use super::{Costs, Pace};
 use cost::study_table::{Download, StudyInputs, StudyMoney};
@@ -15,10 +15,10 @@ use store::{SavedFill, SavedRun};
 const BLOCKS_PER_HOUR: u64 = 6;
 /// Power of ten between hastings and siacoins.
 const HASTINGS_EXPONENT: u32 = 24;
-/// Redundancy that rounding may add.
+/// Maximum error of a file's redundancy by rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// The moment of a snapshot within its session. Order matters.
+/// The moment of a snapshot within its session. The order of the variants is the order in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
     Before,
@@ -36,13 +36,13 @@ pub struct LedgerReport {
     pub unix_ms: (u64, u64),
     /// Number of snapshots.
     pub snapshots: usize,
-    /// The money; `None` if a snapshot lacks contracts or wallet.
+    /// Money spent; `None` if no snapshot has both contracts and wallet.
     pub spending: Option<LedgerSpending>,
     /// Contents of the target.
     pub stored: StoredAtTarget,
-    /// Number of times that the target has started again between two snapshots; `None` if it does not show this.
+    /// Number of times that the target restarted between two snapshots; `None` if the target does not report its start.
     pub restarts: Option<u64>,
-    /// Documents that the last snapshot lacks, with the reasons.
+    /// Documents that are missing in the last snapshot, with the reasons.
     pub gaps: Vec<String>,
     /// Inputs of the study's table.
     pub study: StudyInputs,
@@ -53,9 +53,9 @@ pub struct LedgerReport {
 pub struct LedgerSpending {
     /// Spending by component.
     pub bill: Bill,
-    /// The first ledger.
+    /// Ledger at the first snapshot.
     pub start: Ledger,
-    /// The last ledger.
+    /// Ledger at the last snapshot.
     pub end: Ledger,
 }
 
@@ -64,9 +64,10 @@ pub struct LedgerSpending {
 pub struct StoredAtTarget {
     /// Number of contracts.
     pub contracts: Option<u64>,
-    /// Bytes on hosts, with padding and redundancy, that the fill has added.
+    /// Bytes that the fill has added on hosts, including padding and redundancy.
     pub absolute_bytes: Option<u64>,
-    /// Redundancy that the settings require: pieces of a chunk divided by the pieces that restore it.
+    /// Redundancy that the settings require: the number of pieces of a chunk, divided by the number of pieces needed to
+    /// restore the chunk.
     pub target_redundancy: Option<f64>,
     /// Redundancy of the fill's files.
     pub redundancy: Option<RedundancyOfFiles>,
@@ -80,20 +81,20 @@ pub struct StoredAtTarget {
 pub struct RedundancyOfFiles {
     /// Number of files.
     pub files: u64,
-    /// The least redundancy.
+    /// Lowest redundancy.
     pub min: f64,
-    /// The median.
+    /// Median redundancy.
     pub median: f64,
-    /// The mean.
+    /// Mean redundancy.
     pub mean: f64,
-    /// The largest redundancy.
+    /// Highest redundancy.
     pub max: f64,
     /// Number of files with more redundancy than the settings require.
     pub above_target: u64,
 }
 
 impl LedgerReport {
-    /// Returns what the snapshots of a fill show; `None` if there are none.
+    /// Computes the report from the snapshots of a fill; `None` if there are no snapshots.
     #[must_use]
     pub fn of(fill: &SavedFill, prices: &Costs) -> Option<Self> {
         let placed = in_order(&fill.snapshots);
@@ -120,7 +121,7 @@ impl LedgerReport {
     }
 }
 
-/// Returns the ledger that a snapshot shows; `None` if it lacks contracts or wallet.
+/// Returns the ledger of a snapshot; `None` if the snapshot lacks contracts or wallet.
 #[must_use]
 pub fn ledger(documents: &Documents) -> Option<Ledger> {
     match documents.system {
@@ -129,7 +130,7 @@ pub fn ledger(documents: &Documents) -> Option<Ledger> {
     }
 }
 
-/// Returns the first ledger that snapshots show.
+/// Returns the ledger of the first snapshot that has both contracts and wallet.
 #[must_use]
 pub fn first_ledger(snapshots: &[Snapshot]) -> Option<Ledger> {
     in_order(snapshots).iter().find_map(Placed::with_ledger).and_then(|documents| ledger(&documents))
@@ -148,7 +149,7 @@ struct Placed<'a> {
 }
 
 impl<'a> Placed<'a> {
-    /// Returns the place of a snapshot; `None` for another file.
+    /// Returns the place of a snapshot; `None` if the file is not a snapshot.
     fn of(snapshot: &'a Snapshot) -> Option<Self> {
         let (moment, session) = snapshot.name.rsplit_once('-')?;
         let moment = match moment {
@@ -177,7 +178,7 @@ fn in_order(snapshots: &[Snapshot]) -> Vec<Placed<'_>> {
     placed
 }
 
-/// Returns how often the time at which the target started has changed; `None` if no snapshot shows this time.
+/// Returns the number of times that the target's start time changed; `None` if no snapshot has a start time.
 fn restarts(placed: &[Placed<'_>]) -> Option<u64> {
     let mut times: Vec<String> =
         placed.iter().filter_map(|placed| Some(placed.read()?.started()?.to_owned())).collect();
@@ -278,7 +279,7 @@ fn study_inputs(
     }
 }
 
-/// Returns what was read back, from the runs of the sessions; `None` if nothing was.
+/// Returns the bytes, duration and cost of reading objects back; `None` if no object was read back.
 fn download(fill: &SavedFill, spending: Option<&LedgerSpending>) -> Option<Download> {
     let (mut bytes, mut time) = (0, Duration::ZERO);
     for (_, directory) in &fill.sessions {

@@ -1,4 +1,4 @@
-//! The result of a fill, and the facts that all its reports show.
+//! The result of a fill, and the values that all formats of its report show.
 
 mod costs;
 mod ledger;
@@ -22,15 +22,15 @@ pub use ledger::{LedgerReport, LedgerSpending, RedundancyOfFiles, StoredAtTarget
 pub struct FillResult {
     /// The result in one word.
     pub word: ResultWord,
-    /// The reasons, unless the word is PASS.
+    /// The reasons for the result; empty for PASS.
     pub reasons: Vec<String>,
     /// The exit status of a command that ends with this result.
     pub exit: ExitStatus,
 }
 
-/// Returns the result of a fill. FAIL: an object is missing, damaged or refused, its state is unknown, or the fill ended
-/// because the target was too slow or gone. PARTIAL: the last session was cut off. A stop rule on time, bytes or files is
-/// a planned end.
+/// Returns the result of a fill. The result is FAIL if an object is missing, damaged, refused or in an unknown state.
+/// The result is also FAIL if the fill ended because the target was too slow or did not respond. It is PARTIAL if the
+/// last session was cut off. A stop rule on time, bytes or files is a planned end.
 #[must_use]
 pub fn result(fill: &SavedFill) -> FillResult {
     let end = fill.state.sessions.last().and_then(|session| session.end.as_ref());
@@ -97,7 +97,7 @@ fn failures(fill: &SavedFill) -> Vec<String> {
     reasons
 }
 
-/// Returns whether a session ended because the target was too slow or gone.
+/// Returns whether a session ended because the target was too slow or did not respond.
 #[must_use]
 pub fn is_about_the_target(end: &SessionEnd) -> bool {
     match end {
@@ -118,9 +118,9 @@ fn are(number: u64) -> &'static str {
 pub struct Pace {
     /// Time for which sessions ran.
     pub active: Duration,
-    /// Part of the active time from the start of a session to the last object that it stored.
+    /// Time from the start of a session to its last stored object, summed over all sessions.
     pub uploading: Duration,
-    /// Time from the first start to the last durable record, with the gaps between sessions.
+    /// Time from the first start to the last durable record, including the gaps between sessions.
     pub wall: Duration,
     /// Bytes of stored objects per second of uploading.
     pub uploading_bytes_per_second: Option<f64>,
@@ -129,7 +129,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Returns times and rates of a fill. Objects that were found at the target after an interruption count as well.
+    /// Returns times and rates of a fill. Stored objects include those found at the target after an interruption.
     #[must_use]
     pub fn of(fill: &SavedFill) -> Self {
         let sessions = &fill.state.sessions;
@@ -149,15 +149,15 @@ impl Pace {
     }
 }
 
-/// Returns the bytes of content that were sent more than once: everything sent, without the objects that responses
-/// confirmed. Bytes of parts that an earlier session sent and a later one used count as sent once.
+/// Returns the bytes of content that were sent more than once. These are all bytes sent, minus the bytes of objects
+/// that responses confirmed. If a later session used a part from an earlier session, its bytes count as sent once.
 #[must_use]
 pub fn sent_again(fill: &SavedFill) -> u64 {
     let totals = &fill.state.totals;
     totals.sent_bytes.saturating_sub(totals.file_bytes)
 }
 
-/// Returns the name of the end of a session.
+/// Returns the reason for the end of a session.
 #[must_use]
 pub fn end_text(end: Option<&SessionEnd>) -> String {
     match end {
@@ -172,7 +172,7 @@ pub fn end_text(end: Option<&SessionEnd>) -> String {
     }
 }
 
-/// Returns the first line of the report: the result, and what is stored.
+/// Returns the first line of the report: the result, and the number of stored objects.
 #[must_use]
 pub fn first_line(fill: &SavedFill) -> String {
     let word = result(fill).word.text().to_owned();

@@ -1,4 +1,4 @@
-//! The HTML file around a report: data, script, style, and a content security policy that forbids everything else.
+//! The HTML file around a report. It contains data, script, style, and a content security policy that forbids all else.
 
 use super::script_data::Document;
 use base64::Engine;

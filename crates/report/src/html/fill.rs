@@ -65,7 +65,7 @@ mod tests {
     const START: u64 = 1_795_228_200_000;
 
     /// Returns a fill of 20 objects of 1 MB. The first session stores an object per second and is killed after ten
-    /// seconds; the second one starts 50 s later, finds one object, and ends by a rule with hostile text.
+    /// seconds. The second session starts 50 s later, finds one object, and ends by a rule with hostile text.
     fn two_sessions() -> SavedFill {
         let mut state = FillState::default();
         let mut apply = |second: u64, record: Record| state.apply(&record, START + second * 1000);

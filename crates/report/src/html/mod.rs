@@ -1,9 +1,11 @@
 //! The report as one HTML file that opens offline.
 //!
-//! The HTML report has the sections, texts and numbers of the text report, and also charts, which the browser draws.
-//! This module determines the content and writes it as JSON ([`script_data`]). The script and the style in `ui/`
-//! determine the appearance. Their built bundle is embedded in the file. The script inserts text only as text nodes. A
-//! policy in the file forbids any other script and all requests. Text from servers can therefore do no harm.
+//! The HTML report has the sections, texts and numbers of the text report. It also has charts, which the browser draws.
+//! This module writes the content as JSON ([`script_data`]). The script and the style in `ui/` determine the
+//! appearance, and are embedded in the file.
+//!
+//! Text from servers can do no harm, because the script inserts text only as text nodes. A policy in the file also
+//! forbids any other script and all requests.
 
 mod charts;
 mod file;

@@ -1,4 +1,4 @@
-//! The JSON that the script of an HTML report reads. It must match `ui/src/report_data.ts`, so change both together.
+//! The JSON that the script of an HTML report reads. Change it together with `ui/src/report_data.ts`, which must match.
 
 use measure::ResultWord;
 use serde::Serialize;
@@ -72,7 +72,7 @@ pub struct Headline {
     pub label: String,
     /// Value with its unit.
     pub value: String,
-    /// Additional text about the value, such as its range.
+    /// Further text about the value, such as its range.
     pub detail: String,
 }
 
@@ -96,7 +96,7 @@ pub struct Times {
 pub struct TimeMark {
     /// Time in seconds from the start of the run.
     pub at: f64,
-    /// What happened.
+    /// Description of the event.
     pub label: String,
 }
 
@@ -107,14 +107,14 @@ pub struct Chart {
     pub id: String,
     /// Title.
     pub title: String,
-    /// Explanation of the chart, and how to read it.
+    /// Explanation of the chart.
     pub caption: String,
     /// Content of the chart.
     #[serde(flatten)]
     pub plot: Plot,
 }
 
-/// A group of small charts with the same axes. The reader selects one metric, which all charts then show.
+/// A group of small charts with the same axes. All charts show one metric, which the reader selects.
 #[derive(Debug, Serialize)]
 pub struct Group {
     /// ID of the group in the file.
@@ -125,7 +125,7 @@ pub struct Group {
     pub caption: String,
     /// Names of the lines, indexed by [`Marks::order`].
     pub lines: Vec<String>,
-    /// Metrics to select. At first, the group shows the first of them.
+    /// Metrics from which the reader selects. The group shows the first metric at first.
     pub choices: Vec<Choice>,
 }
 
@@ -214,7 +214,7 @@ pub enum Across {
 pub struct Marks {
     /// Name.
     pub label: String,
-    /// Index that determines the color of the line and the shape of its plain marks.
+    /// Index of the line's color, and of the shape of its marks with [`Shape::Plain`].
     pub order: usize,
     /// The marks, from left to right.
     pub points: Vec<Mark>,
@@ -254,8 +254,7 @@ pub struct Bound {
     pub value: f64,
 }
 
-/// A load line. It lies between `passed`, the highest load that passed, and `failed`, the lowest load above it that
-/// failed.
+/// A load line, which lies between `passed` and `failed`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bracket {
     /// Name.
@@ -288,7 +287,7 @@ pub enum Unit {
     Ratio,
 }
 
-/// The role of a line. It determines the color, which is the same in all charts.
+/// The role of a line. It determines the line's color, which is the same in all charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -300,7 +299,7 @@ pub enum Role {
     Third,
     /// Failures.
     Failed,
-    /// The first of several lines without a role of their own. It has the first color.
+    /// The first of several lines that have no other role. It has the first color.
     #[serde(rename = "line-0")]
     Line0,
     /// The second color.

@@ -10,13 +10,12 @@ use crate::study::discrepancy::Discrepancy;
 use crate::study::subtraction::{self, Subtraction};
 use crate::study::{self, FillTrial, LineTrial, Row, SavedStudy, Trial, fills, load_lines, target_names, times};
 use crate::text;
-use measure::statistics::median;
 use measure::values::sum;
 use measure::{AttemptClass, Enumerated};
 
 /// Maximum length of a line of the scenario, in characters. A line may be long, because the user wrote it.
 const LINE_MAX: usize = 4096;
-/// Maximum number of targets whose main metric is shown at the top.
+/// Maximum number of targets with a main metric at the top.
 const TARGETS_SHOWN: usize = 8;
 
 /// Returns the report of a study.
@@ -68,8 +67,7 @@ fn overview(study: &SavedStudy) -> OverviewData {
     OverviewData::of(trials.result(), pieces, all)
 }
 
-/// Returns the notes of all trials, without duplicates. If only some trials have a note, the note includes the number
-/// of these trials.
+/// Returns the notes of all trials, without duplicates. If only some trials have a note, their number precedes it.
 fn notes(trials: &[Trial]) -> Vec<String> {
     let mut notes: Vec<(&str, usize)> = Vec::new();
     for note in trials.iter().flat_map(|trial| &trial.notes) {
@@ -89,7 +87,7 @@ fn notes(trials: &[Trial]) -> Vec<String> {
 struct TargetTotals<'s> {
     target: &'s str,
     trials: Vec<&'s Trial>,
-    /// Throughput in each cell as a multiple of the first target's: the median over the repeats.
+    /// Throughput in each cell, divided by the throughput of the first target. Each ratio is a median over the repeats.
     ratios: Vec<f64>,
 }
 
@@ -110,11 +108,13 @@ impl TargetTotals<'_> {
         format!("{} of {}", count(met as u64), plural(self.trials.len() as u64, "trial"))
     }
 
-    /// Returns the throughput as a multiple of the first target's: the median over the cells, and the range as text.
-    fn ratio(&self) -> Option<(f64, String)> {
-        let least = self.ratios.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.ratios.iter().copied().fold(0.0, f64::max);
-        median(self.ratios.clone()).map(|median| (median, format!("{} … {}", times(least), times(most))))
+    /// Returns the lowest and the highest ratio over all cells. There is no median over the cells, because their loads
+    /// differ.
+    fn ratio(&self) -> Option<String> {
+        let (first, rest) = self.ratios.split_first()?;
+        let least = rest.iter().copied().fold(*first, f64::min);
+        let most = rest.iter().copied().fold(*first, f64::max);
+        Some(if rest.is_empty() { times(least) } else { format!("{} … {}", times(least), times(most)) })
     }
 }
 
@@ -124,9 +124,9 @@ fn headline(study: &SavedStudy, rows: &[Row<'_>]) -> Vec<Headline> {
     let headline = |totals: &TargetTotals| {
         let met = format!("objectives met in {}", totals.met());
         let (value, detail) = match totals.ratio() {
-            Some((ratio, range)) => {
+            Some(ratio) => {
                 let cells = plural(totals.ratios.len() as u64, "cell");
-                (format!("{} × {first}", times(ratio)), format!("median of {cells} ({range}); {met}"))
+                (format!("{ratio} × {first}"), format!("goodput in {cells}; {met}"))
             }
             None => (totals.met(), "met the objectives".to_owned()),
         };
@@ -147,10 +147,10 @@ fn targets(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     let row = |totals: &TargetTotals| {
         let attempts = sum(totals.trials.iter().map(|trial| trial.attempts));
         let failed = sum(totals.trials.iter().flat_map(|trial| &trial.failures).map(|one| one.attempts));
-        let (ratio, range) = match totals.ratio() {
-            Some((ratio, range)) => (format!("{} ×", times(ratio)), range),
-            None if totals.target == first => ("1".to_owned(), String::new()),
-            None => ("–".to_owned(), String::new()),
+        let ratio = match totals.ratio() {
+            Some(ratio) => format!("{ratio} ×"),
+            None if totals.target == first => "1".to_owned(),
+            None => "–".to_owned(),
         };
         vec![
             totals.target.to_owned(),
@@ -159,20 +159,20 @@ fn targets(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
             count(attempts),
             count(failed),
             ratio,
-            range,
         ]
     };
     let rows: Vec<Vec<String>> = all_totals.iter().map(row).collect();
     let versus = format!("vs. {first}");
-    let head = ["target", "trials", "objectives met", "attempts", "failed", &versus, "range over cells"];
+    let head = ["target", "trials", "objectives met", "attempts", "failed attempts", &versus];
     table("Targets", &head, &[0], rows)
 }
 
 fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     let row = |row: &Row| study::cells(row, row.first.and_then(|first| rows.get(first))).to_vec();
     let mut section = table("Cells", &study::COLUMNS, &[0, 1, 9], rows.iter().map(row).collect());
-    let about = "Medians of the repeats. “vs. first” is the goodput (operations per second if there are no bodies) as a multiple of \
-                 that of the first target, repeat by repeat: the median, and in parentheses the lowest and the highest.";
+    let about = "All values are medians of the repeats. “vs. first” is the goodput divided by the goodput of the first \
+                 target in the same repeat. Without bodies, operations per second are divided. The range over the \
+                 repeats is in parentheses.";
     section.blocks.insert(0, Block::Line { text: about.into() });
     section.blocks.extend(study::about_ranges(&study.study.trials).map(|text| Block::Line { text: text.into() }));
     section
@@ -218,8 +218,8 @@ fn fills(study: &SavedStudy) -> Option<Section> {
     let rows: Vec<Vec<String>> = study::sorted(all, &study.order()).into_iter().map(row).collect();
     let head: Vec<&str> = fills::COLUMNS.into_iter().chain(["directory"]).collect();
     let mut section = (!rows.is_empty()).then(|| table("Fills", &head, &[0, 1, 2, 8, 9, 10], rows))?;
-    let about = "Costs are for all attempts and for keeping what is stored. `plimsoll report` with the directory of a fill \
-                 shows its sessions and events, and with --html its charts.";
+    let about = "Costs cover all attempts and the storage of the objects. `plimsoll report` with the directory of a \
+                 fill shows its sessions and events, and with --html also its charts.";
     section.blocks.push(Block::Line { text: about.into() });
     Some(section)
 }

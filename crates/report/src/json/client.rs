@@ -11,11 +11,11 @@ pub struct Client {
     pub observed_seconds: f64,
     /// Seconds in which a thread was busy while responses waited to be read.
     pub cpu_limited_seconds: f64,
-    /// Seconds in which operations started too late.
+    /// Seconds in which the client started operations too late.
     pub late_seconds: f64,
     /// Seconds in which a network card of the client worked at its full speed.
     pub nic_limited_seconds: f64,
-    /// Seconds in which other processes or machines took the host's cores.
+    /// Seconds in which other processes or virtual machines used the cores of the client's host.
     pub shared_host_seconds: f64,
     /// Busy share of the busiest thread.
     pub busy_max_share: f64,
@@ -23,7 +23,7 @@ pub struct Client {
     pub run_delay_max_share: f64,
     /// Speed of the busiest network card, as a share of its maximum speed.
     pub nic_max_share: f64,
-    /// Share of service time for which responses waited in the client to be read; null if this was not measured.
+    /// Share of service time in which responses waited unread in the client; null if not measured.
     pub unread_share: Option<f64>,
     /// `true` if `unread_share` is a lower bound, because some of the sampled responses did not fit into one segment.
     pub unread_is_lower_bound: bool,

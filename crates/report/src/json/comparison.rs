@@ -24,9 +24,9 @@ pub struct JsonComparison {
     pub scope: ScopeName,
     /// `true` if the two sets are halves of the runs of one target. The difference between the halves shows the noise.
     pub halves: bool,
-    /// Differences up to this share do not matter.
+    /// Largest difference that does not matter, as a share of 1.
     pub margin_share: f64,
-    /// Confidence of the intervals: how often an interval contains the true value.
+    /// Confidence of the intervals, as a share of 1.
     pub confidence_share: f64,
     /// Seed of the bootstrap's random choices.
     pub seed: u64,
@@ -64,7 +64,8 @@ pub struct MetricComparison {
     pub base_failed_runs: u64,
     /// Number of new runs in which the value falls on a failed operation.
     pub new_failed_runs: u64,
-    /// new / base − 1; for success, new − base. Null if it cannot be computed, or if failures make it infinite.
+    /// Change from base to new: new / base − 1, or new − base for success. Null if the change cannot be computed, or if
+    /// failures make it infinite.
     pub change_share: Option<f64>,
     /// Lower end of the 95 % interval of the change; null if there is no interval, or if the end is infinite.
     pub low_share: Option<f64>,
@@ -74,9 +75,9 @@ pub struct MetricComparison {
     pub p_value: Option<f64>,
     /// Margin that applies to this metric.
     pub margin_share: f64,
-    /// Largest change inside the interval, if the sets are two halves; otherwise null.
+    /// Largest absolute change inside the interval, if the two sets are halves of the same runs. Otherwise null.
     pub noise_floor_share: Option<f64>,
-    /// Conclusion.
+    /// Conclusion for this metric.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
 }

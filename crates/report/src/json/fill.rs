@@ -20,10 +20,10 @@ const FORMAT: u32 = 1;
 pub struct JsonFill {
     /// Version of this format.
     pub format: u32,
-    /// PASS, FAIL or PARTIAL, in lower case.
+    /// Result of the fill: `pass`, `fail` or `partial`.
     #[serde(with = "ResultName")]
     pub result: ResultWord,
-    /// The reasons for another result than pass.
+    /// Reasons for the result. Empty if the result is `pass`.
     pub reasons: Vec<String>,
     /// URL of the target, without credentials.
     pub target: String,
@@ -35,7 +35,7 @@ pub struct JsonFill {
     pub stored: u64,
     /// Bytes of these objects.
     pub stored_bytes: u64,
-    /// Number of these objects that were found at the target after an interruption.
+    /// Number of stored objects that were found at the target after an interruption.
     pub found_on_resume: u64,
     /// Number of attempts of all uploads.
     pub attempts: u64,
@@ -56,7 +56,7 @@ pub struct JsonFill {
     pub not_deleted: u64,
     /// Time for which sessions ran, in seconds.
     pub active_seconds: f64,
-    /// Part of the active time from the start of a session to the last object that it stored, in seconds.
+    /// Time from the start of a session to its last stored object, summed over all sessions, in seconds.
     pub uploading_seconds: f64,
     /// Time from the first start to the last record, in seconds.
     pub wall_seconds: f64,
@@ -65,14 +65,14 @@ pub struct JsonFill {
     /// Bytes of stored objects per second from the first start to the last stored object; null before any time has
     /// passed.
     pub wall_bytes_per_second: Option<f64>,
-    /// Costs of the uploads and of keeping what is stored, by each price sheet that was named.
+    /// Costs of uploading and keeping the objects, for each price sheet of the user.
     pub costs: Vec<JsonFillCost>,
     /// The target's own ledger; null if the target has none.
     #[serde(default)]
     pub ledger: Option<JsonLedger>,
-    /// The sessions in their order.
+    /// All sessions, in order of time.
     pub sessions: Vec<JsonSession>,
-    /// Notable events in their order.
+    /// Notable events, in order of time.
     pub events: Vec<JsonFillEvent>,
 }
 
@@ -120,20 +120,20 @@ pub struct JsonVerified {
     pub unknown: u64,
 }
 
-/// One start of the command.
+/// A session of the fill, which is one start of the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonSession {
     /// Number of the session, from 1.
     pub number: u32,
     /// Wall time of its start, in milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// Time for which it ran, in seconds.
+    /// Time for which the session ran, in seconds.
     pub active_seconds: f64,
     /// Number of objects that it stored.
     pub stored: u64,
     /// Bytes of these objects.
     pub stored_bytes: u64,
-    /// Its end: finished, interrupted, a stop rule, or that it was killed or still runs.
+    /// Reason for the end of the session, as text. If no end was recorded, the session was killed or still runs.
     pub end: String,
 }
 

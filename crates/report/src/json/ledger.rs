@@ -19,23 +19,24 @@ pub struct JsonLedger {
     pub last_unix_ms: u64,
     /// Number of snapshots.
     pub snapshots: u64,
-    /// The money between the first and the last snapshot; null if a snapshot lacks contracts or wallet.
+    /// Money spent between the first and the last snapshot. Null if no snapshot has both contracts and wallet.
     pub spending: Option<JsonSpending>,
     /// Number of contracts; null if it is not known.
     pub contracts: Option<u64>,
-    /// Bytes on hosts that the fill has added, with padding and redundancy; null if they are not known.
+    /// Bytes that the fill has added on hosts, including padding and redundancy; null if not known.
     pub absolute_bytes: Option<u64>,
-    /// Stored file bytes divided by absolute bytes; null if the latter are 0 or not known.
+    /// Bytes of stored files divided by `absolute_bytes`. Null if `absolute_bytes` is 0 or null.
     pub storage_efficiency: Option<f64>,
-    /// Redundancy by the settings; null if it is not known.
+    /// Redundancy that the target's settings require; null if not known.
     pub target_redundancy: Option<f64>,
     /// Redundancy of the files; null if the target does not report it.
     pub redundancy: Option<RedundancyOfFiles>,
     /// Health of the least healthy object, from 0 to 1; null if the target does not report it.
     pub min_health: Option<f64>,
-    /// Number of restarts of the target between snapshots, as a lower bound unless it is 0; null if it is not known.
+    /// Number of times that the target restarted between two snapshots. Several restarts between the same two snapshots
+    /// count once. Null if not known.
     pub restarts: Option<u64>,
-    /// Documents that the last snapshot lacks, with the reasons.
+    /// Documents that are missing in the last snapshot, with the reasons.
     pub missing: Vec<String>,
     /// The result table of the Sia study.
     pub study: Vec<JsonStudyRow>,
@@ -59,11 +60,11 @@ pub struct JsonSpending {
     pub sum: JsonAmount,
     /// Fees divided by the sum; null if the sum is 0.
     pub fee_share: Option<f64>,
-    /// Money in contracts that is neither spent nor left; null if the target does not report it.
+    /// Money in contracts that is neither spent nor remaining; null if the target does not report it.
     pub contract_gap: Option<JsonAmount>,
-    /// Change of the money in wallet and contracts together, which should be 0.
+    /// Change of the sum of the money in wallet and contracts. It should be 0.
     pub wealth_gap: Option<JsonAmount>,
-    /// Names of sums that decreased, and should not.
+    /// Names of sums that decreased, although they should not.
     pub decreases: Vec<String>,
 }
 

@@ -28,7 +28,7 @@ pub struct Operations {
     pub dropped: u64,
     /// Operations still in flight at the end of the drain.
     pub unfinished: u64,
-    /// Attempts. Each is one request.
+    /// Number of attempts. An attempt is one request.
     pub attempts: u64,
     /// Attempts that followed a redirect.
     pub hops: u64,
@@ -37,7 +37,7 @@ pub struct Operations {
     /// Attempts that sent a failed request again after a pause. Measured load has none.
     #[serde(default)]
     pub retries: u64,
-    /// Offered rate; null if the run has no window.
+    /// Offered operations per second; null if the run has no measured window.
     pub offered_per_second: Option<f64>,
     /// Started rate.
     pub started_per_second: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Operations {
     pub completed_per_second: Option<f64>,
     /// Rate of successful operations.
     pub ok_per_second: Option<f64>,
-    /// Share of successes among all operations that completed, were dropped, or hung.
+    /// Successful operations, as a share of all operations that completed, were dropped, or hung until the end.
     pub success_share: Option<f64>,
     /// Mean number of operations in flight over the window.
     pub in_flight_mean: Option<f64>,
@@ -77,10 +77,9 @@ pub struct KindMetrics {
 /// Operations that share a label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupMetrics {
-    /// Property that the label describes: `host`, `size` or `header`.
+    /// Property that the label describes: `host`, `size`, `header` or `access`.
     pub dimension: String,
-    /// The label: a value, `(absent)` or `other`. A value can also have the text `(absent)` or `other`, so check
-    /// `kind`.
+    /// Text of the label. A value can have the same text as the labels `(absent)` and `other`, so check `kind`.
     pub label: String,
     /// Kind of the label: a value, `(absent)` or `other`.
     pub kind: LabelKind,
@@ -102,7 +101,7 @@ pub enum LabelKind {
     Value,
     /// The response had no value.
     Absent,
-    /// All values without a separate row, because there were too many values.
+    /// The row for all further values, because there were too many values for separate rows.
     Other,
 }
 

@@ -6,7 +6,7 @@ use measure::stats::redirect_chains::{HopStats, RedirectChains};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Measured operations that were redirected. All times are of successful operations only.
+/// Measured operations that were redirected. Times are those of successful operations only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
     /// Number of operations that were redirected.
@@ -15,7 +15,7 @@ pub struct Redirects {
     pub operations_ok: u64,
     /// Attempts of all operations that were redirected.
     pub attempts: u64,
-    /// Most redirects that one operation followed.
+    /// Maximum number of redirects that one operation followed.
     pub hops_max: u64,
     /// Response time.
     pub response: Spread,
@@ -54,8 +54,8 @@ pub struct HopMetrics {
     pub body_bytes: u64,
     /// Bytes of headers and framing received.
     pub overhead_bytes: u64,
-    /// Total time before these requests were sent. It starts at the previous response, or at the intended start of the
-    /// operation.
+    /// Total time before these requests were sent. The time before a request starts at the previous response, or at the
+    /// intended start of the operation.
     pub before_sent_nanos: u64,
     /// Time from sending to the end of the response.
     pub service: Spread,

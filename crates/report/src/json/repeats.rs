@@ -16,7 +16,7 @@ pub struct JsonRepeats {
     pub result: ResultRecord,
     /// The runs in the order in which they were made.
     pub runs: Vec<JsonReport>,
-    /// Metrics over the runs. Each run counts once. The operations of several runs are never merged.
+    /// Metrics over all runs. Each run counts once, and operations of different runs are never merged.
     pub repeats: RepeatedMetrics,
 }
 
@@ -38,8 +38,8 @@ pub struct RepeatedMetrics {
 pub struct RepeatedMetric {
     /// Median over the runs that have the metric; null if no run has it.
     pub median: Option<f64>,
-    /// Median of the lower ends of the metric's ranges. For metrics without ranges, it equals `median`. It also equals
-    /// `median` if client stalls made no difference.
+    /// Median of the lower ends of the metric's ranges. Equal to `median` if the metric has no ranges, or if client
+    /// stalls made no difference.
     pub median_low: Option<f64>,
     /// (largest − smallest) / median, as a share of 1; null unless the median is above 0.
     pub spread_share: Option<f64>,

@@ -29,20 +29,21 @@ pub struct JsonReport {
     pub result: ResultRecord,
     /// Comparison of counters that must agree.
     pub accounting: Accounting,
-    /// Limit of the run.
+    /// Resource or setting that limited the rate of the run.
     #[serde(with = "LimitName")]
     pub limited_by: LimitedBy,
-    /// Evidence for this limit, as text with numbers.
+    /// Measurements that show this limit, as text.
     pub limit_reason: String,
-    /// `true` if the client's side limited a closed run. The target may then sustain higher rates than this run shows.
+    /// `true` if the client or its host limited a closed run. The target may then sustain higher rates than this run
+    /// shows.
     pub rates_are_lower_bounds: bool,
-    /// End of the run; null while the run is in progress, and after a crash.
+    /// Reason and time of the run's end. Null while the run is in progress, and after a crash.
     pub end: Option<RunEnd>,
     /// Notes that a reader needs to interpret the numbers.
     pub notes: Vec<NamedText>,
     /// Load, target, settings and host.
     pub setup: Setup,
-    /// Properties of the server, as the first successful response shows them.
+    /// Properties of the server, taken from the first successful response.
     pub server: Option<FirstResponse>,
     /// Operations and attempts of the measured window.
     pub operations: Operations,
@@ -60,9 +61,9 @@ pub struct JsonReport {
     pub bytes: Bytes,
     /// Failed attempts of the measured window.
     pub failures: Failures,
-    /// Redirected operations, request by request; null if there were none.
+    /// Metrics of redirected operations; null if no operation was redirected.
     pub redirects: Option<Redirects>,
-    /// Metrics by host, by body size, and by value of a response header.
+    /// Metrics by host, by body size, by value of a response header, and by first or repeated access.
     pub groups: Vec<GroupMetrics>,
     /// Load and cost of the client.
     pub client: Client,

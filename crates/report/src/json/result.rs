@@ -20,29 +20,30 @@ pub struct Accounting {
 }
 
 // The variants must be the same as in `LimitedBy`. If they differ, the code that serde derives does not compile.
-/// Limit of a run.
+/// Resource or setting that limited the rate of a run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "measure::LimitedBy", rename_all = "snake_case")]
 pub enum LimitName {
-    /// The target: it responded as fast as it could.
+    /// The target responded as fast as it could.
     Target,
-    /// The network between client and target: its capacity was used up.
+    /// The capacity of the network between client and target was used up.
     Link,
-    /// The CPU of the client: one of its threads was busy all the time.
+    /// A thread of the client was busy all the time, so the CPU was the limit.
     ClientCpu,
-    /// The client's network card: it worked at its full speed.
+    /// The client's network card worked at its full speed.
     ClientNic,
-    /// The client's file descriptors or local ports: there were too few.
+    /// The client had too few file descriptors or local ports.
     ClientResources,
-    /// The cores of the client's host, because other processes or machines also used them.
+    /// Other processes or virtual machines used the cores of the client's host.
     SharedHost,
-    /// The concurrency: operations did not wait for each other, so more slots would reach a higher rate.
+    /// The number of slots. Operations did not wait for each other, so more slots would reach a higher rate.
     Concurrency,
-    /// The offered rate, which the target sustained.
+    /// The target sustained the offered rate.
     Rate,
-    /// Not known: a closed run at one level does not show whether the target or the concurrency was the limit.
+    /// Not known, because a closed run with one number of slots does not show whether the target or the slots were the
+    /// limit.
     NotDetermined,
-    /// Not known: too few operations ended.
+    /// Not known, because too few operations ended.
     Unknown,
 }
 
@@ -53,16 +54,16 @@ pub struct ViolationRecord {
     pub identity: String,
     /// The rule in words.
     pub description: String,
-    /// Value of the left side of the rule.
+    /// Value on the left side of the rule.
     pub left: u64,
-    /// Value of the right side of the rule.
+    /// Value on the right side of the rule.
     pub right: u64,
 }
 
 /// End of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEnd {
-    /// Reason of the end.
+    /// Reason for the end.
     pub reason: EndName,
     /// Number of the signal that interrupted the run.
     pub signal: Option<i32>,
@@ -80,11 +81,11 @@ pub enum EndName {
     Completed,
     /// The user interrupted the run.
     Interrupted,
-    /// The results of all objectives were certain early.
+    /// The run stopped early, because the results of all objectives were certain.
     StoppedEarly,
-    /// A condition was met for which the user had requested to abort the run.
+    /// A condition was met at which the user had asked to abort the run.
     Aborted,
-    /// The run was merged from several runs that were made at the same time.
+    /// The run was merged from several runs that took place at the same time.
     Merged,
     /// The disk was full.
     DiskFull,
@@ -106,7 +107,7 @@ pub struct ObjectiveResult {
     pub value: Option<f64>,
     /// Number of operations on which the outcome is based.
     pub operations: u64,
-    /// Number of operations needed to meet the objective.
+    /// Minimum number of operations at which the objective can be met.
     pub operations_needed: u64,
 }
 

@@ -46,8 +46,8 @@ pub struct Setup {
     pub host: ClientHost,
 }
 
-/// Planned changes of the load's level: of the slots in the closed model, or of the operations per second in the open
-/// model.
+/// Planned changes of the load's level. The level is the number of slots in the closed model, and the number of
+/// operations per second in the open model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Levels {
     /// Level at the start.
@@ -99,7 +99,7 @@ pub struct ClientHost {
     pub memory_bytes: u64,
 }
 
-/// Properties of the server, as the first successful response shows them.
+/// Properties of the server, taken from the first successful response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstResponse {
     /// Value of the `Server` header.

@@ -21,21 +21,21 @@ pub struct Times {
     pub ttfb: Spread,
     /// Transfer time of successes: from the first byte of the response to the end.
     pub transfer: Spread,
-    /// Wait for `100 Continue` or its timeout, for successes that sent `Expect`.
+    /// Wait for `100 Continue`, or until the timeout of this wait, for successes that sent `Expect`.
     pub expect_continue: Spread,
     /// Time to send the request, from its first byte to its last, for successful uploads. It does not include the wait
     /// for `100 Continue`.
     pub sending: Spread,
     /// Wait for the response of successful uploads: from the last byte of the request to the end of the response.
     pub waiting: Spread,
-    /// Time to open a connection, for successes that opened one.
+    /// Time to open a connection, for successes that opened a new connection.
     pub connect: Spread,
-    /// Time of the TLS handshake, for successes that made one.
+    /// Time of the TLS handshake, for successes on a new TLS connection.
     pub handshake: Spread,
     /// Delay between the intended start and the actual start, for all operations that started. Empty unless the load
     /// follows a schedule.
     pub lateness: Spread,
-    /// Wait for a slot, for operations that had to wait for one before they started.
+    /// Wait for a free slot, for operations that could not start at once.
     pub slot_wait: Spread,
     /// Time from the intended start to the failure, for failed operations.
     pub failed_response: Spread,
@@ -46,13 +46,13 @@ pub struct Times {
 pub struct Spread {
     /// Number of samples.
     pub count: u64,
-    /// Smallest.
+    /// Shortest time.
     pub min_nanos: Option<u64>,
     /// Arithmetic mean.
     pub mean_nanos: Option<f64>,
     /// Sample standard deviation.
     pub sd_nanos: Option<f64>,
-    /// Largest.
+    /// Longest time.
     pub max_nanos: Option<u64>,
     /// Percentiles in ascending order.
     pub quantiles: Vec<QuantileNanos>,
@@ -65,10 +65,10 @@ pub struct QuantileNanos {
     pub q: f64,
     /// Value of the quantile. It is a lower bound if `state` is `longer_than`.
     pub nanos: Option<u64>,
-    /// Lower end of the range that contains the target's quantile. This value excludes delays by client stalls and time
-    /// spent inside the client. It equals `nanos` if that makes no difference.
+    /// Lower end of the range that contains the target's quantile. It excludes time spent inside the client, including
+    /// client stalls. It equals `nanos` if this time makes no difference.
     pub low_nanos: Option<u64>,
-    /// Meaning of `nanos`, or why it is null.
+    /// Meaning of `nanos`, or the reason why `nanos` is null.
     pub state: QuantileState,
     /// Number of samples needed to show this quantile.
     pub samples_needed: u64,
@@ -130,8 +130,8 @@ impl Spread {
         Self::with(values, |q| percentile::of(values, q))
     }
 
-    /// Returns the distribution of a time of the target. Each quantile has a range, because client stalls may have
-    /// increased the times.
+    /// Returns the distribution of one of the target's times. Each quantile has a range, because client stalls may have
+    /// increased the measured times.
     pub(super) fn timed(stats: &KindStats, timed: Timed) -> Self {
         Self::with(stats.timed(timed).0, |q| percentile::timed(stats, timed, q))
     }

@@ -1,4 +1,4 @@
-//! The load line: the levels of a search, and the position of the line.
+//! The result of a search for the load line.
 
 mod short;
 mod table;
@@ -18,24 +18,24 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use store::{EndReason, SavedRun};
 
-/// A level that was run.
+/// A level of the load that was run.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Level {
     /// Operations in flight, or operations per second.
     #[serde(serialize_with = "whole")]
     pub level: f64,
-    /// `true` if the level passed: all objectives were met and, for a rate, the backlog did not grow.
+    /// `true` if the level passed. All objectives were met then, and at a fixed rate, the backlog did not grow.
     pub passed: bool,
     /// Outcome of the level.
     pub outcome: LevelOutcome,
     /// Reason why the level did not pass: the objective that was missed, or another cause in words.
     pub reason: Option<String>,
-    /// `true` if the client's side limited the level.
+    /// `true` if the client or its host limited the level.
     pub limited_by_client: bool,
     /// Length of the level's measured window, in seconds.
     pub seconds: f64,
-    /// `true` if the outcome is certain at the required confidence. Otherwise it is based on the data at the end of the
-    /// level.
+    /// `true` if the outcome is certain at the required confidence. Otherwise, the outcome is an estimate from the data
+    /// of the level.
     pub certain: bool,
     /// Metrics of the level's run.
     #[serde(flatten)]
@@ -50,7 +50,7 @@ pub enum LevelOutcome {
     Passed,
     /// An objective was missed, or the backlog grew.
     Failed,
-    /// The level ended before its outcome could be decided.
+    /// The level reached its maximum duration before its outcome could be decided.
     NotDecided,
     /// The level did not pass, and the cause was the client or its host.
     ClientLimited,
@@ -66,7 +66,7 @@ impl LevelOutcome {
         }
     }
 
-    /// Returns the outcome in words, for a table.
+    /// Returns the outcome as text for a table.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
@@ -129,7 +129,7 @@ impl SearchOutcome {
     /// Returns the result of a search with this outcome.
     fn result(self, limited_by_client: bool) -> ResultWord {
         match self {
-            // Every level passed, so the limit of the highest level does not matter.
+            // Every level passed, so it does not matter what limited the highest level.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
             _ if limited_by_client => ResultWord::Unusable,
@@ -152,7 +152,7 @@ pub struct LoadLine {
     pub objectives: Vec<String>,
     /// Outcome of the search.
     pub outcome: SearchOutcome,
-    /// Highest level that passed, and that passed again in the confirmation at the end.
+    /// Highest level that passed both in the search and when repeated at its end.
     #[serde(serialize_with = "whole_or_none")]
     pub passed: Option<f64>,
     /// Lowest level above `passed` that failed.
@@ -160,7 +160,7 @@ pub struct LoadLine {
     pub failed: Option<f64>,
     /// First objective missed at the level `failed`, or another cause in words.
     pub first_missed: Option<String>,
-    /// `true` if the client's side limited the highest level. The target may then sustain more.
+    /// `true` if the client or its host limited the highest level. The target may then sustain more.
     pub limited_by_client: bool,
     /// All levels in the order in which they were run.
     pub levels: Vec<Level>,
@@ -169,8 +169,8 @@ pub struct LoadLine {
     pub exit: ExitStatus,
 }
 
-/// Converts a level from steps to operations in flight or operations per second. `steps` is the number of steps per
-/// unit.
+/// Converts a level from steps to its unit, which is operations in flight or operations per second. `steps` is the
+/// number of steps per unit.
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
@@ -189,7 +189,7 @@ fn whole_or_none<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S:
 }
 
 impl Level {
-    /// Returns the level of a saved run. If there is no outcome, the objectives decide.
+    /// Returns the level of a saved run. If `outcome` is `None`, the outcome follows from the objectives.
     #[must_use]
     pub fn of(level: f64, directory: &str, run: &SavedRun, outcome: Option<Outcome>, certain: bool) -> Self {
         let metrics = RunMetrics::of(directory, run);
@@ -202,7 +202,7 @@ impl Level {
             Outcome::ClientLimited { .. } => true,
             Outcome::Failed { .. } | Outcome::NotDecided { .. } => false,
         };
-        // A level stops early if its failure is certain. A passing level can rarely stop early.
+        // A level stops early if its failure is certain, but rarely if it passes.
         let stopped =
             matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { first_missed: Some(_) }));
         Self {
@@ -219,8 +219,8 @@ impl Level {
 }
 
 impl LoadLine {
-    /// Returns the load line that a search found. `found` is `None` if the search is still running or was killed. The
-    /// levels of `found` are in steps. `steps` is the number of steps per unit.
+    /// Returns the load line of a search. `found` is the result of the search, with levels in steps, or `None` if the
+    /// search is still running or was killed. `steps` is the number of steps per unit.
     #[must_use]
     pub fn of(
         (unit, steps): (LoadUnit, u64),
@@ -264,7 +264,7 @@ impl LoadLine {
         line
     }
 
-    /// Derives the result and the exit status from the outcome. `signal` is the signal that ended the search.
+    /// Sets the result and the exit status from the outcome. `signal` is the signal that ended the search.
     fn set_result(&mut self, signal: Option<i32>) {
         let word = self.outcome.result(self.limited_by_client);
         let reason = || NamedText { name: self.outcome.name().into(), text: self.sentence() };

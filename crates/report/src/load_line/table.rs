@@ -8,8 +8,8 @@ use measure::objective::{Metric, Timed};
 use measure::{Enumerated, Objective};
 
 impl LoadLine {
-    /// Returns the titles of [`Self::row`]. One column shows the percentiles for which there are objectives. If there
-    /// are none, the column shows the p99 of response time.
+    /// Returns the column titles for [`Self::row`]. One column shows the percentiles for which there are objectives, or
+    /// the p99 of response time if there are none.
     pub(crate) fn columns(&self) -> [String; 10] {
         let bounded = self.bounded_title();
         let titles = ["", "level", "", "ok", "goodput", "p50", &bounded, "success", "measured", "limited by"];
@@ -86,8 +86,8 @@ impl LoadLine {
     }
 }
 
-/// Returns the title for an objective's column. For the response time of all operations, the title is the percentile
-/// alone, such as `p99`. Otherwise, it is the name as in the objective.
+/// Returns the title for an objective's column. For the response time of all operations, the title is only the
+/// percentile, such as `p99`. Otherwise, the title is the name as in the objective.
 fn title(objective: &Objective) -> String {
     let metric = objective.metric().to_string();
     match (objective.kind(), metric.strip_prefix("response ")) {

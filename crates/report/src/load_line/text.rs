@@ -1,4 +1,4 @@
-//! The load line, as a sentence and as a table of levels.
+//! The text report of a search, with the load line as a sentence and a table of levels.
 
 use super::{Level, LevelOutcome, LineUnit, LoadLine, SearchOutcome};
 use crate::Style;
@@ -6,7 +6,7 @@ use crate::escape::escape;
 use crate::number::count;
 use crate::text::{first_line, paragraph, table};
 
-/// Note below the table if the outcome of a level is not certain.
+/// Explanation below the table, if the outcome of a level is not certain.
 pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
 /// Returns the report for people.
@@ -29,7 +29,7 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
 }
 
 impl LoadLine {
-    /// Returns a sentence with the position of the load line.
+    /// Returns a sentence about the position of the load line.
     #[must_use]
     pub fn sentence(&self) -> String {
         let passed = self.passed.map(|level| self.shown(level));
@@ -39,7 +39,7 @@ impl LoadLine {
                 format!("LOAD LINE at least {passed}; {end}")
             }
             (SearchOutcome::Found, Some(passed), Some(end)) => {
-                format!("LOAD LINE {passed} passed; {end}; repeated, {passed} passed again")
+                format!("LOAD LINE {passed} passed; {end}; when repeated, {passed} passed again")
             }
             (SearchOutcome::AtLeast, Some(passed), _) if self.limited_by_client => {
                 let client = self.levels.last().map(|level| level.metrics.limited_by.clone()).unwrap_or_default();
@@ -50,7 +50,8 @@ impl LoadLine {
             }
             (SearchOutcome::NonePassed, _, Some(end)) => format!("NO LOAD LINE: {end}{}", self.passed_before()),
             (SearchOutcome::Unsteady, _, Some(end)) => format!(
-                "NO LOAD LINE: levels passed, but failed when repeated, at last {end}; the target sustains less than before"
+                "NO LOAD LINE: levels passed, but failed when repeated, so the target sustains less than before; \
+                 finally, {end}"
             ),
             (SearchOutcome::NotRecovered, Some(passed), Some(end)) => {
                 format!("LOAD LINE at least {passed}; {end}, and the target did not recover within --recovery")
@@ -80,7 +81,7 @@ impl LoadLine {
         }
     }
 
-    /// Returns a phrase with the highest level that passed, although the search found no load line.
+    /// Returns a phrase with the highest level that passed, if the search found no load line.
     fn passed_before(&self) -> String {
         let most = self.levels.iter().filter(|level| level.passed).map(|level| level.level).reduce(f64::max);
         most.map(|most| format!("; {} had passed before", self.shown(most))).unwrap_or_default()

@@ -9,8 +9,8 @@ use std::io::{self, Write};
 use store::OpRecord;
 use store::Utc;
 
-/// Writes the file of `ab -e`. For each percentage of requests, the file contains the time within which they were
-/// served.
+/// Writes the file of `ab -e`. For each percentage of requests, the file contains the time within which these requests
+/// were served.
 ///
 /// # Errors
 /// If writing fails.
@@ -34,7 +34,7 @@ pub fn percentages(response: &Distribution, out: &mut dyn Write) -> io::Result<(
     out.flush()
 }
 
-/// Maximum number of requests in memory for sorting. Each takes 32 bytes.
+/// Maximum number of requests in memory for sorting. A request takes 32 bytes.
 const REQUESTS_MAX: usize = 8_000_000;
 
 /// A line of `ab -g`. Times are in microseconds.

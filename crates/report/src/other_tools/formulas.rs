@@ -1,7 +1,7 @@
-//! The formulas of ab and httpbench, for numbers that are comparable with theirs.
+//! The formulas of ab and httpbench, so that numbers can be compared with the numbers of these tools.
 //!
-//! `seconds` is the length of the measurement, `done` the number of operations that ended, and `concurrency` the number
-//! of slots. A function returns `None` if it would divide by zero.
+//! `seconds` (T) is the length of the measurement, `done` is the number of operations that ended, and `concurrency` (c)
+//! is the number of slots. A function returns `None` if it would divide by zero.
 
 fn over(value: f64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| value / divisor)
@@ -25,7 +25,7 @@ pub fn time_across_all_ms(seconds: f64, done: u64) -> Option<f64> {
     over(seconds * 1000.0, done as f64)
 }
 
-/// Returns ab's "Transfer rate", in KiB (which it calls Kbytes) per second: bytes / 1024 / T.
+/// Returns ab's "Transfer rate" in KiB per second: bytes / 1024 / T. In ab's output, the unit is called Kbytes.
 #[must_use]
 pub fn kib_per_second(bytes: u64, seconds: f64) -> Option<f64> {
     over(bytes as f64 / 1024.0, seconds)

@@ -1,8 +1,8 @@
-//! Output and files in the formats of other tools: ab, httpbench, and the k6 kit retrieval-load-testing. They are for
-//! scripts and spreadsheets that read these formats.
+//! Output and files in the formats of other tools, for scripts and spreadsheets that read these formats. The tools are
+//! ab, httpbench, and the k6 kit retrieval-load-testing.
 //!
-//! Lines, widths and formulas are the same as in the other tool. If Plimsoll lacks a metric of the tool, it shows
-//! another one instead, which the documentation of the function names.
+//! Lines, widths and formulas are the same as in the other tool. Some metrics of the tools are replaced by a similar
+//! metric, which is named in the documentation of the function.
 
 pub mod ab_files;
 pub mod formulas;
@@ -21,13 +21,13 @@ pub(crate) fn non_2xx(tally: &Tally) -> u64 {
     sum(tally.statuses.sorted().iter().filter(|(status, _)| !(200..300).contains(status)).map(|(_, count)| *count))
 }
 
-/// Returns ab's "Keep-Alive requests": complete responses that allow reuse of their connection. Earlier versions saved
-/// this count under [`Flag::KeptAlive`].
+/// Returns ab's "Keep-Alive requests", which are complete responses that allow reuse of their connection. Earlier
+/// versions saved this count under [`Flag::KeptAlive`].
 pub(crate) fn keep_alive(tally: &Tally) -> u64 {
     tally.flags.get(Flag::Persistent).max(tally.flags.get(Flag::KeptAlive))
 }
 
-/// Returns ab's "Total transferred": the bytes received in the window, including headers.
+/// Returns ab's "Total transferred", which is the number of bytes received in the window, including headers.
 pub(crate) fn received(summary: &Summary) -> u64 {
     summary.measured.traffic.body.saturating_add(summary.measured.traffic.overhead)
 }
@@ -41,7 +41,8 @@ pub(crate) fn concurrency(run: &SavedRun) -> f64 {
     }
 }
 
-/// Formats a run like httpbench: the successful operations, their bytes, and the time until the last of them ended.
+/// Formats a run like httpbench, with the number of successful operations, their bytes, and the time until the last
+/// success.
 #[must_use]
 pub fn httpbench(run: &SavedRun) -> String {
     let summary = run.summary();
@@ -55,8 +56,8 @@ pub fn httpbench(run: &SavedRun) -> String {
     )
 }
 
-/// Formats a run like ab 2.4. The times are those of successful operations: Connect is zero for reused connections,
-/// Processing is service time, Waiting is TTFB, and Total is response time.
+/// Formats a run like ab 2.4. The times are those of successful operations. Processing is service time, Waiting is
+/// TTFB, and Total is response time. Connect is zero for reused connections.
 #[must_use]
 pub fn ab(run: &SavedRun) -> String {
     let mut text = server_lines(run);
@@ -218,7 +219,7 @@ fn percentile_lines(response: &Distribution) -> String {
     }
     let mut text = String::from("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50_u64, 66, 75, 80, 90, 95, 98, 99] {
-        // ab uses sorted[n·p/100], counted from 0. Request a quantile half a rank lower, so that rounding errors cannot
+        // ab uses sorted[n·p/100], counted from 0. Use a quantile half a rank lower, so that rounding errors cannot
         // select the next rank.
         let rank = u128::from(count) * u128::from(percent) / 100 + 1;
         let value = response.quantile((rank as f64 - 0.5) / count as f64).unwrap_or(0);

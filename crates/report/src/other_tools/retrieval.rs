@@ -1,9 +1,9 @@
 //! The CSV format of filecoin-project/retrieval-load-testing, the k6 kit that compared booster-http with nginx. It has
 //! the same 19 columns in the same order, so the kit's spreadsheets can read our runs.
 //!
-//! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second: the
-//! length of its body divided by its time. The success rate is a share of 1. As in the kit, percentiles are shown for
-//! any number of samples. The last three columns stay empty, because the kit's users fill them in by hand.
+//! Some titles have unusual meanings. `Latency` is TTFB. `MB/s` is the speed of one request in MiB per second, which is
+//! the length of its body divided by its time. The success rate is a share of 1. As in the kit, percentiles are shown
+//! for any number of samples. The last three columns stay empty, because the kit's users fill them in by hand.
 
 use super::concurrency;
 use crate::export::column::{Column, count, number, text};
@@ -31,7 +31,7 @@ fn mib(bytes: Option<u64>) -> Option<f64> {
     bytes.map(|bytes| bytes as f64 / MIB)
 }
 
-/// Returns the kit's "protocol": the name of the target in a study, or else the scheme of the URL.
+/// Returns the kit's "protocol", which is the name of the target in a study, and otherwise the scheme of the URL.
 fn protocol(row: &Row) -> String {
     let scheme = || {
         let first = row.run.begin.targets.first().map_or("", String::as_str);
@@ -40,7 +40,7 @@ fn protocol(row: &Row) -> String {
     row.position.target.clone().unwrap_or_else(scheme)
 }
 
-/// Returns the kit's "scenario": whole objects, or ranges of a number of MiB.
+/// Returns the kit's "scenario", which is whole objects, or ranges with a length in MiB.
 fn scenario(begin: &Begin) -> String {
     match range_bytes(begin) {
         Some(bytes) => format!("range-requests {} MiB", bytes >> 20),

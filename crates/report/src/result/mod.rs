@@ -1,6 +1,6 @@
 //! The result of a saved run: PASS, FAIL, UNUSABLE or PARTIAL, and the reasons.
 //!
-//! [`measure::RunResult`] has the rules. Every format of a report shows what [`of`] returns, so all formats agree.
+//! [`measure::RunResult`] has the rules. Every format of a report shows the result of [`of`], so all formats agree.
 
 pub(crate) mod joint;
 mod outage;
@@ -43,7 +43,7 @@ fn ending(run: &SavedRun) -> Ending {
     }
 }
 
-/// Checks that the numbers of a run may be used.
+/// Checks that the numbers of a run are usable.
 ///
 /// # Errors
 /// Returns the first reason why the numbers must not be used, as a phrase.

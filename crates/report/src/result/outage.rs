@@ -1,4 +1,4 @@
-//! The longest outage of a saved run: a time in which operations failed or hung, and none succeeded.
+//! The longest outage of a saved run. During an outage, operations fail or hang, and no operation succeeds.
 
 use measure::result::outage::{self, Silence};
 use measure::time::INTERVAL;
@@ -7,12 +7,12 @@ use measure::{Instant, Model, Stage};
 use std::time::Duration;
 use store::{Point, SavedRun};
 
-/// Quantile of response time that counts as the usual time of a successful operation.
+/// Quantile of the response times that counts as the usual time of a successful operation.
 const USUAL: f64 = 0.9;
 /// Relative resolution of recorded waits: three digits.
 const RESOLUTION: f64 = 1e-3;
-/// Part of a silence during which the target may have stopped step by step. Operations that started in that time and
-/// then hung belong to the outage, even if other operations still succeeded after that.
+/// Share of a silence during which the target may have stopped step by step. Operations that started in this time and
+/// then hung belong to the outage, even if other operations succeeded later.
 const ONSET: f64 = 0.1;
 
 /// Returns the intervals of the measured window.
@@ -20,8 +20,8 @@ fn window(run: &SavedRun) -> impl DoubleEndedIterator<Item = &Point> {
     run.points.iter().filter(|point| point.stage == Stage::Measured)
 }
 
-/// Returns the intervals of the measured window that are at least a second long. A shorter last interval has fewer
-/// operations only because it is shorter, so it is left out.
+/// Returns the intervals of the measured window that are at least a second long. A shorter last interval is left out,
+/// because it has fewer operations only for its length.
 pub(crate) fn whole_seconds(run: &SavedRun) -> impl Iterator<Item = &Point> {
     window(run).filter(|point| point.end.since(point.start) >= INTERVAL)
 }
@@ -41,13 +41,13 @@ fn usual(run: &SavedRun) -> Duration {
     Duration::from_nanos(run.summary().all.response.quantile(USUAL).unwrap_or(0))
 }
 
-/// Returns the silence since the last sign that the target was serving. Returns `None` if this client was stopped
-/// during the silence, because the client may have missed later signs.
+/// Returns the time since the last sign that the target was serving. Returns `None` if this client was stopped during
+/// this time, because the client may have missed later signs.
 fn silence(run: &SavedRun) -> Option<Silence> {
     let (all, seconds) = (&run.summary().all, &run.summary().seconds);
     let last = window(run).next_back().filter(|_| seconds.stopped_at_end != Some(true))?;
-    // A target that reads the bytes of an upload is serving. Include the drain, because operations that succeed in it
-    // are measured.
+    // A target that reads the bytes of an upload is serving. The drain counts too, because operations that succeed in
+    // the drain are measured.
     let since = seconds.since_service;
     let served = since.served?;
     let (earliest, sign) = served.last_ok.map_or((served.start, served.end), |ok| (ok, ok));

@@ -1,4 +1,4 @@
-//! A result, as written to JSON documents.
+//! The result in JSON documents.
 
 use measure::ResultWord;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "ResultWord", rename_all = "snake_case")]
 pub enum ResultName {
-    /// The numbers are usable, and all objectives are met.
+    /// The numbers are usable, and all objectives were met.
     Pass,
     /// The run is incomplete. Its numbers are correct for the part that was measured.
     Partial,
@@ -22,7 +22,7 @@ pub enum ResultName {
 /// The result of a run, of several runs together, or of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResultRecord {
-    /// PASS, FAIL, UNUSABLE or PARTIAL, in lower case.
+    /// The result: `pass`, `fail`, `unusable` or `partial`.
     #[serde(with = "ResultName")]
     pub word: ResultWord,
     /// Exit code of the run. `plimsoll report` exits with the same code.

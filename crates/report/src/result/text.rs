@@ -1,4 +1,4 @@
-//! Results, and the outcomes of objectives, in words.
+//! The texts of results and of the outcomes of objectives.
 
 use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
@@ -26,11 +26,11 @@ pub fn text(reason: &Reason) -> String {
             nothing_succeeded((*failed, *mostly), *dropped, *hanging)
         }
         Reason::Outage { length } => {
-            format!("outage: for {} operations failed or hung, and none succeeded", seconds(length.as_secs_f64()))
+            format!("outage of {}: operations failed or hung, and none succeeded", seconds(length.as_secs_f64()))
         }
-        Reason::Missed(judged) => format!("{} missed: {}", judged.objective, measured(judged)),
+        Reason::Missed(judged) => format!("{} missed, {}", judged.objective, measured(judged)),
         Reason::NotEnoughData(judged) => {
-            format!("not enough data for {}: {}", judged.objective, missing_data(judged))
+            format!("not enough data for {}, because {}", judged.objective, missing_data(judged))
         }
         Reason::ClientMissed { operations, of, lacks_resources } => format!(
             "this client did not start {} of {} in time ({}): {}",
@@ -49,7 +49,7 @@ pub fn text(reason: &Reason) -> String {
             plural(*of, "attempt")
         ),
         Reason::ClientDecides(judged) => format!(
-            "{} cannot be judged: whether it is met ({}) depends on delays of this client",
+            "{} cannot be judged, because delays of this client decide whether it is met ({})",
             judged.objective,
             measured(judged)
         ),
@@ -65,7 +65,7 @@ fn nothing_succeeded((failed, mostly): (u64, Option<MostFailures>), dropped: u64
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| format!("{} {what}", count(*number)))
         .collect();
-    format!("no operation succeeded: {}", parts.join(", "))
+    format!("no operation succeeded; {}", parts.join(", "))
 }
 
 fn most_failures(mostly: MostFailures) -> String {
@@ -79,7 +79,7 @@ fn most_failures(mostly: MostFailures) -> String {
 fn missing_data(judged: &ObjectiveResult) -> String {
     if judged.operations < judged.needed {
         let operations = plural(judged.operations, "operation");
-        format!("{operations} ended, {} needed; run longer, or add --accept-not-enough-data", count(judged.needed))
+        format!("{operations} ended of {} needed; run longer, or add --accept-not-enough-data", count(judged.needed))
     } else {
         "too many operations were still in flight at the end".into()
     }
@@ -88,13 +88,14 @@ fn missing_data(judged: &ObjectiveResult) -> String {
 fn cut_off_text(cut_off: &CutOff) -> String {
     match cut_off {
         CutOff::Interrupted { signal: 2 } => "interrupted by the user (SIGINT)".into(),
-        CutOff::Interrupted { signal: 1 } => "interrupted by SIGHUP: the terminal was closed".into(),
+        CutOff::Interrupted { signal: 1 } => "interrupted by SIGHUP, because the terminal was closed".into(),
         CutOff::Interrupted { signal: 15 } => "interrupted by SIGTERM".into(),
         CutOff::Interrupted { signal } => format!("interrupted by signal {signal}"),
-        CutOff::NoEnd => "there is no end record: the run is still going, or was killed".into(),
-        CutOff::Damaged => "its records are damaged: only those before the damage are used".into(),
+        CutOff::NoEnd => "no end record, so the run is still going or was killed".into(),
+        CutOff::Damaged => "its records are damaged, so only records before the damage are used".into(),
         CutOff::Merged { runs } => format!(
-            "merged from {}: the time that all of them measured; operations across its start or end are not checked",
+            "merged from {}, for the time that all of them measured; operations across the start or end of this time \
+             are not checked",
             plural(*runs, "run")
         ),
         CutOff::DiskFull => "the disk that holds the run was full".into(),
@@ -108,7 +109,7 @@ fn measured(judged: &ObjectiveResult) -> String {
     match judged.value {
         Some(value) => format!("measured {}", value_text(metric, value)),
         None if matches!(metric, Metric::Time(..)) => {
-            "the percentile falls among operations that failed or did not end".into()
+            "with the percentile among operations that failed or did not end".into()
         }
         None => "nothing was measured".into(),
     }
@@ -124,21 +125,21 @@ fn value_text(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Returns an objective's outcome in words.
+/// Returns the text of an objective's outcome.
 #[must_use]
 pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
     match judged.outcome {
-        ObjectiveOutcome::Met => format!("met: {}", measured(judged)),
-        ObjectiveOutcome::Missed => format!("MISSED: {}", measured(judged)),
-        ObjectiveOutcome::NotEnoughData => format!("not enough data: {}", missing_data(judged)),
+        ObjectiveOutcome::Met => format!("met, {}", measured(judged)),
+        ObjectiveOutcome::Missed => format!("MISSED, {}", measured(judged)),
+        ObjectiveOutcome::NotEnoughData => format!("not enough data, because {}", missing_data(judged)),
         ObjectiveOutcome::ClientLimited => {
-            format!("cannot be judged: {}; delays of this client decide whether it is met", measured(judged))
+            format!("cannot be judged ({}), because delays of this client decide whether it is met", measured(judged))
         }
     }
 }
 
-/// Returns the first objective missed, or another condition that failed, in a few words. Returns `None` if the run
-/// passed or was cut off.
+/// Returns a short text with the first objective missed, or with another condition that failed. Returns `None` if the
+/// run passed or was cut off.
 #[must_use]
 pub fn first_missed(result: &RunResult) -> Option<String> {
     result.reasons.iter().find_map(|reason| match reason {

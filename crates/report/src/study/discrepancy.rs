@@ -1,7 +1,7 @@
 //! Objects that succeed on one target and fail on another. Tables of shares do not show such objects.
 //!
-//! Objects on different targets are the same object if they have the same number in the targets' lists. The operations
-//! come from the operation log, so the study needs the setting `log-ops`.
+//! Objects on two targets are the same object if they have the same number in the targets' lists. The operations come
+//! from the operation log, so the study needs the setting `log-ops`.
 
 use crate::number::{count, plural};
 use measure::{AttemptClass, Enumerated, OpKind};
@@ -42,7 +42,7 @@ impl Objects {
         let outcomes = self.outcomes.entry(op.url).or_default();
         match op.class {
             AttemptClass::Ok => outcomes.ok += 1,
-            // The run had ended, or this client had to give up. Neither depends on the object.
+            // The run had ended, or this client had to give up. Neither is caused by the object.
             AttemptClass::InflightAtEnd
             | AttemptClass::Interrupted
             | AttemptClass::ClientResource
@@ -74,7 +74,7 @@ pub struct Discrepancy {
     pub left_out: bool,
 }
 
-/// One of the objects that fail.
+/// An object that fails on one target.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FailingObject {
     /// Number of the object in the run's list, counted from 0.
@@ -121,7 +121,7 @@ impl Discrepancy {
         let (objects, of) = (plural(self.objects, "object"), count(self.requested));
         let left_out = if self.left_out { "; there are too many objects to compare all" } else { "" };
         format!(
-            "{}: {objects} of {of} succeed on {} and fail on {}: {}{more}{left_out}",
+            "in {}, {objects} of {of} succeed on {} and fail on {}: {}{more}{left_out}",
             self.cell,
             self.succeeds_on,
             self.fails_on,
@@ -183,6 +183,6 @@ mod tests {
         let back = Discrepancy::between("c", ("b", &b), ("a", &a)).unwrap();
         assert_eq!(back.first[0].object, 4);
         assert_eq!(Discrepancy::between("c", ("a", &a), ("a", &a)), None);
-        assert!(text(&[back]).contains("c: 1 object of 5 succeed on b and fail on a: #4 http_4xx"));
+        assert!(text(&[back]).contains("in c, 1 object of 5 succeed on b and fail on a: #4 http_4xx"));
     }
 }

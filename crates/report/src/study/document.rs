@@ -1,4 +1,4 @@
-//! All trials of a study and their joint result.
+//! All trials of a study, and the joint result of all trials.
 
 use super::discrepancy::Discrepancy;
 use super::fills::FillTrial;
@@ -28,7 +28,7 @@ pub struct Study {
     pub differences: Vec<Subtraction>,
     /// Objects that succeed on one target and fail on another.
     pub discrepancies: Vec<Discrepancy>,
-    /// Exit status of the event that ended the command before all trials were run. `None` for a saved study.
+    /// Exit status of the error or signal that ended the command before all trials were run. `None` for a saved study.
     pub broken_off: Option<ExitStatus>,
 }
 
@@ -36,7 +36,7 @@ pub struct Study {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Study")]
 struct Document<'s> {
-    /// Joint result of all trials, which is the worst of their results. It is at best `partial` if trials are missing.
+    /// Joint result of all trials, which is the worst of their results. If trials are missing, it is at best `partial`.
     result: ResultRecord,
     /// Number of planned trials.
     planned: u64,
@@ -44,7 +44,7 @@ struct Document<'s> {
     trials: &'s [Trial],
     /// Trials that searched for the load line.
     load_lines: &'s [LineTrial],
-    /// Trials that are fills: long uploads with a journal.
+    /// Trials that are fills, which are long uploads with a journal.
     fills: &'s [FillTrial],
     /// Differences between cells, computed from pairs of trials. By default, the first target of each cell is
     /// subtracted from the other targets of the cell. The user can request other differences.
@@ -113,8 +113,8 @@ impl Study {
         joint
     }
 
-    /// Returns up to three phrases: one with the number of trials that met their objectives, one with the number of
-    /// searches for load lines, and one with the number of fills that passed.
+    /// Returns up to three phrases. They have the number of trials that met their objectives, the number of searches
+    /// for load lines, and the number of fills that passed.
     #[must_use]
     pub fn progress(&self) -> Vec<String> {
         let (trials, searches) = (self.trials.len() as u64, self.load_lines.len() as u64);
@@ -128,7 +128,7 @@ impl Study {
         phrases.into_iter().flatten().collect()
     }
 
-    /// Returns the first line of the report: the result, the number of trials that met their objectives, and the number
+    /// Returns the first line of the report. The line has the result, the phrases of [`Self::progress`], and the number
     /// of missing trials.
     #[must_use]
     pub fn headline(&self) -> String {

@@ -67,7 +67,7 @@ pub fn text<'s>(fills: &'s [FillTrial], order: &Order<'s>) -> String {
     if fills.is_empty() { String::new() } else { table(&table_rows(fills, order)) }
 }
 
-/// Returns a row of titles, and one row for each fill. The name of a cell is only in its first row.
+/// Returns a row of titles, and one row for each fill. The name of a cell is only in the first row of the cell.
 pub(crate) fn table_rows<'s>(fills: &'s [FillTrial], order: &Order<'s>) -> Vec<[String; 10]> {
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     let mut cell = None;

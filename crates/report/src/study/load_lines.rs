@@ -81,7 +81,7 @@ fn passed(line: &LoadLine) -> String {
     }
 }
 
-/// Formats the load line as a multiple of the first target's.
+/// Formats the load line as a multiple of the first target's load line.
 fn ratio(line: &LoadLine, first: &LoadLine) -> String {
     let found =
         |line: &LoadLine| line.passed.filter(|_| line.outcome == SearchOutcome::Found && !line.limited_by_client);

@@ -1,10 +1,10 @@
-//! The places of trials in the matrix, for tables with a row for each trial.
+//! The order of trials in tables that have a row for each trial.
 
 use super::rows::Order;
 
 /// A trial with its place in the matrix.
 pub(crate) trait Placed {
-    /// Returns the name of its cell, the name of its target, and the number of the repeat, from 1.
+    /// Returns the name of the cell, the name of the target, and the number of the repeat, from 1.
     fn place(&self) -> (&str, &str, u32);
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn sorted<'s, T: Placed>(trials: &'s [T], order: &Order<'s>) -> Vec<&
     sorted
 }
 
-/// Returns the name of a trial in its cell: its target, followed by the number of the repeat if trials were repeated.
+/// Returns the name of a trial in its cell. This is the target, with the number of the repeat if trials were repeated.
 pub(crate) fn name_in_cell<T: Placed>(trial: &T, all: &[T]) -> String {
     let (cell, target, repeat) = trial.place();
     let is_again = |other: &T| matches!(other.place(), (other, _, 2..) if other == cell);

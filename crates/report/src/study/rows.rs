@@ -45,9 +45,9 @@ impl Row<'_> {
         MedianRange::of(self.trials.iter().filter_map(|trial| of(trial)).collect())
     }
 
-    /// Returns the throughput as a multiple of the throughput of `first`: the median and the range over the repeats.
-    /// The ratio of a repeat is infinite if something succeeded here but nothing in `first`. If nothing succeeded in
-    /// either, the repeat has no ratio.
+    /// Returns the throughput divided by the throughput of `first`, as the median and the range over the repeats. The
+    /// ratio of a repeat is infinite if nothing succeeded in `first`. A repeat without a success in either row has no
+    /// ratio.
     pub fn ratio_to(&self, first: &Row<'_>) -> Option<MedianRange> {
         let pair = |trial: &&Trial| {
             let other = first.trials.iter().find(|other| other.repeat == trial.repeat)?;
@@ -68,7 +68,7 @@ pub struct Order<'s> {
 }
 
 impl<'s> Order<'s> {
-    /// Returns the order, extended by cells and targets that were measured but are not in it.
+    /// Returns the order, extended by measured cells and targets that are not in the order yet.
     pub(super) fn with(&self, measured: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
         let mut order = self.clone();
         let mut known: [HashSet<&str>; 2] =

@@ -4,7 +4,7 @@ use super::document::Study;
 use super::rows::{Order, Row, rows};
 use store::SavedRun;
 
-/// A saved study. Its names are escaped.
+/// A saved study. All names are escaped.
 #[derive(Debug, Default)]
 pub struct SavedStudy {
     /// Name of the study. Empty if the scenario can no longer be read.
@@ -32,7 +32,7 @@ pub struct SavedStudy {
 /// A cell and its position in the matrix.
 #[derive(Debug)]
 pub struct StudyCell {
-    /// Its name.
+    /// Name of the cell.
     pub label: String,
     /// Part of the scenario to which the cell belongs. Empty if the scenario has only one part.
     pub part: String,

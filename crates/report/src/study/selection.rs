@@ -1,5 +1,5 @@
-//! Selection of the cells to subtract. By default, the first target of each cell is subtracted from the cell's other
-//! targets. The user can name other cells instead.
+//! Selection of the cells to subtract from each other. By default, the first target of each cell is subtracted from the
+//! cell's other targets. The user can select other cells.
 
 use super::rows::{Row, rows};
 use super::saved::{SavedStudy, StudyCell};
@@ -9,11 +9,11 @@ use super::subtraction::Subtraction;
 enum Selector<'a> {
     /// The cell with this name, on any target.
     Cell(&'a str),
-    /// The cells with these names and values. A name is that of an axis, `target` or `part`.
+    /// The cells with these values. Each value has the name of an axis, or the name `target` or `part`.
     Values(Vec<(&'a str, &'a str)>),
 }
 
-/// The position of a row in the matrix: its values of `target`, `part` and all axes.
+/// The position of a row in the matrix, which consists of its values of `target`, `part` and all axes.
 type Position<'s> = Vec<(&'s str, &'s str)>;
 
 const TARGET: &str = "target";
@@ -22,7 +22,7 @@ const PART: &str = "part";
 const LISTED_MAX: usize = 10;
 
 impl SavedStudy {
-    /// Returns the difference between each target and the first target of its cell, computed repeat by repeat.
+    /// Returns the difference between each target and the first target of the same cell, computed repeat by repeat.
     #[must_use]
     pub fn compared_with_first(&self) -> Vec<Subtraction> {
         let rows = rows(&self.study.trials, &self.order());
@@ -31,8 +31,8 @@ impl SavedStudy {
 
     /// Returns the differences between the cells that `of` selects and the cells that `minus` selects. A selector is
     /// the name of a cell, or values such as `connection=sftp` or `target=mine,concurrency=8`. If the selectors match
-    /// several cells, these are compared in pairs. The two cells of a pair have the same value on every axis, except
-    /// the axes that both selectors name.
+    /// several cells, the cells are compared in pairs. The two cells of a pair have the same value on every axis,
+    /// except on the axes that both selectors name.
     ///
     /// # Errors
     /// If a selector has an unknown name, or no two cells form a pair.
@@ -92,7 +92,7 @@ impl SavedStudy {
         if rows.iter().any(|row| row.cell == text) {
             return Ok(Selector::Cell(text));
         }
-        // A value may contain commas, so first try the whole text as one pair of name and value.
+        // A value may contain commas, so first try to parse the whole text as one name and value.
         let whole = text.split_once('=').filter(|pair| positions.iter().any(|position| position.contains(pair)));
         let pairs = match whole {
             Some(pair) => Some(vec![pair]),

@@ -1,6 +1,6 @@
 //! The difference between two cells of a study, computed from pairs of trials. It shows the cost of one target or
-//! setting compared with another. A pair consists of one trial of each cell, with the same number of the repeat. The
-//! two trials run one after the other. The rule for conclusions is the same as in `compare`
+//! setting compared with another. A pair consists of one trial of each cell in the same repeat. The two trials run one
+//! after the other. The rule for conclusions is the same as in `compare`
 //! ([`measure::statistics::difference::conclude_all`]).
 
 use super::rows::Row;
@@ -18,9 +18,9 @@ use measure::statistics::{median, pairs_needed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Differences up to this share of the subtracted value do not matter.
+/// Largest difference that does not matter, as a share of the subtracted value.
 const MARGIN: f64 = 0.02;
-/// Maximum number of trials without a pair to list. Others are only counted.
+/// Maximum number of trials without a pair to list. Further trials are only counted.
 const NAMED_MAX: usize = 5;
 
 /// A cell on a target.
@@ -41,8 +41,7 @@ pub struct Subtraction {
     pub minus: Side,
     /// Number of pairs of trials.
     pub pairs: u64,
-    /// Number of pairs in which nothing succeeded on at least one side. Where nothing succeeded, times count as
-    /// infinite.
+    /// Number of pairs in which nothing succeeded on at least one side. Times of such a side count as infinite.
     pub pairs_without_success: u64,
     /// Conclusion over all metrics together. It is worse if any metric is worse. It is better if any metric is better,
     /// none is worse, and success has not dropped. It is equivalent if all are equivalent.
@@ -50,7 +49,7 @@ pub struct Subtraction {
     pub conclusion: Conclusion,
     /// The metrics that the trials have.
     pub metrics: Vec<Subtracted>,
-    /// Trials that belong to no pair, with the reason.
+    /// Trials that belong to no pair, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -60,9 +59,9 @@ pub struct Subtraction {
 pub enum DifferenceUnit {
     /// Nanoseconds.
     Nanoseconds,
-    /// A share of all operations. 0.01 is one percentage point.
+    /// Share of all operations. 0.01 is one percentage point.
     Share,
-    /// Relative to the subtracted value. 0.01 is one percent more.
+    /// Share of the subtracted value. 0.01 is one percent more.
     Relative,
 }
 
@@ -91,7 +90,7 @@ pub struct Subtracted {
     pub most: Option<f64>,
     /// p-value after Holm's correction; null if nothing was tested.
     pub p_value: Option<f64>,
-    /// Conclusion.
+    /// Conclusion for this metric.
     #[serde(with = "ConclusionName")]
     pub conclusion: Conclusion,
     /// The values, formatted for people.
@@ -101,7 +100,7 @@ pub struct Subtracted {
 }
 
 impl Subtracted {
-    /// Returns the conclusion in words. The text is empty if there were too few pairs for a conclusion.
+    /// Returns the name of the conclusion. The text is empty if there were too few pairs for a conclusion.
     pub(crate) fn conclusion(&self) -> &'static str {
         let not_tested = self.metric != ComparisonMetric::Success && self.low.is_none() && self.high.is_none();
         if not_tested && self.conclusion == Conclusion::Inconclusive { "" } else { self.conclusion.name() }
@@ -125,7 +124,7 @@ pub(crate) struct Shown {
 type Pair<'t> = (&'t Trial, &'t Trial);
 
 impl Subtraction {
-    /// Returns `of` minus `minus`, or `None` if they have no repeat in common.
+    /// Returns `of` minus `minus`, or `None` if the two rows have no repeat in common.
     pub(crate) fn between(of: &Row<'_>, minus: &Row<'_>) -> Option<Self> {
         let (pairs, left_out) = pairs(of, minus);
         let failed = |(one, other): &&Pair<'_>| one.values.nothing_succeeded() || other.values.nothing_succeeded();
@@ -180,7 +179,7 @@ impl Subtraction {
 fn pairs<'t>(of: &Row<'t>, minus: &Row<'t>) -> (Vec<Pair<'t>>, Vec<String>) {
     let (mut pairs, mut left_out) = (Vec::new(), Vec::new());
     let mut leave_out = |trial: &Trial, why: &str| {
-        left_out.push(format!("left out: {}, {}, run {}: {why}", trial.cell, trial.target, trial.repeat));
+        left_out.push(format!("left out {}, {}, run {} ({why})", trial.cell, trial.target, trial.repeat));
     };
     for trial in &of.trials {
         let other = minus.trials.iter().find(|other| other.repeat == trial.repeat);
@@ -237,8 +236,8 @@ impl PairedMetric {
         Some(Self { metric, of, minus, difference, range, margin })
     }
 
-    /// Returns the metric for success. The shares of all pairs are pooled, because this needs fewer pairs for a
-    /// conclusion than a rank test.
+    /// Returns the metric for success. The shares of all pairs are pooled, because a rank test would need more pairs
+    /// for a conclusion.
     fn success(pairs: &[Pair<'_>]) -> Option<Self> {
         let of: Vec<Share> = pairs.iter().map(|pair| pair.0.values.share).collect();
         let minus: Vec<Share> = pairs.iter().map(|pair| pair.1.values.share).collect();
@@ -296,14 +295,14 @@ impl PairedMetric {
 pub(crate) fn about(list: &[Subtraction]) -> String {
     let few = list.iter().any(|one| one.pairs < pairs_needed(1));
     let range = if few {
-        format!("; with fewer than {} pairs, the range of the pairs (in parentheses) instead", pairs_needed(1))
+        format!(", or the range of the pairs in parentheses if there are fewer than {}", pairs_needed(1))
     } else {
         String::new()
     };
     format!(
-        "difference: median of the pairs (Hodges-Lehmann); for success, of all operations together (pp: percentage points); with \
-         its 95 % interval{range}; conclusions by Wilcoxon's signed ranks, corrected for all metrics (Holm), margin {} %; times \
-         count failed operations as infinite",
+        "The difference is the median of the pairs (Hodges-Lehmann). For success, all operations are pooled (pp means \
+         percentage points). The interval is the 95 % interval{range}. Conclusions are by Wilcoxon's signed ranks, \
+         corrected for all metrics (Holm), with a margin of {} %. Times count failed operations as infinite.",
         count((MARGIN * 100.0) as u64)
     )
 }

@@ -35,8 +35,8 @@ pub(crate) fn table_rows<'t>(trials: &'t [Trial], order: &Order<'t>) -> Vec<[Str
     std::iter::once(COLUMNS.map(str::to_owned)).chain(rows.iter().map(row)).collect()
 }
 
-/// Returns the cells of a row, with the columns of [`COLUMNS`]. They show medians over the repeats, and the throughput
-/// compared with the first target.
+/// Returns the cells of a row, with the columns of [`COLUMNS`]. The cells show medians over the repeats, and the
+/// throughput compared with the first target.
 pub(crate) fn cells(row: &Row<'_>, first: Option<&Row<'_>>) -> [String; 10] {
     [
         row.cell.to_owned(),
@@ -56,8 +56,8 @@ fn median(row: &Row<'_>, of: impl Fn(&Trial) -> Option<f64>, form: impl Fn(f64) 
     row.spread(of).map_or_else(|| "–".to_owned(), |spread| form(spread.median))
 }
 
-/// Formats the median of a time. If the values are ranges, the result is also a range: from the median of the lower
-/// ends to the median of the upper ends.
+/// Formats the median of a time. The median of ranges is also a range, from the median of the lower ends to the median
+/// of the upper ends.
 fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     let median = |of: fn(&Trial) -> Option<u64>| {
         row.spread(|trial| of(trial).map(|nanos| nanos as f64)).map(|spread| spread.median)
@@ -65,8 +65,8 @@ fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
     median(high).map_or_else(|| "–".to_owned(), |nanos| percentile::between(median(low), nanos))
 }
 
-/// Returns the limit of the first trial, and the first objective missed. If only some trials missed an objective, their
-/// number precedes it.
+/// Returns the limit of the first trial, and the first objective missed. If only some trials missed an objective, the
+/// number of these trials precedes the objective.
 fn limit_and_missed(row: &Row<'_>) -> String {
     let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
     let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();

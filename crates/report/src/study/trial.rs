@@ -1,4 +1,4 @@
-//! A trial of a study: one run of a cell on a target.
+//! A trial of a study, which is one run of a cell on a target.
 
 use super::subtracted_metrics::TrialValues;
 use crate::notes;
@@ -23,7 +23,7 @@ pub struct Trial {
     pub repeat: u32,
     /// 95th percentile of the time to first byte of successes.
     pub ttfb_p95_nanos: Option<u64>,
-    /// Lower end of the range that contains this percentile. It equals the percentile if client stalls made no
+    /// Lower end of the range that contains the 95th percentile. It equals the percentile if client stalls made no
     /// difference.
     pub ttfb_p95_low_nanos: Option<u64>,
     /// Metrics of the trial's run.
@@ -89,8 +89,8 @@ impl Trial {
         self.ttfb_p95_low_nanos < self.ttfb_p95_nanos || metrics.p50_is_range() || metrics.p99_is_range()
     }
 
-    /// Returns the throughput for comparing targets: goodput, or operations per second if the objects have no bodies.
-    /// It is 0 if nothing succeeded.
+    /// Returns the throughput for comparing targets. This is the goodput, or the number of operations per second if the
+    /// objects have no bodies. Returns 0 if nothing succeeded.
     pub(super) fn throughput(&self) -> Option<f64> {
         self.metrics.goodput_bytes_per_second.filter(|goodput| *goodput > 0.0).or(self.metrics.ok_per_second)
     }

@@ -21,14 +21,16 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     page.table(table(comparison));
     page.gap();
     page.line(&format!(
-        "interval: 95 % interval of the change; p: probability of such a difference by chance, corrected for all metrics (Holm); \
-         margin ±{}; pp: percentage points; response times count failed operations as infinite",
+        "The interval is the 95 % interval of the change. p is the probability of such a difference by chance, \
+         corrected for all metrics (Holm). The margin is ±{}. pp means percentage points. Response times count \
+         failed operations as infinite.",
         percent(comparison.margin)
     ));
     page.finish()
 }
 
-/// Returns the texts of the first line: the conclusion, the number of metrics with each conclusion, and the runs.
+/// Returns the texts of the first line. They are the conclusion, the number of metrics with each conclusion, and the
+/// number of runs.
 pub(crate) fn comparison_pieces(comparison: &Comparison<'_>) -> Vec<String> {
     let conclusion = comparison.conclusion();
     let runs = [comparison.base.len(), comparison.new.len()].map(|runs| runs as u64);
@@ -71,7 +73,7 @@ fn notes(page: &mut Page, comparison: &Comparison<'_>) {
     }
 }
 
-/// Maximum number of runs to list in one note. Others are only counted.
+/// Maximum number of runs to list in one note. Further runs are only counted.
 const NAMED_MAX: usize = 10;
 
 /// Returns notes for interpreting a comparison, as sentences.
@@ -83,18 +85,18 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     notes.extend(about_runs(comparison, cut_off));
     notes.extend(bounded(unusable_each(comparison.base).into_iter().chain(unusable_each(comparison.new)).collect()));
     if comparison.sides == Sides::Halves {
-        notes.push("two halves of the same runs: in so many runs, a change below the noise floor is noise".to_owned());
+        notes.push("with this many runs in two halves, a change below the noise floor is noise".to_owned());
         if comparison.count(Conclusion::Worse) + comparison.count(Conclusion::Better) > 0 {
-            notes.push("the halves differ: something changed between these runs that should not have".to_owned());
+            notes.push("the halves differ, so something changed that should be equal in all runs".to_owned());
         }
     }
     notes.extend(scope_notes(comparison));
     let caveats = shared_caveats(comparison.base, comparison.new);
     if !caveats.is_empty() {
-        notes.push(format!("both sides alike: {}", caveats.join("; ")));
+        notes.push(format!("on both sides, {}", caveats.join("; ")));
     }
     notes.extend(bounded(
-        comparison.differences.iter().map(|difference| format!("the runs differ: {difference}")).collect(),
+        comparison.differences.iter().map(|difference| format!("the runs differ in {difference}")).collect(),
     ));
     let versions = |run: &ComparedRun| run.run.begin.version.clone();
     let mut known: Vec<String> = comparison.base.iter().chain(comparison.new).map(versions).collect();
@@ -102,7 +104,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
     known.dedup();
     if known.len() > 1 {
         let known: Vec<String> = known.iter().map(|version| crate::escape::escape(version)).collect();
-        notes.push(format!("made by different versions: {}", known.join(", ")));
+        notes.push(format!("the runs were made by different versions ({})", known.join(", ")));
     }
     notes
 }
@@ -112,12 +114,14 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if comparison.scope == Scope::WithinRuns {
         notes.push(
-            "one run per side: the conclusion holds within these runs only, further runs may differ by more; `--repeat 6` makes several"
+            "with one run per side, the conclusion holds for these two runs only; `--repeat 6` makes several runs, \
+             which show how much runs differ"
                 .to_owned(),
         );
         if comparison.rows.iter().any(|row| row.difference.is_none()) {
             notes.push(format!(
-                "n/a: an interval needs {BATCHES_MIN} s of measured window, and more if neighboring seconds are alike"
+                "n/a means that the window is too short; an interval needs {BATCHES_MIN} s, and more if neighboring \
+                 seconds are alike"
             ));
         }
     }
@@ -130,7 +134,7 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
     let contrary: Vec<&str> = comparison.rows.iter().filter(is_shown).map(|row| row.metric.title()).collect();
     if let Some(change) = change.filter(|_| !contrary.is_empty()) {
         notes.push(format!(
-            "{}: base and new are medians; the change is {change}, so it can have another sign",
+            "for {}, base and new are medians, but the change is {change}, so its sign can differ",
             contrary.join(", ")
         ));
     }
@@ -140,12 +144,12 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
             "pairs" => format!("{} are needed", count(needed)),
             _ => format!("{} per side are needed", count(needed)),
         };
-        notes.push(format!("too few {what} to find a difference in so many metrics (except success): {needed}"));
+        notes.push(format!("too few {what} to find a difference in so many metrics (except success); {needed}"));
     }
     notes
 }
 
-/// Returns whether the medians of the two sides differ in the other direction than the change.
+/// Returns whether the medians of the two sides differ in the direction opposite to the change.
 fn is_contrary(row: &Row) -> bool {
     match (row.base, row.new, row.difference) {
         (Some(base), Some(new), Some(difference)) => (new - base) * difference.change < 0.0,
@@ -153,7 +157,7 @@ fn is_contrary(row: &Row) -> bool {
     }
 }
 
-/// Returns one sentence for each run that has a remark.
+/// Returns one sentence for each run for which `remark` returns a text.
 fn about_runs(comparison: &Comparison<'_>, remark: impl Fn(&store::SavedRun) -> Option<String>) -> Vec<String> {
     let runs = comparison.base.iter().chain(comparison.new);
     bounded(runs.filter_map(|run| Some(format!("{}: {}", run.name, remark(&run.run)?))).collect())
@@ -176,7 +180,8 @@ fn table(comparison: &Comparison<'_>) -> Table {
     table
 }
 
-/// Returns the titles, and a row for each metric: both values, the change, its interval and p, and the conclusion.
+/// Returns the titles, and a row for each metric. A row has both values, the change with its interval, p, and the
+/// conclusion.
 pub(crate) fn comparison_rows(comparison: &Comparison<'_>) -> Vec<[String; 7]> {
     let halves = comparison.sides == Sides::Halves;
     let names = if halves { ["half 1", "half 2"] } else { ["base", "new"] };

@@ -15,7 +15,7 @@ use std::time::Duration;
 use store::journal::{EventKind, Session, Totals};
 use store::{SavedFill, Utc};
 
-/// Maximum number of rows of a table. The newest ones are shown.
+/// Maximum number of rows of a table. If there are more, the newest rows are shown.
 const ROWS_MAX: usize = 20;
 
 /// Returns the report of a fill, with its costs if there are price sheets. It can be printed while the fill runs.
@@ -31,7 +31,7 @@ pub fn fill_text(fill: &SavedFill, prices: &Costs, style: &Style) -> String {
     page.finish()
 }
 
-/// Returns everything after the result, for a format with its own layout.
+/// Returns the report without its first line, for a format with its own layout.
 pub(crate) fn fill_blocks(fill: &SavedFill, prices: &Costs) -> Vec<Block> {
     super::blocks(|page| {
         page.heading("Fill");
@@ -201,7 +201,7 @@ fn events(page: &mut Page, fill: &SavedFill) {
     page.table(table);
 }
 
-/// Returns a time in whole seconds from a second on.
+/// Formats a time, in whole seconds if it is at least a second.
 fn span(time: Duration) -> String {
     let time = if time < Duration::from_secs(1) { time } else { Duration::from_secs(time.as_secs()) };
     format_span(time)

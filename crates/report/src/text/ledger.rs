@@ -1,4 +1,4 @@
-//! The section of a fill's report about the target's own ledger, and the result table of the Sia study.
+//! The sections of a fill's report about the target's own ledger, and with the result table of the Sia study.
 
 use super::blocks::Table;
 use super::page::Page;
@@ -11,7 +11,7 @@ use measure::units::format_span;
 use std::time::Duration;
 use store::Utc;
 
-/// Writes what the target's ledger shows.
+/// Writes the section about the target's ledger.
 pub fn ledger(page: &mut Page, report: &LedgerReport, file_bytes: u64) {
     let name = report.system.name();
     page.heading(&format!("Ledger of {name}"));
@@ -35,7 +35,7 @@ pub fn ledger(page: &mut Page, report: &LedgerReport, file_bytes: u64) {
     study(page, report);
 }
 
-/// Writes the spending by component, and where the ledger breaks its rules.
+/// Writes the spending by component, and all violations of the ledger's rules.
 fn money(page: &mut Page, LedgerSpending { bill, start, end }: &LedgerSpending) {
     let total = bill.total().money;
     let mut table = Table::new();
@@ -53,12 +53,12 @@ fn money(page: &mut Page, LedgerSpending { bill, start, end }: &LedgerSpending) 
     let fees = bill.fee_share().map_or("n/a, because nothing was spent".to_owned(), |part| percent(&part));
     page.item("fees", &format!("{fees} of the spending"));
     if let Some(gap) = end.contract_gap().filter(|gap| !gap.amount.is_zero()) {
-        page.item("gap", &format!("{gap} of the money in contracts is neither spent nor left"));
+        page.item("gap", &format!("{gap} of the money in contracts is neither spent nor remaining"));
     }
     if let Ok(gap) = start.wealth_gap(end)
         && !gap.amount.is_zero()
     {
-        page.item("gap", &format!("wallet and contracts together changed by {gap}, and should not change"));
+        page.item("gap", &format!("the sum of wallet and contracts changed by {gap}, but should not change"));
     }
     for fell in start.decreases(end).unwrap_or_default() {
         page.item("decrease", &format!("{} fell from {} to {}", escape(&fell.name), fell.before, fell.after));

@@ -1,5 +1,5 @@
-//! The report for people: plain text that can be pasted into an issue. It starts with the result and the limit of the
-//! run. The metrics follow, from the most important to the most specific.
+//! The report for people, as plain text that can be pasted into an issue. The report starts with the result and the
+//! limit of the run. The metrics follow, from the most important to the most specific.
 
 mod blocks;
 mod comparison;
@@ -65,7 +65,7 @@ fn overview(page: &mut Page, overview: &Overview) {
     overview.notes.iter().for_each(|note| page.line(&format!("note: {note}")));
 }
 
-/// Returns the sections of the report for a format with its own layout. The setup comes last.
+/// Returns the sections of the report, for a format with its own layout. The setup is the last section.
 pub(crate) fn section_blocks(run: &SavedRun) -> Vec<Block> {
     blocks(|page| {
         METRICS.iter().for_each(|section| section(page, run));
@@ -89,7 +89,7 @@ fn blocks(write: impl FnOnce(&mut Page)) -> Vec<Block> {
     page.into_blocks()
 }
 
-/// Returns the first line of a report with its own layout: the result, and the text after it.
+/// Returns the first line of a report with its own layout. The line starts with the result, followed by a text.
 pub(crate) fn first_line(word: ResultWord, rest: String, style: &Style) -> String {
     let mut page = Page::new(Style { width: UNBROKEN_WIDTH, ..*style });
     page.first_line(paint(word), vec![word.text().to_owned(), rest]);

@@ -1,5 +1,5 @@
-//! A text report in progress. The sections add blocks to it. `layout` turns the blocks into text, and the HTML report
-//! shows the same blocks.
+//! A text report in progress. Each section adds blocks to the page. `layout` turns the blocks into text, and the HTML
+//! report shows the same blocks.
 
 use super::blocks::{Block, Paint, Table};
 use super::layout::Layout;
@@ -39,7 +39,7 @@ impl Page {
         self.blocks.push(Block::Heading(title.into()));
     }
 
-    /// Adds a line of texts separated by dots. The first text has a color.
+    /// Adds a line of texts, which are separated by dots. The first text is colored.
     pub fn first_line(&mut self, paint: Paint, pieces: Vec<String>) {
         self.blocks.push(Block::FirstLine(paint, pieces));
     }

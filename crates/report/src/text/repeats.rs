@@ -1,4 +1,4 @@
-//! A table of several runs of the same load. The spread of each metric shows the noise.
+//! The text report of several runs of the same load. The spread of each metric shows the noise.
 
 use super::blocks::Table;
 use super::page::{Page, paint};
@@ -11,8 +11,8 @@ use crate::result::joint;
 use measure::values::sum;
 use store::SavedRun;
 
-/// Returns the joint result of the runs, a table of them, and the median and spread of each metric. In a median, each
-/// run counts once. The operations of several runs are never merged.
+/// Returns the joint result of the runs, a table of all runs, and the median and spread of each metric. In a median,
+/// each run counts once. Operations of different runs are never merged.
 #[must_use]
 pub fn repeats(runs: &[SavedRun], style: &Style) -> String {
     let mut page = Page::new(*style);

@@ -1,5 +1,4 @@
-//! The short report of a run, which fits on one screen. It has the result, the main times and the failures. The full
-//! report has everything else.
+//! The short report of a run, which fits on one screen. It has only the result, the main times and the failures.
 
 use super::blocks::{Table, columns};
 use super::page::{Page, paint};
@@ -77,7 +76,7 @@ impl Lines {
 
 /// Returns a line of at most `width` characters. If the line or the text after it was cut, it ends with `…`.
 fn clipped(line: &str, width: usize, more_follows: bool) -> String {
-    // A line with a color is short: `Layout` has wrapped it, and its width includes the codes of the color.
+    // A colored line is short enough, because `Layout` has wrapped it. Its width here includes the color codes.
     let fits = columns(line) <= width || line.contains('\u{1b}');
     match (fits, more_follows) {
         (true, false) => line.to_owned(),
@@ -119,7 +118,7 @@ fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
     remarks
 }
 
-/// A row of the table: the number of samples of a time, and its percentiles.
+/// A row of the table, with the number of samples of a time and its percentiles.
 struct TimeRow {
     title: &'static str,
     samples: u64,
@@ -236,7 +235,7 @@ fn objectives(lines: &mut Lines, run: &SavedRun) {
     }
 }
 
-/// Returns the notes that fit into `room` lines. If not all fit, the last line says how many are missing.
+/// Returns the notes that fit into `room` lines. If not all fit, the last line shows the number of missing notes.
 fn notes_within(notes: impl Iterator<Item = String>, room: usize, style: Style) -> Vec<String> {
     let notes: Vec<Vec<String>> = notes
         .map(|note| {

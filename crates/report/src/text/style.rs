@@ -3,7 +3,7 @@
 /// The style of a text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Width of a line, in characters. URLs are never broken. Tables do not get narrower than 60 characters.
+    /// Width of a line, in characters. URLs are never broken. Widths below 60 count as 60.
     pub width: usize,
     /// `true` if headings and the result are shown in color, for terminals.
     pub color: bool,

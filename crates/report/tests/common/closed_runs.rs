@@ -1,4 +1,4 @@
-//! Closed runs with different loads on the client, different evidence for a limit, and different ends.
+//! Closed runs with different loads on the client, different limits, and different ends.
 
 use super::simulation::{CALM, Op, PLAIN, begin, ended, loaded, simulate};
 use super::{MS, SECOND};
@@ -47,7 +47,7 @@ pub fn closed() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Returns a closed run that has no evidence about queues.
+/// Returns a closed run without measurements of queueing.
 pub fn not_determined() -> SavedRun {
     let (begin, mut intervals, end) = closed_run(CALM, EndReason::Completed, 10 * SECOND);
     intervals.iter_mut().for_each(|interval| interval.evidence = Evidence::default());

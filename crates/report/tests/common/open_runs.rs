@@ -71,7 +71,7 @@ pub fn rate() -> SavedRun {
     staged(20_000, CALM)
 }
 
-/// Returns a run with a client that starts everything late, because it has no CPU time left.
+/// Returns a run with a client that starts all operations late, because it has no CPU time left.
 pub fn open_late() -> SavedRun {
     staged(6 * MS, ClientLoad { busy: 0.995, unread: 0.93, ..CALM })
 }

@@ -152,7 +152,7 @@ fn end(recorder: &mut Recorder, timeline: Timeline, op: &Op, texts: &Texts) {
         body_bytes: op.bytes,
         window: BodyBytes { received: if inside { op.bytes } else { 0 }, sent: 0 },
         header,
-        // A client that starts everything late also delays these operations.
+        // A client that starts all operations late also delays these operations.
         affected_by: Some(op.started.saturating_sub(op.intended + op.slot_wait)).filter(|late| *late > MS),
         ..OpSample::simulated(host, at(op.started), at(op.end))
     };

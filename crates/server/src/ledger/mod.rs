@@ -9,9 +9,9 @@
 //!   be parsed is *malformed* and gets a response. A request whose body breaks off is *cut* and gets no response;
 //! * a *response* when it ends. The response is *complete* if its last byte was passed to the kernel. It is *aborted*
 //!   if its connection broke or was abandoned earlier, possibly before the first byte of the response;
-//! * *bytes sent* when the kernel accepts them. Body bytes are content. All others are head bytes, including `100
-//!   Continue`, chunk sizes and line ends, because a client counts them in the same way. The bytes of an aborted
-//!   response may never have reached the client, so the client may have received fewer;
+//! * *bytes sent* when the kernel accepts them. Body bytes are content. All other bytes count as head bytes, including
+//!   `100 Continue`, chunk sizes and line ends, as in the client's counts. Some bytes of an aborted response may never
+//!   reach the client;
 //! * a *fault* when the server decides to inject an error or to lose an object. A fault of a body counts at the end of
 //!   the response, if the body broke off or the wrong byte was passed on.
 //!
@@ -62,7 +62,7 @@ pub struct Ledger {
     pub faults: FaultCounts,
     /// One record per response, if the log is enabled. Only records of the same thread are in order.
     pub log: Vec<RequestRecord>,
-    /// Responses that are not in the log because the log was full.
+    /// Number of responses without a record, because the log was full.
     pub log_dropped: u64,
 }
 

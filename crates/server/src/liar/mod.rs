@@ -38,10 +38,10 @@
 //! cause = "body_cut_short"
 //! ok = false
 //! attempts = 1                        # with more, `earlier = [{ class = "...", cause = "..." }]` lists the earlier ones
-//! body_bytes = 4                      # left out if it depends on timing
-//! flags = []                          # of all its attempts
+//! body_bytes = 4                      # omitted if the number depends on timing
+//! flags = []                          # flags of all attempts
 //! reused = false
-//! connections = 1                     # opened in total, to both servers; optional
+//! connections = 1                     # total number of connections to both servers; optional
 //! ```
 //!
 //! | step | what the liar does |
@@ -52,10 +52,10 @@
 //! | `"expect_stream"` | reads a complete HTTP/2 request |
 //! | `{ quiet = "500ms" }` | waits for this time, and closes if anything arrives |
 //! | `{ send = "text" }`, `{ send_hex = "00 ff" }` | sends these bytes |
-//! | `{ each_request = "text" }` | responds like this to every request until the client closes |
+//! | `{ each_request = "text" }` | responds with this text to every request, until the client closes |
 //! | `{ repeat = { what = "text", times = 9 } }` | sends this again and again; also `what_hex`, `until_closed = true` in place of `times`, and `pause = "50ms"` |
 //! | `{ sleep = "200ms" }` | waits |
-//! | `"half_close"` | ends the server's stream, but goes on reading |
+//! | `"half_close"` | ends the server's stream, but continues to read |
 //! | `"close"`, `"reset"` | closes the connection normally, or with a reset |
 //! | `"close_listener"` | refuses further connections |
 //!

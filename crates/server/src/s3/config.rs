@@ -10,6 +10,8 @@ pub struct S3Config {
     pub store: StoreIn,
     /// Maximum number of bytes of objects and parts in the store; `None` for no limit.
     pub store_max: Option<u64>,
+    /// A bucket that exists from the start.
+    pub bucket: Option<String>,
     /// The only access key that is accepted.
     pub access_key: String,
     /// The secret of the access key.
@@ -20,7 +22,7 @@ pub struct S3Config {
 impl fmt::Debug for S3Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("S3Config");
-        shown.field("store", &self.store).field("store_max", &self.store_max);
+        shown.field("store", &self.store).field("store_max", &self.store_max).field("bucket", &self.bucket);
         shown.field("access_key", &self.access_key).finish_non_exhaustive()
     }
 }

@@ -18,7 +18,7 @@ use wire::ContentRange;
 
 use super::backend::Backend;
 use super::config::S3Config;
-use super::store::Store;
+use super::store::{Store, StoreError};
 use crate::config::Config;
 use crate::faults::body::BodyFaults;
 use crate::hyper_front::request_body::{Broken, RequestBody};
@@ -51,6 +51,12 @@ struct S3Handler {
 impl S3Handler {
     fn new(shared: &Arc<Shared>, config: &S3Config) -> io::Result<Self> {
         let backend = Backend { store: Store::open(config)?, faults: Arc::clone(&shared.faults) };
+        if let Some(bucket) = &config.bucket {
+            match backend.store.create_bucket(bucket) {
+                Ok(()) | Err(StoreError::BucketExists) => {}
+                Err(error) => return Err(io::Error::other(format!("cannot create bucket {bucket}: {error:?}"))),
+            }
+        }
         let mut builder = S3ServiceBuilder::new(backend);
         builder.set_auth(Credentials {
             access_key: config.access_key.clone(),

@@ -127,7 +127,8 @@ impl Shelf {
     /// Creates an empty shelf for at most `bytes_max` bytes. The fault injector decides which objects it loses.
     pub(crate) fn new(bytes_max: u64, faults: Arc<FaultInjector>) -> std::io::Result<Self> {
         let (access_key, secret_key) = (String::new(), String::new());
-        let config = S3Config { store: StoreIn::Memory, store_max: Some(bytes_max), access_key, secret_key };
+        let config =
+            S3Config { store: StoreIn::Memory, store_max: Some(bytes_max), bucket: None, access_key, secret_key };
         Ok(Self { backend: Backend { store: Store::open(&config)?, faults } })
     }
 

@@ -94,12 +94,12 @@ fn messages_are_one_line_with_the_fix() {
     for (unmet, text) in [
         (
             Unmet::NotSynced { height: 7 },
-            "the daemon is not synced (it has block 7): wait until it has the whole chain",
+            "the daemon is not synced and has only block 7; wait until it has the whole chain",
         ),
-        (Unmet::WalletLocked, "the wallet is locked: unlock it, e.g. with `siac wallet unlock`"),
+        (Unmet::WalletLocked, "the wallet is locked; unlock it, e.g. with `siac wallet unlock`"),
         (
             Unmet::Contracts { have: 2, need: 50 },
-            "2 of 50 contracts are formed: wait, or check the funds and that enough hosts are online",
+            "2 of 50 contracts are formed; wait, or check the funds and the number of online hosts",
         ),
     ] {
         assert_eq!(unmet.to_string(), text);

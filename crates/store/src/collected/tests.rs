@@ -87,7 +87,7 @@ fn the_file_has_one_writer() {
     let dir = tempfile::tempdir().unwrap();
     let writer = CollectedWriter::create(dir.path(), &begin(&["a"], 0)).unwrap();
     let error = CollectedWriter::resume(dir.path(), &begin(&["a"], 0)).err().unwrap();
-    assert!(error.to_string().contains("another program is writing it"), "{error}");
+    assert!(error.to_string().contains("another program is writing this file"), "{error}");
     drop(writer);
     CollectedWriter::resume(dir.path(), &begin(&["a"], 0)).unwrap();
 }

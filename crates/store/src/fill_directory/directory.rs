@@ -20,7 +20,7 @@ pub struct FillDirectory {
     lock: Arc<File>,
 }
 
-/// The origin of a fill from the view of a session.
+/// The session that created a fill, as seen from the current session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A fill that this session created.
@@ -39,7 +39,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Locks a directory that contains a fill, is empty, or does not exist. Creates it in the last case.
+    /// Locks a directory that contains a fill or is empty. Creates the directory if it does not exist.
     ///
     /// # Errors
     /// [`FillError::InUse`], [`FillError::NotEmpty`];
@@ -58,13 +58,13 @@ impl Reservation {
         Ok(Self { path: path.to_owned(), is_new_directory, saved, lock })
     }
 
-    /// Returns the identity of the fill in this directory. `None` if there is no fill yet.
+    /// Returns the identity of the fill in this directory. `None` if the directory has no fill yet.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.saved.as_ref().map(|saved| &saved.identity)
     }
 
-    /// Returns the path of the manifest of a tree, which is written before the fill is created.
+    /// Returns the path of the manifest of a tree. The manifest is written before the fill is created.
     #[must_use]
     pub fn manifest_path(&self) -> PathBuf {
         self.path.join(MANIFEST_FILE)
@@ -94,7 +94,7 @@ impl Reservation {
 }
 
 impl FillDirectory {
-    /// Creates a fill in a directory that does not exist or is empty, or opens the one in it.
+    /// Opens the fill in a directory. Creates a fill if the directory does not exist or is empty.
     ///
     /// # Errors
     /// Those of [`Reservation::take`] and [`Reservation::start`].
@@ -115,8 +115,8 @@ impl FillDirectory {
         Ok(Self { path: path.to_owned(), identity, hash, lock })
     }
 
-    /// Reads the identity of a fill without locking it, for example while a session runs. Also returns its hash, which is
-    /// part of each segment.
+    /// Reads the identity of a fill without locking the fill, for example while a session runs. Also returns the hash
+    /// of the identity, which is part of each segment.
     ///
     /// # Errors
     /// Those of [`FillDirectory::open`], except [`FillError::InUse`].
@@ -166,8 +166,8 @@ impl FillDirectory {
         Ok((number, self.path.join(SESSIONS_DIRECTORY).join(format!("{number:04}"))))
     }
 
-    /// Writes a snapshot of the target's ledger, `ledger-NAME.json`, and waits until it is on the disk. Replaces an
-    /// earlier snapshot of the same name. The name consists of letters, digits and dashes.
+    /// Writes a snapshot of the target's ledger to `ledger-NAME.json`, and waits until the file is on the disk.
+    /// Replaces an earlier snapshot of the same name. The name consists of letters, digits and dashes.
     ///
     /// # Errors
     /// [`FillError::BadName`]; errors of the system.
@@ -211,8 +211,8 @@ pub fn snapshots(fill: &Path) -> Result<Vec<Snapshot>, StoreError> {
     snapshot::list(fill)
 }
 
-/// Returns whether a directory without an identity contains files other than those of a fill whose creation was cut
-/// off.
+/// Returns whether a directory without an identity contains foreign files. The files that an interrupted creation of a
+/// fill leaves are not foreign.
 fn has_other_content(path: &Path) -> io::Result<bool> {
     let incomplete = [IDENTITY_FILE, MANIFEST_FILE].map(|name| temporary_path(Path::new(name)));
     for entry in fs::read_dir(path)? {
@@ -250,7 +250,7 @@ mod tests {
 
         let other = Identity { copies: 3, ..identity() };
         let error = FillDirectory::start(&path, &other).unwrap_err().to_string();
-        let reason = "other settings: copies (1, now 3); use another --out, or the same flags";
+        let reason = "those of this fill in copies (1, now 3); use another --out, or the same flags";
         assert!(error.ends_with(reason), "{error}");
         assert_eq!(FillDirectory::open(&path).unwrap().identity(), &identity());
         assert!(!path.join("fill.json.new").exists());

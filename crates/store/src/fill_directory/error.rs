@@ -6,19 +6,19 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum FillError {
     /// Another process uses the fill.
-    #[error("another process{} is using this fill; wait until it ends, or stop it", in_parentheses(*pid))]
+    #[error("another process{} is using this fill; wait until it exits, or stop it", in_parentheses(*pid))]
     InUse {
-        /// Its process ID, if it wrote one.
+        /// Process ID of the other process, if the lock file contains one.
         pid: Option<u32>,
     },
     /// The directory is not empty and not a fill.
     #[error("not empty and not a fill; choose another directory")]
     NotEmpty,
     /// The directory does not contain a fill.
-    #[error("not a fill: there is no {}", super::IDENTITY_FILE)]
+    #[error("not a fill, because it contains no {}", super::IDENTITY_FILE)]
     NotAFill,
     /// The fill was started with other settings.
-    #[error("the fill was started with other settings: {differences}; use another --out, or the same flags")]
+    #[error("settings differ from those of this fill in {differences}; use another --out, or the same flags")]
     OtherSettings {
         /// The settings that differ, with both values.
         differences: String,
@@ -27,7 +27,7 @@ pub enum FillError {
     #[error("belongs to another fill; put back the file of this fill, or use another --out")]
     OtherFill,
     /// The file has damage that a crash does not explain.
-    #[error("damaged at byte {at_byte}: {flaw}; restore the file from a copy, or start again with another --out")]
+    #[error("damaged at byte {at_byte} ({flaw}); restore the file from a copy, or start again with another --out")]
     Damaged {
         /// Offset of the damage.
         at_byte: u64,
@@ -36,7 +36,7 @@ pub enum FillError {
     },
     /// A record has a type that this version does not know.
     #[error(
-        "the record at byte {at_byte} has the unknown type {kind}: made by a newer version; resume with that version"
+        "a newer version wrote the record of unknown type {kind} at byte {at_byte}; resume the fill with that version"
     )]
     UnknownRecord {
         /// The type.
@@ -44,8 +44,8 @@ pub enum FillError {
         /// Offset of the record.
         at_byte: u64,
     },
-    /// A segment is missing, but later ones continue it.
-    #[error("missing, but a later segment continues it; restore the file, or start again with another --out")]
+    /// A segment is missing, although a later segment follows it.
+    #[error("missing, although a later segment exists; restore the file, or start again with another --out")]
     MissingSegment,
     /// Two segments have the same number.
     #[error("another directory has a segment with the same number; name only the directories of this fill")]
@@ -85,7 +85,7 @@ pub enum FillError {
         limit: u64,
     },
     /// A manifest cannot contain this path.
-    #[error("a path that {flaw}: {path:?}")]
+    #[error("the path {path:?} {flaw}")]
     BadPath {
         /// The path, with replacement characters.
         path: String,
@@ -93,7 +93,7 @@ pub enum FillError {
         flaw: &'static str,
     },
     /// The name of a snapshot is not a plain file name.
-    #[error("the snapshot name {name:?} is not made of 1 to {} letters, digits and dashes", super::NAME_BYTES_MAX)]
+    #[error("the snapshot name {name:?} must have 1 to {} letters, digits and dashes", super::NAME_BYTES_MAX)]
     BadName {
         /// The name.
         name: String,

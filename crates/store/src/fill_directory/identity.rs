@@ -1,4 +1,4 @@
-//! The identity of a fill: the settings that decide which bytes it uploads, and where.
+//! The identity of a fill, which consists of the settings that decide what it uploads and where.
 
 use super::{FillError, IDENTITY_FILE};
 use crate::error::{StoreError, StoreErrorKind};
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Maximum number of characters of a value in an error message.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// The settings of a fill. All sessions of a fill agree in them, except for version and time.
+/// The settings of a fill. All sessions of a fill have the same settings, except for version and time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -52,7 +52,7 @@ pub(super) struct SavedIdentity {
 }
 
 impl Identity {
-    /// Returns the settings in which another identity differs, with both values. `None` if they agree.
+    /// Returns the settings in which another identity differs, with both values. `None` if all settings are equal.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Option<String> {
         let Self { format: _, version: _, target, dataset, objects: _, object_bytes: _, .. } = self;
@@ -185,7 +185,7 @@ pub(super) mod tests {
             read(dir.path()).unwrap_err().to_string()
         };
         assert!(failure("{\"format\": 7, \"new\": 1}").contains("format 7"));
-        assert!(failure("{\"format\": 1}").contains("not valid JSON: missing field"));
+        assert!(failure("{\"format\": 1}").contains("not valid JSON (missing field"));
         assert!(failure("").contains("not valid JSON"));
         let mut json = serde_json::to_value(identity()).unwrap();
         json["compression"] = true.into();
@@ -193,7 +193,7 @@ pub(super) mod tests {
         assert!(failure(&" ".repeat(2 << 20)).contains("above the limit"));
         fs::remove_file(dir.path().join(IDENTITY_FILE)).unwrap();
         let error = read(dir.path()).unwrap_err().to_string();
-        assert!(error.ends_with("not a fill: there is no fill.json"), "{error}");
+        assert!(error.ends_with("not a fill, because it contains no fill.json"), "{error}");
         assert!(matches!(read(Path::new("/nowhere/at/all")).unwrap_err().kind, StoreErrorKind::Missing));
     }
 }

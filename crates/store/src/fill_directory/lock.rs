@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Maximum size of a process ID with a line feed.
 const PID_BYTES_MAX: u64 = 32;
 
-/// Locks a directory for as long as the result or a copy of it exists. Writes the process ID to the lock file.
+/// Locks a directory. The lock lasts as long as a copy of the returned value exists. Writes the process ID to the lock
+/// file.
 pub(super) fn take(directory: &Path) -> Result<Arc<File>, StoreError> {
     let path = directory.join(LOCK_FILE);
     let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -45,7 +46,7 @@ mod tests {
         drop(first);
         let error = take(dir.path()).unwrap_err().to_string();
         let pid = std::process::id();
-        let expected = format!("another process (pid {pid}) is using this fill; wait until it ends, or stop it");
+        let expected = format!("another process (pid {pid}) is using this fill; wait until it exits, or stop it");
         assert!(error.ends_with(&expected), "{error}");
         drop(copy);
         take(dir.path()).unwrap();

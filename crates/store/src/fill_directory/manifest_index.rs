@@ -42,11 +42,12 @@ impl FileRange {
 }
 
 impl ManifestIndex {
-    /// Opens the manifest with this path and checks all of it. `expected_digest` is that of the fill, if known.
+    /// Opens the manifest with this path and checks its whole content. `expected_digest` is the digest in the identity
+    /// of the fill, if known.
     ///
     /// # Errors
     /// [`FillError::Damaged`] for a damaged or incomplete manifest, [`FillError::OtherFill`];
-    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for one of another version; errors of the system.
+    /// [`StoreErrorKind::Format`](crate::StoreErrorKind::Format) for another version; errors of the system.
     pub fn open(path: &Path, expected_digest: Option<[u8; 32]>) -> Result<Self, StoreError> {
         let mut reader = ManifestReader::open(path, expected_digest)?;
         let (mut frames, mut first) = (Vec::new(), 0);
@@ -67,7 +68,7 @@ impl ManifestIndex {
         self.summary
     }
 
-    /// Reads the file with this number and its neighbors. Returns `None` if there are not so many files.
+    /// Reads the entry with this number and its neighbors. Returns `None` if the manifest has fewer entries.
     ///
     /// # Errors
     /// [`FillError::Damaged`] if the manifest has changed since it was opened; errors of the system.
@@ -92,7 +93,7 @@ impl ManifestIndex {
     }
 }
 
-/// A reader that starts at an offset and does not change the position of the file.
+/// A reader that starts at an offset. It does not move the cursor of the file.
 struct At<'a> {
     file: &'a File,
     at_byte: u64,

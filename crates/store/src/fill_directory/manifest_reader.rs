@@ -11,14 +11,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The reader of a manifest. Returns the files in their order and keeps one frame in memory. If the manifest is damaged or
-/// incomplete, the last item is an error.
+/// The reader of a manifest. Returns the files in their order and keeps one frame in memory. For a damaged or
+/// incomplete manifest, the last item is an error.
 pub struct ManifestReader<R> {
     path: PathBuf,
     frames: FrameReader<R>,
     /// Files of the current frame in reverse order.
     files: Vec<FileEntry>,
-    /// Path of the last file of the frame before.
+    /// Path of the last file of the previous frame.
     last: Vec<u8>,
     summing: Summing,
     state: State,
@@ -41,7 +41,7 @@ pub(super) enum Frame {
 }
 
 impl ManifestReader<File> {
-    /// Opens the manifest with this path. `expected_digest` is that of the fill, if known.
+    /// Opens the manifest with this path. `expected_digest` is the digest in the identity of the fill, if known.
     ///
     /// # Errors
     /// Errors of the system.
@@ -66,7 +66,7 @@ impl<R: Read> ManifestReader<R> {
         }
     }
 
-    /// Returns the sums over all entries. `None` until all of them were read.
+    /// Returns the sums over all entries. `None` until the last entry was read.
     #[must_use]
     pub fn summary(&self) -> Option<ManifestSummary> {
         match self.state {
@@ -149,7 +149,7 @@ impl<R: Read> Iterator for ManifestReader<R> {
     }
 }
 
-/// Parses a frame. All paths must come after `last`.
+/// Parses a frame. All paths must sort after `last`.
 pub(super) fn parse(bytes: &[u8], last: &[u8]) -> Result<Frame, Malformed> {
     let mut fields = Fields::new(bytes);
     let frame = match fields.number()? {
@@ -319,7 +319,7 @@ mod tests {
             let mut bytes = fs::read(&path).unwrap();
             *place.get_mut(&mut bytes) ^= flip;
             let items: Vec<_> = ManifestReader::new(bytes.as_slice()).collect();
-            // Some bits of a frame's header mean nothing.
+            // A frame header has unused bits, so some changes do no damage.
             if items.iter().all(Result::is_ok) {
                 prop_assert!(items.into_iter().map(Result::unwrap).eq(many(50)));
             }

@@ -3,7 +3,7 @@
 //! ```text
 //! file    = frame of the header, frames of entries, frame of the trailer; each is a zstd frame with a checksum
 //! header  = 0 | magic | format
-//! entries = 1 | count | count × (length shared with the path before, rest of the path, size, modification time)
+//! entries = 1 | count | count × (length shared with the previous path, rest of the path, size, modification time)
 //! trailer = 2 | number of entries | sum of sizes | SHA-256 of the entries
 //! ```
 //!
@@ -34,7 +34,7 @@ pub(super) const TRAILER: u64 = 2;
 /// A file of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Path below the root of the tree. Not necessarily UTF-8.
+    /// Path below the root of the tree. The path may be invalid UTF-8.
     pub path: Vec<u8>,
     /// Size in bytes.
     pub bytes: u64,
@@ -134,8 +134,8 @@ impl ManifestWriter {
         Ok(writer)
     }
 
-    /// Adds a file. Paths must be in ascending order of their bytes. A walk of the tree has this order if it sorts the
-    /// entries of each directory with a `/` after the names of directories.
+    /// Adds a file. Paths must be in ascending order of their bytes. For this order, a walk of the tree must append a
+    /// `/` to the names of directories before it sorts the entries of a directory.
     ///
     /// # Errors
     /// [`FillError::BadPath`]; errors of the system.

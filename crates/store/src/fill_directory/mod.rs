@@ -1,7 +1,7 @@
 //! The directory of a fill: identity, lock, journal, sessions, snapshots.
 //!
 //! ```text
-//! fill.json        what is uploaded, and how; written once
+//! fill.json        the settings of the fill; written once
 //! files.zst        the files of a tree, with --from
 //! lock             locked while a session runs; contains its process ID
 //! journal/         000001.wal and so on

@@ -21,7 +21,8 @@ pub struct Snapshot {
     pub path: PathBuf,
 }
 
-/// Replaces a file as a whole. After a crash, it has either its old or its new content. A new file may be missing.
+/// Replaces or creates a file. After a crash, a replaced file has either its complete old or its complete new content,
+/// and a created file may be missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let replace = || -> io::Result<()> {
         let (temporary, mut file) = TemporaryFile::create(path)?;

@@ -1,22 +1,22 @@
 //! The time for which a session ran.
 //!
 //! Wall clocks can be set while a fill runs, and a session that waits for its target may write nothing for hours. So a
-//! session regularly records how long it has run by a monotonic clock. Between two such records, the wall clock fills
-//! in, but never for longer than the usual distance of these records.
+//! session regularly records how long it has run by a monotonic clock. After such a record, the wall clock adds the
+//! time up to later records, but never more than the usual time between two such records.
 
 use std::time::Duration;
 
-/// Longest time between two [`super::Record::Alive`] of a running session.
+/// Longest time between two [`super::Record::Alive`] records of a running session.
 pub const ALIVE_EVERY: Duration = Duration::from_secs(10);
 
-/// The time for which a session ran, as far as its records show.
+/// The time for which a session ran, computed from its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveTime {
-    /// Time at the last [`super::Record::Alive`], in milliseconds.
+    /// Active time at the last [`super::Record::Alive`], in milliseconds.
     recorded_ms: u64,
     /// Wall time of that record or of the start, in milliseconds since 1970.
     recorded_unix_ms: u64,
-    /// Longest time since that record, in milliseconds.
+    /// Longest time between `recorded_unix_ms` and a later record, in milliseconds.
     since_ms: u64,
 }
 
@@ -29,7 +29,7 @@ impl ActiveTime {
 
     /// Adds a [`super::Record::Alive`] that was written at this wall time.
     pub fn record(&mut self, active_ms: u64, unix_ms: u64) {
-        // The time never decreases.
+        // The active time never decreases.
         let recorded_ms = self.recorded_ms.saturating_add(self.since_ms).max(active_ms);
         *self = Self { recorded_ms, recorded_unix_ms: unix_ms, since_ms: 0 };
     }

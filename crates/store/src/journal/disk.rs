@@ -1,4 +1,4 @@
-//! The file operations of the writer. They are behind a trait, so that tests can make them fail.
+//! The file operations of the writer. A trait lets tests make these operations fail.
 
 use crate::files;
 use std::fs::{self, File, OpenOptions};
@@ -46,7 +46,7 @@ impl Disk for HostDisk {
 
 impl SegmentFile for File {
     fn sync(&mut self) -> io::Result<()> {
-        // This includes the size of the file, but not its times.
+        // This also syncs the size of the file, but not its times.
         self.sync_data()
     }
 }

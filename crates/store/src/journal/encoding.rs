@@ -17,8 +17,8 @@
 //! alive               14  time since the start of the session in ms
 //! ```
 //!
-//! Numbers are LEB128. The numbers of a batch are signed differences, each to the one before. Types 0 and 1 belong to the
-//! segment.
+//! Numbers are LEB128. In a batch, each object number is a signed difference to the previous number. Types 0 and 1
+//! belong to the segment.
 
 use super::payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 use super::record::{
@@ -76,7 +76,7 @@ impl Record {
     /// Parses a payload. Returns `None` if the type is unknown.
     ///
     /// # Errors
-    /// The flaw of the payload.
+    /// The reason why the payload is not valid.
     pub(crate) fn parse(kind: u8, payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let mut fields = Fields::new(payload);
         let fields = &mut fields;
@@ -170,13 +170,13 @@ fn put_batches<T>(
     seq
 }
 
-/// Appends the difference of a number to the one before. Both are below [`OBJECTS_MAX`].
+/// Appends the difference of a number to the previous number. Both numbers are below [`OBJECTS_MAX`].
 fn put_after(out: &mut Vec<u8>, last: &mut u64, number: u64) {
     put_signed(out, number.cast_signed().wrapping_sub(last.cast_signed()));
     *last = number;
 }
 
-/// Appends a text, cut to `max` bytes at the end of a character.
+/// Appends a text of at most `max` bytes. A longer text is cut after a whole character.
 fn put_text(out: &mut Vec<u8>, text: &str, max: usize) {
     put_bytes(out, &text.as_bytes()[..text.floor_char_boundary(max)]);
 }
@@ -267,7 +267,7 @@ fn failed(fields: &mut Fields<'_>, number: u64) -> Result<FailedObject, Malforme
     })
 }
 
-/// Reads a batch, whose entries begin with the difference to the number before.
+/// Reads a batch. Each entry begins with the difference to the previous number.
 fn batch<T>(
     fields: &mut Fields<'_>,
     read: impl Fn(&mut Fields<'_>, u64) -> Result<T, Malformed>,

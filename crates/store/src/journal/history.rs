@@ -1,11 +1,13 @@
-//! What a fill stored over time, in a limited number of columns of equal length.
+//! The objects and bytes that a fill stored over time, in a limited number of columns of equal length.
 
-/// Maximum number of columns, about as many as a screen can show.
+/// Maximum number of columns. A screen can show about so many columns.
 pub const COLUMNS_MAX: usize = 1200;
-/// Length of the columns at the beginning, in milliseconds. The journal is synced once per second.
+/// Initial length of the columns in milliseconds. Shorter columns are useless, because the journal is synced once per
+/// second.
 const FIRST_COLUMN_MS: u64 = 1000;
 
-/// What a fill stored over time. If there are too many columns, pairs of neighbors become one column.
+/// The objects and bytes that a fill stored over time. Beyond the maximum number of columns, each two neighbors are
+/// merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// Wall time of the start of the first column, in milliseconds since 1970.
@@ -14,14 +16,14 @@ pub struct History {
     columns: Vec<Column>,
 }
 
-/// What was stored in one column.
+/// Sums over the time of one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     /// Objects that the target confirmed.
     pub objects: u64,
     /// Bytes of these objects.
     pub file_bytes: u64,
-    /// Bytes of objects that were found at the target when the fill was resumed. They are not part of `file_bytes`.
+    /// Bytes of objects that were found at the target when the fill was resumed. `file_bytes` does not include them.
     pub found_bytes: u64,
     /// Uploads that failed in all attempts.
     pub failed_uploads: u64,
@@ -47,7 +49,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Returns the wall time of the start of the first column, in milliseconds since 1970; `None` if there is none.
+    /// Returns the wall time of the start of the first column, in milliseconds since 1970. `None` without any column.
     #[must_use]
     pub fn start_unix_ms(&self) -> Option<u64> {
         self.start_unix_ms
@@ -59,13 +61,14 @@ impl History {
         self.column_ms
     }
 
-    /// Returns the columns, from the first start on.
+    /// Returns the columns, oldest first.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Extends the columns up to this wall time. A wall clock that was set back adds to the first or to earlier columns.
+    /// Extends the columns up to this wall time, and returns the column of this time. If the wall clock was set back,
+    /// this is an earlier column.
     pub(super) fn reach(&mut self, unix_ms: u64) -> &mut Column {
         let start = *self.start_unix_ms.get_or_insert(unix_ms);
         let past = unix_ms.saturating_sub(start);
@@ -79,7 +82,7 @@ impl History {
         &mut self.columns[index]
     }
 
-    /// Adds what was stored at this wall time.
+    /// Adds the sums of the objects that were stored at this wall time.
     pub(super) fn add(&mut self, unix_ms: u64, stored: &Column) {
         self.reach(unix_ms).add(stored);
     }

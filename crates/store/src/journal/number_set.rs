@@ -7,8 +7,8 @@ const PAGE_WORDS: usize = 512;
 /// Number of bits in a page.
 const PAGE_BITS: u64 = PAGE_WORDS as u64 * 64;
 
-/// A set of object numbers. It takes one bit per number, in pages of 4 KiB. A page exists once it has contained a
-/// number.
+/// A set of object numbers. Each number takes one bit, in pages of 4 KiB. A page takes memory only after one of its
+/// numbers was added.
 #[derive(Clone, Default)]
 pub struct NumberSet {
     pages: Vec<Option<Box<[u64; PAGE_WORDS]>>>,
@@ -52,7 +52,7 @@ impl NumberSet {
         number < OBJECTS_MAX && self.word(number / 64) & (1 << (number % 64)) != 0
     }
 
-    /// Returns how many numbers the set contains.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
@@ -64,7 +64,7 @@ impl NumberSet {
         self.len == 0
     }
 
-    /// Returns how many numbers below `end` the set contains.
+    /// Counts the elements below `end`.
     #[must_use]
     pub fn count_below(&self, end: u64) -> u64 {
         let pages = (0..).step_by(PAGE_BITS as usize).zip(&self.pages).take_while(|(first, _)| *first < end);
@@ -121,7 +121,7 @@ impl FromIterator<u64> for NumberSet {
     }
 }
 
-/// Returns the page, the word in it, and the bit in the word.
+/// Returns the index of the page of a number, the index of the word in the page, and the bit in the word.
 fn place(number: u64) -> (usize, usize, u64) {
     let page = usize::try_from(number / PAGE_BITS).unwrap_or(usize::MAX);
     (page, (number % PAGE_BITS / 64) as usize, 1 << (number % 64))

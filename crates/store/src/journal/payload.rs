@@ -1,4 +1,4 @@
-//! Fields of a payload: LEB128 numbers, and texts and identifiers that follow their length.
+//! Fields of a payload. Numbers are LEB128. Texts and identifiers follow their length.
 
 use unsigned_varint::{decode, encode};
 
@@ -71,14 +71,14 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Malformed("a text that is not UTF-8"))
     }
 
-    /// Reads the next bytes. `None` if there are not enough.
+    /// Reads the next bytes. `None` if fewer bytes are left.
     pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*array)
     }
 
-    /// Checks that nothing follows.
+    /// Checks that no bytes are left.
     pub(crate) fn end(&self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes after the last field")) }
     }

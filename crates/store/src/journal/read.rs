@@ -30,40 +30,40 @@ pub struct Extent {
     pub records: u64,
     /// Size of the valid parts of all segments.
     pub bytes: u64,
-    /// Size of the torn end, which was being written when the last session was killed.
+    /// Size of the incomplete end that the last session was writing when it was killed.
     pub torn_bytes: u64,
-    /// Size of the bytes after a failed write or sync in their segment, and of segments that never became part of the
-    /// journal.
+    /// Number of bytes that are not part of the journal. They follow a failed write or sync in a segment, or form a
+    /// segment that never became part of the journal.
     pub abandoned_bytes: u64,
 }
 
 /// The end of a journal, where the next segment continues.
 #[derive(Default)]
 pub(crate) struct Tip {
-    /// The part of the last segment that is on the disk.
+    /// The part of the last segment that is known to be on the disk.
     pub(crate) previous: Option<Previous>,
-    /// The complete records after that part. They may be in memory only, because the session was killed before their
-    /// sync, or the sync failed.
+    /// The complete records after that part. If their sync failed, or the session was killed before the sync, these
+    /// records may be in memory only.
     pub(crate) tail: Vec<u8>,
     /// Sequence number of the first record of the tail.
     pub(crate) tail_seq: u64,
     /// Wall time of writing the tail in milliseconds since 1970.
     pub(crate) tail_unix_ms: u64,
-    /// The last files, if they are not part of the journal.
+    /// Files at the end that are not part of the journal.
     pub(crate) unused_files: Vec<PathBuf>,
-    /// A number above those of all segments.
+    /// The number for the next segment, above the numbers of all files.
     pub(crate) next_number: u64,
     pub(crate) next_seq: u64,
 }
 
-/// A segment of the journal. `valid_bytes` is the size of its valid part, if a later segment states it.
+/// A segment of the journal. `valid_bytes` is the size of its valid part, if a later segment states this size.
 struct Link<'a, 'b> {
     source: &'b Source<'a>,
     header: Header,
     valid_bytes: Option<u64>,
 }
 
-/// Reads all records of sorted segments. `identity` is that of the fill, if known.
+/// Reads all records of sorted segments. `identity` is the hash of the fill's identity, if known.
 pub(crate) fn read(
     sources: &[Source<'_>],
     identity: Option<&[u8; 32]>,
@@ -108,7 +108,7 @@ fn chain<'a, 'b>(
             // A crash can have cut off several segments in a row.
             None => match committed(source, identity) {
                 Ok(Some(header)) => links.push(Link { source, header, valid_bytes: None }),
-                // Another session has removed it meanwhile.
+                // Another session has removed the segment meanwhile.
                 Err(error) if error.is_missing() => {}
                 Err(error) => return Err(error),
                 Ok(None) => {
@@ -208,7 +208,7 @@ fn read_segment(link: &Link<'_, '_>, tip: &mut Tip, visit: &mut impl FnMut(Entry
     }
 }
 
-/// Checks that a segment continues the one before. Returns the size of the part to read.
+/// Checks that a segment continues the previous segment. Returns the size of the part to read.
 fn check_size(link: &Link<'_, '_>, next_seq: u64) -> Result<u64, StoreError> {
     let Link { source, header, valid_bytes } = link;
     if header.seq != next_seq {

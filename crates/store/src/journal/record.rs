@@ -11,7 +11,7 @@ pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
 /// Maximum size of the name of a class or a cause in bytes. Longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 64;
 
-/// A durable fact about a fill. Objects are named by their number in the dataset.
+/// A record of the journal. Records identify objects by their number in the dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The start of the command.
@@ -59,14 +59,14 @@ pub enum Record {
     Verified(Vec<VerifiedObject>),
     /// Objects that the server has deleted.
     Deleted(Vec<u64>),
-    /// Objects that the server did not delete, although it was asked to.
+    /// Objects that the server did not delete despite a request.
     NotDeleted(Vec<u64>),
     /// A sign that the session still runs.
     Alive {
         /// Time since the start of the session by a monotonic clock, in milliseconds.
         active_ms: u64,
     },
-    /// A stop rule or limit that differs from that of the session before.
+    /// A stop rule or limit that has changed since the previous session.
     RuleChanged {
         /// Wall time in milliseconds since 1970.
         unix_ms: u64,
@@ -85,9 +85,9 @@ pub enum Record {
 /// The reason why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// All objects are stored, verified or deleted, as the session was asked to.
+    /// The session has stored, verified or deleted all objects, depending on its task.
     Finished,
-    /// The user interrupted it.
+    /// The user interrupted the session.
     Interrupted,
     /// A stop rule fired.
     StopRule {
@@ -96,15 +96,15 @@ pub enum SessionEnd {
     },
     /// The target did not respond for too long.
     TargetGone,
-    /// The target refused one object after the other.
+    /// The target refused many objects in a row.
     Refused,
     /// The disk of the fill directory is full.
     DiskFull,
-    /// Another error ended it.
+    /// Another error ended the session.
     Failed,
 }
 
-/// The evidence that an object is stored.
+/// The server's message that shows that an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// The response to the upload.
@@ -124,7 +124,7 @@ pub struct AckedObject {
     pub sent_bytes: u64,
     /// Size of the object.
     pub file_bytes: u64,
-    /// The evidence that it is stored.
+    /// Shows why the object counts as stored.
     pub evidence: Evidence,
 }
 
@@ -164,7 +164,7 @@ pub enum Verification {
         /// Offset of the first wrong byte.
         offset: u64,
     },
-    /// A file that has changed since its upload, so its content cannot be compared.
+    /// Not comparable, because the local file has changed since its upload.
     ChangedSource,
     /// Unknown, because the server refused the request, or all attempts failed.
     Unknown,

@@ -16,7 +16,8 @@ pub struct Replay {
     pub extent: Extent,
 }
 
-/// Replays the journal in these directories. A session may be writing it. `identity` is that of the fill, if known.
+/// Replays the journal in these directories, even while a session writes it. `identity` is the hash of the fill's
+/// identity, if known.
 ///
 /// # Errors
 /// [`FillError::Damaged`] for damage that a crash does not explain,
@@ -69,7 +70,8 @@ fn read_directories(
     mut visit: impl FnMut(Entry),
 ) -> Result<(Extent, Tip), StoreError> {
     match read(&sources_in(directories)?, identity, &mut visit) {
-        // A directory listing can miss one of two files that are created meanwhile. No record was visited in this case.
+        // If two files are created during the listing of a directory, the list may have only one of them. `visit` was
+        // not called in this case, so try again.
         Err(StoreError { kind: StoreErrorKind::Fill(FillError::MissingSegment), .. }) => {
             read(&sources_in(directories)?, identity, visit)
         }

@@ -9,13 +9,13 @@
 //! ```
 //!
 //! A group is written and synced at once. Its first record states how many bytes of the segment were durable before. A
-//! bad record within these bytes is damage. A bad record after all durable bytes is the torn end that a crash leaves.
-//! Headers and group records have the sequence number of the record that follows.
+//! bad record within the durable bytes is damage. A bad record after all durable bytes is the incomplete end that a
+//! crash leaves. Headers and group records have the sequence number of the record that follows.
 //!
 //! The header states the size of the valid part of the previous segment, because a failed write or sync leaves
 //! unreliable bytes. The new segment repeats the records that may have been in memory only, up to the sequence number
-//! "committed from". A segment that does not reach this number, or has no record, was cut off by a crash. Readers
-//! ignore it.
+//! "committed from". If a segment does not reach this number, or has no record, a crash cut the segment off. Readers
+//! ignore such a segment.
 
 use super::payload::Malformed;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -25,7 +25,7 @@ use std::io::{self, BufReader, Read};
 pub const FORMAT: u32 = 1;
 /// Size at which a new segment begins. No segment is larger.
 pub const SEGMENT_BYTES_MAX: u64 = 64 << 20;
-/// Maximum size of a payload: a full batch of failed objects takes up to 615 kB.
+/// Maximum size of a payload. The largest payload is a full batch of failed objects, which takes up to 615 kB.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Size of a record without its payload.
 const FRAME_BYTES: usize = HEAD_BYTES + CRC_BYTES;
@@ -42,8 +42,8 @@ const GROUP_PAYLOAD_BYTES: usize = 16;
 /// Size of the first record of a group.
 pub(crate) const GROUP_BYTES: usize = FRAME_BYTES + GROUP_PAYLOAD_BYTES;
 
-/// Returns whether a record is a header or the first record of a group. Their sequence number is used again by the
-/// record that follows.
+/// Returns whether a record is a header or the first record of a group. The record that follows has the same sequence
+/// number.
 pub(crate) fn is_control(kind: u8) -> bool {
     matches!(kind, HEADER | GROUP)
 }
@@ -76,7 +76,7 @@ pub(crate) struct Header {
     pub(crate) previous: Option<Previous>,
     /// Sequence number of the first record.
     pub(crate) seq: u64,
-    /// Sequence number after the records that this segment repeats. Readers ignore the segment until it has them.
+    /// Sequence number after the repeated records. Readers ignore the segment until it contains all repeated records.
     pub(crate) committed_from: u64,
 }
 
@@ -148,7 +148,7 @@ impl Header {
 /// The first record of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Length of the segment that was durable before this group.
+    /// Number of bytes of the segment that were durable before this group.
     pub(crate) durable_bytes: u64,
     /// Wall time of writing in milliseconds since 1970.
     pub(crate) unix_ms: u64,
@@ -176,8 +176,8 @@ impl Group {
         (kind == GROUP).then(|| Self::parse(payload))
     }
 
-    /// Returns the largest durable length that a valid group record in `bytes` states. `start` is the position of the
-    /// first byte. A length above the position of its record is not valid.
+    /// Searches `bytes` for valid group records, and returns the largest durable length in them. `start` is the
+    /// position of the first byte. A length above the position of its record is not valid.
     pub(crate) fn search(bytes: &[u8], start: u64) -> Option<u64> {
         let mut head = [0; 5];
         head[..4].copy_from_slice(&(GROUP_PAYLOAD_BYTES as u32).to_le_bytes());

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of segments. Each start of the command adds one, and so do 64 MiB of records.
+/// Maximum number of segments. Each start of the command and each 64 MiB of records add a segment.
 const SEGMENTS_MAX: usize = 1_000_000;
 
 /// A segment that can be read several times.
@@ -67,7 +67,7 @@ pub(crate) fn segment_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("{number:06}.wal"))
 }
 
-/// Finds the segments in these directories and returns them in ascending order. A missing directory has none.
+/// Finds the segments in these directories and returns them in ascending order. Ignores missing directories.
 pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, StoreError> {
     let mut named = Vec::new();
     for directory in directories {
@@ -85,13 +85,13 @@ pub(crate) fn sources_in(directories: &[&Path]) -> Result<Vec<Source<'static>>, 
             named.push((number, entry.path()));
         }
     }
-    // A session may be writing. A segment has its final size before the next one has any records. So get the size of
-    // the next one first.
+    // A session may be writing. A segment reaches its final size before the next segment has any records. So get the
+    // size of the later segment first.
     named.sort_by(|a, b| b.cmp(a));
     let mut sources = Vec::with_capacity(named.len());
     for (number, path) in named {
         let metadata = match fs::metadata(&path) {
-            // Another session has removed it meanwhile, because it had no records.
+            // Another session has removed the segment meanwhile, because it had no records.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             metadata => metadata.map_err(|error| StoreError::new(&path, error))?,
         };

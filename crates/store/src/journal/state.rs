@@ -1,4 +1,4 @@
-//! The state of a fill, folded from the records of its journal.
+//! The state of a fill, computed from the records of its journal.
 
 use super::active_time::ActiveTime;
 use super::history::{Column, History};
@@ -8,9 +8,9 @@ use super::uploads::OpenUploads;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Maximum number of sessions that are kept. Later ones are counted.
+/// Maximum number of sessions that are kept. Later sessions are only counted.
 pub const SESSIONS_MAX: usize = 10_000;
-/// Maximum number of events that are kept. Later ones are counted.
+/// Maximum number of events that are kept. Later events are only counted.
 pub const EVENTS_MAX: usize = 10_000;
 /// Maximum number of damaged objects whose offset is kept.
 pub const DAMAGED_MAX: usize = 10_000;
@@ -20,7 +20,7 @@ pub const FAILURE_KINDS_MAX: usize = 256;
 /// The state of a fill. Its size in memory depends on the highest object number, not on the number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FillState {
-    /// The number after the highest one whose upload may have started.
+    /// The number after the highest object whose upload may have started.
     pub intended_end: u64,
     /// Objects that the server has stored at some time.
     pub completed: NumberSet,
@@ -28,9 +28,9 @@ pub struct FillState {
     pub failed: NumberSet,
     /// Objects that were deleted and not stored again.
     pub deleted: NumberSet,
-    /// Objects that the server did not delete, although it was asked to.
+    /// Objects that the server did not delete despite a request.
     pub not_deleted: NumberSet,
-    /// Results of reading objects back. Only the last result of a comparison is kept for each object.
+    /// Results of reading objects back. For each object, only the result of the last comparison is kept.
     pub verified: Verified,
     /// Multipart uploads that were neither completed nor aborted.
     pub uploads: OpenUploads,
@@ -40,15 +40,15 @@ pub struct FillState {
     pub failures: BTreeMap<(String, String), u64>,
     /// Failed uploads beyond [`FAILURE_KINDS_MAX`].
     pub other_failures: u64,
-    /// Acknowledgements of objects that were stored already. They count nowhere else.
+    /// Acknowledgements of objects that were stored already. No other count includes them.
     pub duplicates: u64,
-    /// Acknowledgements and failures of objects without an intent, which a correct session never writes.
+    /// Acknowledgements and failures of objects without an intent. A correct session never writes such records.
     pub unintended: u64,
     /// Sessions in their order.
     pub sessions: Vec<Session>,
     /// Sessions beyond [`SESSIONS_MAX`].
     pub more_sessions: u64,
-    /// What was stored over time.
+    /// Objects and bytes that were stored over time.
     pub history: History,
     /// Events and changes of rules in their order.
     pub events: Vec<Event>,
@@ -109,7 +109,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Returns how many objects have a result.
+    /// Returns the number of objects with a result.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.good.len() + self.missing.len() + self.damaged.len() + self.changed_source.len() + self.unknown.len()
@@ -129,7 +129,7 @@ impl Verified {
         self.offsets.remove(&number);
     }
 
-    /// Adds a result. An object that could not be compared keeps an earlier result that it is missing or damaged.
+    /// Adds a result. If an object could not be compared, an earlier result "missing" or "damaged" remains.
     fn add(&mut self, VerifiedObject { number, result }: VerifiedObject) {
         let is_lost = self.missing.contains(number) || self.damaged.contains(number);
         if is_lost && matches!(result, Verification::ChangedSource | Verification::Unknown) {
@@ -162,13 +162,14 @@ pub struct Session {
     /// Wall time of its last durable record in milliseconds since 1970. A killed session ended at most one sync
     /// interval later.
     pub last_unix_ms: u64,
-    /// Its end. `None` if it was killed or still runs.
+    /// End of the session. `None` if it was killed or still runs.
     pub end: Option<SessionEnd>,
-    /// Wall time at which its last objects were stored, in milliseconds since 1970; that of its start if it stored none.
+    /// Wall time in milliseconds since 1970 at which the session stored its last objects. Without any, the time of its
+    /// start.
     pub stored_unix_ms: u64,
-    /// Time for which it ran.
+    /// Time for which the session ran.
     pub active: ActiveTime,
-    /// Part of this time until its last objects were stored.
+    /// Part of the active time until the session stored its last objects.
     pub uploading: Duration,
     /// Sums over this session.
     pub totals: Totals,
@@ -179,9 +180,9 @@ pub struct Session {
 pub struct Gap {
     /// Number of the session before the gap.
     pub after_session: u32,
-    /// Wall time of its beginning in milliseconds since 1970.
+    /// Wall time of the gap's beginning in milliseconds since 1970.
     pub from_unix_ms: u64,
-    /// Wall time of its end in milliseconds since 1970. It is not before the beginning.
+    /// Wall time of the gap's end in milliseconds since 1970. Never before the beginning.
     pub to_unix_ms: u64,
 }
 
@@ -199,7 +200,7 @@ pub struct Event {
 /// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A stop rule or limit that differs from that of the session before.
+    /// A stop rule or limit that has changed since the previous session.
     RuleChanged,
     /// Any other event.
     Other,
@@ -247,13 +248,13 @@ impl FillState {
         self.saw(unix_ms);
     }
 
-    /// Returns the objects in doubt, in ascending order. Their upload may have started, and they are not known to be
-    /// stored. Failed objects are included, because their last request may have reached the server.
+    /// Returns the objects in doubt, in ascending order. An object is in doubt if its upload may have started but no
+    /// response confirmed it. This includes failed objects, because their last request may have reached the server.
     pub fn in_doubt(&self) -> impl Iterator<Item = u64> {
         self.completed.absent_below(self.intended_end)
     }
 
-    /// Returns how many objects are in doubt.
+    /// Returns the number of objects in doubt.
     #[must_use]
     pub fn in_doubt_count(&self) -> u64 {
         self.intended_end - self.completed.count_below(self.intended_end)
@@ -268,7 +269,7 @@ impl FillState {
         })
     }
 
-    /// Adds what has changed since `before` to the history.
+    /// Adds the increase of the sums since `before` to the history.
     fn add_to_history(&mut self, before: &Totals, unix_ms: u64) {
         let now = &self.totals;
         let (objects, failed_uploads) = (now.objects - before.objects, now.failed_uploads - before.failed_uploads);
@@ -318,7 +319,7 @@ impl FillState {
         }
     }
 
-    /// Returns the current session, unless it is beyond the limit.
+    /// Returns the current session. `None` beyond [`SESSIONS_MAX`].
     fn session(&mut self) -> Option<&mut Session> {
         if self.more_sessions > 0 { None } else { self.sessions.last_mut() }
     }

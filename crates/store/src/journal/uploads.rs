@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Maximum number of open uploads that are kept. The server can list the others.
+/// Maximum number of open uploads that are kept. The server can list the remaining uploads.
 pub const OPEN_UPLOADS_MAX: usize = 65_536;
 /// Maximum number of open uploads that are kept of one object.
 const OF_ONE_OBJECT_MAX: usize = 100;
@@ -28,7 +28,7 @@ impl OpenUploads {
         self.by_number.iter().flat_map(|(number, ids)| ids.iter().map(move |id| (*number, id.as_str())))
     }
 
-    /// Returns the number of open uploads, without those beyond the limit.
+    /// Returns the number of open uploads that are kept.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -40,8 +40,8 @@ impl OpenUploads {
         self.len == 0
     }
 
-    /// Returns the number of uploads that are not kept, because [`OPEN_UPLOADS_MAX`] were open or too many of one
-    /// object.
+    /// Returns the number of uploads that are not kept. There were [`OPEN_UPLOADS_MAX`] open uploads, or too many open
+    /// uploads of one object.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond

@@ -22,7 +22,8 @@ const RESERVE_FILE: &str = "reserve";
 /// Size of the reserve.
 const RESERVE_BYTES: u64 = 2 << 20;
 
-/// The writer of a journal. Records are durable once [`JournalWriter::sync`] succeeds after their [`JournalWriter::append`].
+/// The writer of a journal. [`JournalWriter::append`] adds records. They are durable once a later
+/// [`JournalWriter::sync`] succeeds.
 pub struct JournalWriter {
     /// Directory of new segments.
     directory: PathBuf,
@@ -31,13 +32,13 @@ pub struct JournalWriter {
     disk: Box<dyn Disk>,
     segment: Segment,
     next_number: u64,
-    /// Space for the first record of a group, then the records that are not durable.
+    /// Space for the first record of a group, followed by the records that are not durable yet.
     pending: Vec<u8>,
     durable_seq: u64,
     next_seq: u64,
     last_sync: Instant,
     reserve: Reserve,
-    /// The lock that keeps other processes away.
+    /// The lock that keeps other processes from writing.
     _lock: Option<Arc<File>>,
 }
 
@@ -67,9 +68,9 @@ enum Reserve {
 }
 
 impl JournalWriter {
-    /// Replays the journal of a fill and opens a new segment. `spares` are other directories with segments, which were
-    /// passed to [`JournalWriter::open_next_segment`]. The new segment repeats the last group of the previous segment.
-    /// Its header excludes that group and a torn end from the previous segment.
+    /// Replays the journal of a fill and opens a new segment. `spares` are the other directories with segments, which
+    /// were passed to [`JournalWriter::open_next_segment`]. The new segment repeats the last group of the previous
+    /// segment. So the header of the new segment excludes that group and an incomplete end from the previous segment.
     ///
     /// # Errors
     /// Those of [`super::replay`]; errors of the system, such as a full disk.
@@ -77,7 +78,7 @@ impl JournalWriter {
         Self::open_visiting(fill, spares, |_| {})
     }
 
-    /// Like [`Self::open`], and calls `visit` for each record, in order, while the journal is read.
+    /// Like [`Self::open`], but also calls `visit` for each record in order during the replay.
     ///
     /// # Errors
     /// Those of [`Self::open`].
@@ -96,7 +97,7 @@ impl JournalWriter {
         Ok((writer, replay))
     }
 
-    /// Opens the segment that follows `tip`, and makes the tail durable in it.
+    /// Opens the segment that follows `tip`. Writes the tail to the segment and syncs it.
     pub(crate) fn start(
         mut disk: Box<dyn Disk>,
         directory: &Path,
@@ -105,7 +106,7 @@ impl JournalWriter {
     ) -> Result<Self, StoreError> {
         let Tip { previous, tail, tail_seq, tail_unix_ms, unused_files, next_number, next_seq } = tip;
         for path in unused_files {
-            // If this fails, readers still ignore the file.
+            // If the removal fails, readers still ignore the file.
             let _ = disk.remove(&path);
         }
         let reserve_path = directory.join(RESERVE_FILE);
@@ -131,7 +132,7 @@ impl JournalWriter {
         Ok(writer)
     }
 
-    /// Adds a record to those that the next sync writes. After an error nothing is added.
+    /// Adds a record, which the next sync writes. After an error, nothing is added.
     ///
     /// # Errors
     /// [`FillError::TooMuchPending`], [`FillError::UploadIdTooLong`] and [`FillError::TooManyObjects`].
@@ -147,14 +148,14 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Writes the pending records and waits until they are on the disk. `unix_ms` is the wall time, as milliseconds since
-    /// 1970. Opens a new segment first when this one is full.
+    /// Writes the pending records and waits until they are on the disk. `unix_ms` is the wall time in milliseconds
+    /// since 1970. If the current segment is full, opens a new segment first.
     ///
-    /// After an error the records stay pending, and every further sync fails until [`JournalWriter::open_next_segment`]
-    /// succeeds. Nothing is written to a segment again after an error.
+    /// After an error, the records stay pending, and nothing is written to this segment again. Every further sync fails
+    /// until [`JournalWriter::open_next_segment`] succeeds.
     ///
     /// # Errors
-    /// Errors of the system: [`StoreError::is_full`] if there is no space left. After such an error,
+    /// Errors of the system, with [`StoreError::is_full`] if there is no space left. Later calls return
     /// [`FillError::SegmentFailed`].
     pub fn sync(&mut self, unix_ms: u64) -> Result<(), StoreError> {
         if self.pending_bytes() == 0 {
@@ -183,15 +184,15 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// Opens a new segment after a failure. If a directory is given, this and all later segments of the session go
-    /// there. The pending records stay pending, so the next [`JournalWriter::sync`] writes them. If the disk is full,
-    /// this uses the reserved space.
+    /// Opens a new segment after a failure. If a directory is given, this and all later segments of the session are
+    /// created in it. The pending records stay pending, so the next [`JournalWriter::sync`] writes them. If the disk is
+    /// full, the new segment uses the reserved space.
     ///
     /// # Errors
     /// Errors of the system. The caller may try again.
     pub fn open_next_segment(&mut self, directory: Option<&Path>) -> Result<(), StoreError> {
         if self.reserve == Reserve::Needed {
-            // If this fails, opening the segment fails too.
+            // If the removal fails, opening the segment fails too.
             let _ = self.disk.remove(&self.reserve_path);
             self.reserve = Reserve::Used;
         }
@@ -204,7 +205,7 @@ impl JournalWriter {
     /// Those of [`JournalWriter::sync`].
     pub fn close(mut self, unix_ms: u64) -> Result<(), StoreError> {
         self.sync(unix_ms)?;
-        // If this fails, the next session replaces the file.
+        // If the removal fails, the next session replaces the file.
         let _ = self.disk.remove(&self.reserve_path);
         Ok(())
     }
@@ -252,7 +253,7 @@ impl JournalWriter {
             number: self.next_number,
             previous: Some(Previous { number, bytes }),
             seq: self.durable_seq,
-            // Nobody relies on the pending records yet.
+            // No caller relies on the pending records yet, so the segment is valid without them.
             committed_from: self.durable_seq,
         };
         // A number is never used twice, because the file of a failed attempt may remain.
@@ -281,7 +282,7 @@ fn create_segment(disk: &mut dyn Disk, directory: &Path, header: &Header) -> Res
     let mut file = disk.create(&path).map_err(failed)?;
     let written = file.write_all(&header.encode()).and_then(|()| file.flush()).and_then(|()| file.sync());
     if let Err(error) = written.and_then(|()| disk.sync_directory(directory)) {
-        // If this fails, readers ignore the file, since no later segment continues it.
+        // If the removal fails, readers ignore the file, because no later segment continues it.
         let _ = disk.remove(&path);
         return Err(failed(error));
     }

@@ -1,4 +1,4 @@
-//! A level of a search: its duration and its outcome.
+//! The duration and the outcome of a level in a search.
 
 use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
 use measure::Objective;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// Maximum number of scheduled operations in a level. This number is enough to decide whether the backlog drifts,
 /// unless the rate is within one or two percent of the target's capacity. For example, with exponential service times,
-/// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000.
+/// a level at 95 % of the capacity needs 5,000 operations, and a level at 102 % needs 30,000 operations.
 const OPS_MAX: f64 = 60_000.0;
-/// Lower bound for the maximum duration of a level with a fixed rate. Higher rates need less time for their operations,
-/// but pauses of client and host do not become shorter.
+/// Lower bound for the maximum duration of a level with a fixed rate. Without this bound, levels with high rates would
+/// be too short, because pauses of client and host do not become shorter at higher rates.
 const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 
 /// Duration of a level.
@@ -20,13 +20,12 @@ const MAX_AT_LEAST: Duration = Duration::from_secs(30);
 pub struct LevelDuration {
     /// Minimum duration, unless the level fails earlier.
     pub min: Duration,
-    /// Maximum duration. If the level is not decided by then, its outcome is "not decided".
+    /// Maximum duration. A level whose outcome is still open after this time counts as not decided.
     pub max: Duration,
 }
 
-/// Returns the duration of a level. It is normally `usual` and never more than `limit`. At a low rate, a level takes
-/// longer, because a percentile needs enough operations. `rate` is in operations per second. It is `None` in the closed
-/// model.
+/// Returns the duration of a level. It is normally `usual`. At a low rate, a level takes longer (up to `limit`),
+/// because a percentile needs enough operations. `rate` is in operations per second, and `None` in the closed model.
 #[must_use]
 pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Duration, limit: Duration) -> LevelDuration {
     let limit = limit.max(usual);
@@ -38,7 +37,7 @@ pub fn level_duration(objectives: &[Objective], rate: Option<f64>, usual: Durati
 }
 
 impl LevelDuration {
-    /// Returns the rules for a level of this duration. With `in_full`, the level may not pass early.
+    /// Returns the rules for a level of this duration. If `in_full` is `true`, the level may not pass early.
     #[must_use]
     pub fn rules(self, offered: Option<OfferedLoad>, in_full: bool) -> LevelRules {
         LevelRules { min_duration: self.min, may_pass_early: !in_full, offered }
@@ -57,26 +56,26 @@ pub enum Unusable<'a> {
 /// A level whose run has ended.
 #[derive(Clone, Debug)]
 pub struct FinishedLevel<'a> {
-    /// Evidence of the monitor at the end of the level.
+    /// Results of the monitor at the end of the level.
     pub evidence: LevelEvidence,
     /// All objectives, with their outcomes for the whole run.
     pub objectives: &'a [(Objective, ObjectiveOutcome)],
-    /// Objective that was missed, if that stopped the run early.
+    /// Missed objective that stopped the run early, if any.
     pub stopped_for: Option<&'a str>,
-    /// Fault of the target that no objective allows, such as wrong content.
+    /// Fault of the target that fails the level whatever the objectives are, such as wrong content.
     pub target_fault: Option<&'a str>,
     /// Description of the limit if this client or its host limited the run.
     pub client_limit: Option<&'a str>,
     /// Reason why the numbers of the level must not be used, independent of the objectives.
     pub unusable: Option<Unusable<'a>>,
-    /// `true` if the client itself makes a backlog grow. There are three ways: responses wait unread for most of the
-    /// service time, the client does not run for most of the level, or its descriptors allow too few slots.
+    /// `true` if the client itself makes a backlog grow. This is so if responses wait unread for most of the service
+    /// time, if the client does not run for most of the level, or if its descriptors allow too few slots.
     pub client_delays: bool,
     /// `true` if any operation ended.
     pub any_ended: bool,
 }
 
-/// Returns the outcome of a level. No other code decides it.
+/// Returns the outcome of a level. Only this function decides outcomes.
 #[must_use]
 pub fn outcome(level: &FinishedLevel) -> Outcome {
     let missed = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::Missed);
@@ -94,8 +93,8 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return if by_client { Outcome::ClientLimited { why } } else { failed(why) };
     }
     let by_client = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::ClientLimited);
-    // While a level runs, the counted times include delays that the client added. At the end, the whole run may show
-    // that only these delays exceeded the bound.
+    // While a level runs, the counted times include delays by the client. At the end, the whole run may show that
+    // times exceeded the bound only because of these delays.
     let stopped_for = level.stopped_for.filter(|_| missed.is_some() || by_client.is_none());
     let missed = stopped_for.map(str::to_owned).or_else(|| missed.map(|(objective, _)| objective.to_string()));
     match (missed, level.client_limit) {
@@ -113,13 +112,13 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
     }
     if let Some((objective, have, needed)) = level.evidence.too_few {
-        return Outcome::NotDecided { why: format!("{objective}: {have} of the {needed} operations it needs") };
+        return Outcome::NotDecided { why: format!("{have} of {needed} operations needed for {objective}") };
     }
     if let Some((objective, _)) = open {
         return Outcome::NotDecided { why: objective.to_string() };
     }
     if level.evidence.drift == Some(Drift::Undecided) {
-        return Outcome::NotDecided { why: "whether the backlog grows".to_owned() };
+        return Outcome::NotDecided { why: "the backlog may grow".to_owned() };
     }
     Outcome::Passed
 }
@@ -200,7 +199,7 @@ mod tests {
         assert!(matches!(result(behind, ObjectiveOutcome::Met, None), Outcome::ClientLimited { .. }));
         assert!(matches!(result(undecided, ObjectiveOutcome::Met, None), Outcome::NotDecided { .. }));
         let few = result(few, ObjectiveOutcome::Met, None);
-        assert_eq!(few.why(), Some("response p99 <= 50ms: 5 of the 299 operations it needs"));
+        assert_eq!(few.why(), Some("5 of 299 operations needed for response p99 <= 50ms"));
         assert_eq!(result(STEADY, ObjectiveOutcome::NotEnoughData, None), Outcome::NotDecided { why: why() });
         assert!(matches!(result(STEADY, ObjectiveOutcome::ClientLimited, None), Outcome::ClientLimited { .. }));
     }

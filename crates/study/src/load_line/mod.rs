@@ -1,5 +1,5 @@
-//! The load line: the search for the highest load that meets all objectives, and the outcome of each level that it
-//! tries.
+//! The search for the load line, which is the highest load that meets all objectives. The search tries levels of the
+//! load, and each level has an outcome.
 
 pub mod level;
 pub mod search;

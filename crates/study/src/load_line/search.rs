@@ -1,17 +1,17 @@
 //! The search for the load line. It decides which level to try next.
 //!
-//! The level is doubled until it fails. Then the search halves the bracket between the last level that passed and the
-//! first one that failed, until it is narrow enough. A level must fail twice in a row, so that a single disturbance
-//! does not hide the line. At the end, the lower end of the bracket is run again, because a target that was overloaded
-//! may not recover. The search does not run levels itself. It returns the next level, and the caller records the
-//! outcome.
+//! The level is doubled until it fails. The search then halves the bracket between the last level that passed and the
+//! first level that failed, until the bracket is narrow enough. A level must fail twice in a row, so that a single
+//! disturbance does not hide the line. At the end, the lower end of the bracket is run again, because an overloaded
+//! target may not recover. The search does not run levels itself. It returns the next level, and the caller records
+//! the outcome.
 
 use measure::result::load_line::{Found, Outcome};
 use std::num::NonZeroU64;
 
 /// Number of consecutive failed runs after which a level counts as failed.
 const FAILURES: u32 = 2;
-/// Maximum number of times that the search lowers the line after the confirming run has failed.
+/// Maximum number of times that the line is lowered because its lower end failed when run again.
 const LOWERED_MAX: u32 = 3;
 
 /// Range and precision of a search. Levels are counted in steps of the unit.
@@ -28,14 +28,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Estimates how many levels pass and how many fail. The first pair is for a line near the first level, and the
-    /// second for a line at the far end of the range.
+    /// Estimates how many levels pass and how many levels fail. The first pair of numbers is for a line near the first
+    /// level, and the second pair is for a line at the far end of the range.
     #[must_use]
     pub fn levels_expected(&self) -> ((f64, f64), (f64, f64)) {
         let doublings = (self.to.get() as f64 / self.from.get() as f64).max(1.0).log2().ceil() + 1.0;
         let halvings = (1.0 / self.precision).log2().ceil().max(1.0);
         let failures = f64::from(FAILURES);
-        // Of the levels that halve the bracket, about half pass. The line is run again at the end.
+        // About half of the levels that halve the bracket pass. One more level passes when the line is run again.
         let few = (2.0 + halvings / 2.0, (1.0 + halvings / 2.0) * failures);
         (few, (doublings + halvings / 2.0 + 1.0, few.1))
     }
@@ -98,14 +98,14 @@ impl Search {
         self.confirming
     }
 
-    /// Returns how often the line was lowered because a level that had passed failed when it was run again.
+    /// Returns the number of times that the line was lowered because its lower end failed when run again.
     #[must_use]
     pub fn lowered(&self) -> u32 {
         self.lowered
     }
 
-    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided has already taken
-    /// its maximum time. It is therefore not tried again, and the search continues below it.
+    /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided is not tried again,
+    /// because it has already taken its maximum time. The search continues below it.
     pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
             _ if self.result.is_some() => {}
@@ -139,8 +139,8 @@ impl Search {
         if self.confirming {
             self.confirming = false;
             self.lowered += 1;
-            // The first time, the search falls back to the next lower level that passed, which is close. If this
-            // happens again, the target sustains less than before, so earlier passes are ignored.
+            // The first time, the search falls back to the next lower level that passed, which is close. The second
+            // time, the target sustains less than before, so earlier passes are ignored.
             let below = self.passes.iter().copied().filter(|passed| *passed < self.level).max();
             self.passed = below.filter(|_| self.lowered == 1);
             if self.lowered > LOWERED_MAX {
@@ -214,7 +214,7 @@ mod tests {
             prop_assert_eq!(levels.last(), Some(&passed), "the last level must be the lower end of the line, run again");
         }
 
-        /// One level in ten is disturbed: it fails although the target sustains it.
+        /// One level in ten is disturbed, so it fails although the target sustains it.
         #[test]
         fn single_disturbances_do_not_move_the_line(line in 10_u64..10_000, noise in prop::collection::vec(0_u32..10, 200)) {
             let mut noise = noise.into_iter().scan(false, |before, draw| {

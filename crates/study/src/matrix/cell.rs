@@ -1,9 +1,9 @@
-//! Cells of a matrix: every combination of the values of its axes.
+//! Cells of a matrix. A cell is a combination of one value of each axis.
 
 use super::command::{TrialCommand, is_searched};
 use crate::scenario::{AxisValue, Part, Scenario, Setting, Target};
 
-/// Maximum number of cells of a study. A larger number is probably a mistake in an axis.
+/// Maximum number of cells of a study. More cells are probably a mistake in an axis.
 pub const CELLS_MAX: usize = 10_000;
 
 /// One combination of a study's axes.
@@ -62,7 +62,7 @@ impl Cell {
     }
 
     /// Returns the command that measures the cell on a target. Hooks of the part override hooks of the target, and
-    /// these override hooks of the scenario.
+    /// hooks of the target override hooks of the scenario.
     #[must_use]
     pub fn command(&self, scenario: &Scenario, target: &Target) -> TrialCommand {
         let hooks = self.part(scenario).map(|part| part.hooks.clone()).unwrap_or_default();
@@ -70,15 +70,15 @@ impl Cell {
         TrialCommand::new(&self.settings(scenario, target), hooks)
     }
 
-    /// Returns the values of a setting of the cell on a target; none if it is not set.
+    /// Returns the values of a setting of the cell on a target; empty if the setting is not set.
     #[must_use]
     pub fn values_of(&self, name: &str, scenario: &Scenario, target: &Target) -> Vec<String> {
         let settings = self.settings(scenario, target).into_iter().filter(|setting| setting.name == name);
         settings.flat_map(|setting| setting.values).map(|(value, _)| value).collect()
     }
 
-    /// Returns the cell's settings on a target. Values of axes override the settings of the part. These override the
-    /// settings of the target, which override the settings of the scenario.
+    /// Returns the cell's settings on a target. The order of precedence is: values of axes, settings of the part,
+    /// settings of the target, settings of the scenario.
     pub(super) fn settings(&self, scenario: &Scenario, target: &Target) -> Vec<Setting> {
         let part = self.part(scenario);
         let axes = self.values.iter().map(|(name, AxisValue { value, at, .. })| Setting {
@@ -113,7 +113,7 @@ fn has_search(part: &Part) -> bool {
     part.axes.iter().any(|axis| axis.values.iter().any(|value| is_searched(&value.value)))
 }
 
-/// Returns a name that every file system accepts: up to 80 letters, digits, `-`, `.` and `_`.
+/// Returns a name that every file system accepts. It has up to 80 letters, digits, `-`, `.` and `_`.
 #[must_use]
 pub fn directory_name(text: &str) -> String {
     let fit = |letter: char| if letter.is_ascii_alphanumeric() || "-._".contains(letter) { letter } else { '-' };

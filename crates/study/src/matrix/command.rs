@@ -6,7 +6,7 @@ use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
 const DEFAULT_COMMAND: &str = "get";
 /// Command that searches for the load line.
 const SEARCH_COMMAND: &str = "line";
-/// Value of a load setting that requests a search for the load.
+/// Value of a load setting that requests a search for the load line.
 const SEARCHED: &str = "line";
 /// Load settings for which a search can find the value.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
@@ -14,10 +14,10 @@ const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 /// The command line of a trial, and its hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialCommand {
-    /// Name of the command: `get`, `put`, `mix`, `fill`, or `line` if the trial searches for the load line.
+    /// Name of the command, which is `get`, `put`, `mix`, `fill`, or `line` for a search.
     pub name: String,
-    /// Arguments: flags with their values, then URLs. For a search, the arguments start with the command to run at each
-    /// level, unless this command is `get`.
+    /// Arguments, which are flags with their values, and then URLs. For a search, the arguments start with the command
+    /// to run at each level, unless this command is `get`.
     pub arguments: Vec<String>,
     /// Positions of the settings in the scenario, for messages.
     pub positions: Vec<(String, Position)>,
@@ -60,7 +60,7 @@ impl TrialCommand {
     }
 }
 
-/// Returns the flags that settings describe.
+/// Returns the flags for settings.
 #[must_use]
 pub fn flags(settings: &[Setting]) -> Vec<String> {
     let flags = |setting: &Setting| {

@@ -3,9 +3,8 @@
 use super::cell::Cell;
 use crate::scenario::{CACHE_STATE, Scenario, Setting, Target};
 
-/// Returns the environment variables of a trial's hooks: the variables of the scenario, and variables named
-/// `PLIMSOLL_…`. Variables named `PLIMSOLL_…` contain the study, the target, the cell, the repeat (from 1), the URL,
-/// the cache state and each axis.
+/// Returns the environment variables of a trial's hooks. These are the variables of the scenario, and variables named
+/// `PLIMSOLL_…` with the study, the target, the cell, the repeat (from 1), the URL, the cache state and each axis.
 #[must_use]
 pub fn hook_environment(scenario: &Scenario, cell: &Cell, target: &Target, repeat: u32) -> Vec<(String, String)> {
     let mut environment = scenario.variables.clone();

@@ -1,4 +1,4 @@
-//! The matrix of a study: its cells, the command that measures each cell, and the environment of its hooks.
+//! The matrix of a study, with its cells, the command that measures each cell, and the environment of the hooks.
 
 mod cell;
 mod command;

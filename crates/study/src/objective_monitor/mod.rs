@@ -1,7 +1,7 @@
 //! Stops a run early once its objectives are decided.
 //!
-//! A failing level stops as soon as its failure is certain. This saves time, and avoids overloading the target further.
-//! A level at a fixed rate continues until it is known whether its backlog is growing or steady. This can take a while,
+//! A failing level stops as soon as its failure is certain, to save time and to avoid further overload of the target. A
+//! level at a fixed rate continues until it is known whether its backlog is growing or steady. This can take a while,
 //! because the backlog grows slowly if the rate is only slightly too high.
 
 mod outstanding;
@@ -17,15 +17,15 @@ use std::time::Duration;
 
 /// Length of the slices that a monitor receives.
 pub const SLICE: Duration = sequential::SLICE;
-/// Maximum factor by which the pace of a closed level is assumed to grow. The monitor needs this assumption, because
-/// the number of operations in a closed level is not known in advance.
+/// Assumed maximum growth of the pace of a closed level, as a factor. The monitor needs this assumption, because the
+/// number of operations in a closed level is not known in advance.
 const PACE_MAX: f64 = 2.0;
 /// Time after which the pace of a closed level is known.
 const PACE_AFTER: Duration = Duration::from_millis(500);
-/// Maximum share of the backlog that may wait in this client although it has free slots. If more waits, the client
-/// itself falls behind.
+/// Maximum share of the backlog that may wait in this client while the client has free slots. With a higher share, the
+/// client itself falls behind.
 const CLIENT_SHARE: f64 = 0.5;
-/// The client counts as having free slots if less than this share of its slots is in use.
+/// Maximum share of slots in use at which the client counts as having free slots.
 const SLOTS_USED_MAX: f64 = 0.9;
 
 /// Minimum number of operations needed to judge a share of successes.
@@ -43,7 +43,7 @@ pub enum Decision {
 /// A missed objective, or a growing backlog.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Missed {
-    /// An objective.
+    /// An objective was missed.
     Objective(Objective),
     /// The target did not keep up with the offered operations.
     Backlog,
@@ -74,7 +74,7 @@ pub struct LevelRules {
 pub struct OfferedLoad {
     /// Operations per second.
     pub rate: f64,
-    /// `true` if operations start at equal intervals. Their number is then known.
+    /// `true` if operations start at equal intervals, so that their number is known.
     pub regular: bool,
     /// Maximum number of operations in flight.
     pub in_flight_max: u64,
@@ -99,7 +99,7 @@ pub struct ObjectiveMonitor {
 #[derive(Clone, Debug)]
 struct Test {
     objective: Objective,
-    /// Test of the single operations; `None` for objectives on rates, which do not bound single operations.
+    /// Test of single operations. `None` for objectives on rates, which do not bound single operations.
     sequential: Option<Sequential>,
     /// Operations beyond the bound.
     beyond: u64,
@@ -107,17 +107,17 @@ struct Test {
     all: u64,
 }
 
-/// Results of the monitor at the end of a level. The summary of the run does not contain them.
+/// Results of the monitor at the end of a level. The summary of the run does not contain these results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelEvidence {
     /// Drift of the backlog; `None` in the closed model.
     pub drift: Option<Drift>,
     /// `true` if more than half of the backlog waited in this client although it had free slots.
     pub client_behind: bool,
-    /// Objective with too few operations for its percentile, the number of operations that ended, and the number
-    /// needed.
+    /// Objective with too few operations, if any. It is followed by the number of operations that ended, and the number
+    /// needed for the objective.
     pub too_few: Option<(Objective, u64, u64)>,
-    /// `true` if it is certain, at the requested confidence, that all objectives are met or that one is missed.
+    /// `true` if the outcome is certain at the requested confidence. Either all objectives are met, or the level fails.
     pub certain: bool,
 }
 
@@ -222,8 +222,8 @@ impl ObjectiveMonitor {
         is_over && self.outstanding.ended() == 0 && self.backlog.current() > 0.0
     }
 
-    /// Returns whether an objective is certainly missed: even if the level reaches its maximum number of operations,
-    /// too many of them exceed the bound or are overdue.
+    /// Returns whether an objective is certainly missed. This is so if too many operations exceed the bound or are
+    /// overdue, even if the level reaches its maximum number of operations.
     fn is_lost(&self, test: &Test) -> bool {
         let (Some(rules), Some(tolerated)) = (self.rules, test.objective.tolerated()) else { return false };
         let seconds = rules.min_duration.as_secs_f64();
@@ -267,8 +267,8 @@ impl Test {
     }
 }
 
-/// Returns the number of operations that an objective needs before it can be judged; `None` for rates. For a
-/// percentile, so many operations are needed that at least one of them lies beyond it with a probability of 95 %.
+/// Returns the number of operations that are needed to judge an objective; `None` for rates. With this number, at least
+/// one operation lies beyond a percentile with a probability of 95 %.
 #[must_use]
 pub fn operations_needed(objective: &Objective) -> Option<u64> {
     match objective.metric() {

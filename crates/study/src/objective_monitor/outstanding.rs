@@ -35,13 +35,13 @@ impl Outstanding {
         }
     }
 
-    /// Returns the number of operations that have ended, including dropped ones.
+    /// Returns the number of operations that have ended or were dropped.
     pub(super) fn ended(&self) -> u64 {
         self.ended
     }
 
     /// Returns a lower bound of the number of outstanding operations that were scheduled at least `age` ago. The number
-    /// is a lower bound, because operations scheduled later are all subtracted, even those that have ended.
+    /// is a lower bound, because all operations scheduled later are subtracted, including operations that have ended.
     pub(super) fn overdue(&self, age: Duration) -> u64 {
         let since = self.recent.iter().rev().take_while(|(end, _)| self.now.since(*end) < age);
         self.count.saturating_sub(since.map(|(_, scheduled)| scheduled).sum())

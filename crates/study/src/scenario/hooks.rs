@@ -3,7 +3,7 @@
 /// Setting that names the state of a cache. It is not a flag of any command. Only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
-/// Shell commands that run before and after a trial. They bring a cache (or something else) into the state to be
+/// Shell commands that run before, during and after a trial. For example, they bring a cache into the state to be
 /// measured, check this state, and clean up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hooks {
@@ -12,28 +12,32 @@ pub struct Hooks {
     /// Command that runs right before the trial and checks the state. The trial is measured only if the command
     /// succeeds.
     pub check: Option<String>,
+    /// Command that runs while the trial runs, for example a profiler of the server. It is stopped when the trial ends.
+    pub during: Option<String>,
     /// Command that runs after the trial.
     pub after: Option<String>,
 }
 
 impl Hooks {
     /// Names of the hooks, in the order in which they run.
-    pub const KEYS: [&str; 3] = ["before", "check", "after"];
+    pub const KEYS: [&str; 4] = ["before", "check", "during", "after"];
 
     /// Returns all hooks with their names, in the order in which they run.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, Option<&str>); 3] {
-        let [before, check, after] = Self::KEYS;
-        [(before, self.before.as_deref()), (check, self.check.as_deref()), (after, self.after.as_deref())]
+    pub fn named(&self) -> [(&'static str, Option<&str>); 4] {
+        let Self { before, check, during, after } = self;
+        let commands = [before, check, during, after];
+        std::array::from_fn(|index| (Self::KEYS[index], commands[index].as_deref()))
     }
 
     /// Returns these hooks, with missing ones replaced by the hooks of `wider`.
     #[must_use]
     pub fn or(self, wider: &Self) -> Self {
-        let Self { before, check, after } = wider;
+        let Self { before, check, during, after } = wider;
         Self {
             before: self.before.or_else(|| before.clone()),
             check: self.check.or_else(|| check.clone()),
+            during: self.during.or_else(|| during.clone()),
             after: self.after.or_else(|| after.clone()),
         }
     }

@@ -10,7 +10,7 @@ use std::num::NonZeroU32;
 /// matrix is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// Name of the study: up to 64 letters, digits, `-`, `_` and `.`.
+    /// Name of the study. It has up to 64 letters, digits, `-`, `_` and `.`.
     pub name: String,
     /// Free text about the study.
     pub notes: Option<String>,
@@ -43,7 +43,7 @@ pub struct Target {
     pub serve: Option<Vec<Setting>>,
     /// Settings of the target's trials, including `url`.
     pub settings: Vec<Setting>,
-    /// Hooks around each of its trials.
+    /// Hooks around each trial of the target.
     pub hooks: Hooks,
 }
 
@@ -52,11 +52,11 @@ pub struct Target {
 pub struct Part {
     /// Name in reports; empty if the study has no named parts.
     pub name: String,
-    /// Settings of its trials.
+    /// Settings of the part's trials.
     pub settings: Vec<Setting>,
-    /// Axes of the matrix; none for a single cell.
+    /// Axes of the matrix; empty for a single cell.
     pub axes: Vec<Axis>,
-    /// Hooks around each of its trials.
+    /// Hooks around each trial of the part.
     pub hooks: Hooks,
 }
 
@@ -74,7 +74,7 @@ pub struct Axis {
 /// A value of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisValue {
-    /// Name in reports. If the axis does not name its values, this is the value itself.
+    /// Name in reports. This is the value itself if the axis does not name its values.
     pub label: String,
     /// Value of the setting.
     pub value: String,
@@ -96,16 +96,16 @@ pub struct Setting {
 /// Order of the trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// All targets of a cell, then the same targets in reverse order (ABBA), then the next cell.
+    /// All targets of a cell, then the same targets in reverse order (A B B A), then the next cell.
     Interleaved,
-    /// All cells of one target, then all cells of the next.
+    /// All cells of one target, then all cells of the next target.
     Sequential,
-    /// Random order that depends on the seed. All cells are measured once before any is repeated.
+    /// Random order that depends on the seed. All cells are measured once before any cell is repeated.
     Random,
 }
 
 impl Order {
-    /// All orders with their names in a scenario.
+    /// All orders, with their names in scenario files.
     pub const ALL: [(&'static str, Self); 3] =
         [("interleaved", Self::Interleaved), ("sequential", Self::Sequential), ("random", Self::Random)];
 }

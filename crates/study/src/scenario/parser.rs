@@ -31,8 +31,8 @@ const KEYS: [&str; 13] = [
 ];
 
 impl Scenario {
-    /// Parses a scenario. Variables of the command line override variables of the file. These override the variables
-    /// that `environment` returns.
+    /// Parses a scenario. Variables of the command line override variables of the file. Variables of the file override
+    /// variables that `environment` returns.
     ///
     /// # Errors
     /// Returns all mistakes, in the order of the file. If there is a syntax error, returns only this error.
@@ -54,7 +54,7 @@ impl Scenario {
     }
 }
 
-/// Parser state: the mistakes so far, and the variables.
+/// State of the parser, with the mistakes so far and the variables.
 struct Parser<'a> {
     diagnostics: Vec<Diagnostic>,
     variables: Variables<'a>,
@@ -90,8 +90,7 @@ impl Parser<'_> {
             }
         };
         Some(Scenario {
-            // If the name is missing, the parser has reported a mistake and returns no scenario, so this default is
-            // never used.
+            // If the name is missing, the parser returns a mistake and no scenario, so this default is never used.
             name: name.unwrap_or_default(),
             notes: of("notes").and_then(|entry| self.text(&entry.node, "notes")),
             targets,
@@ -106,7 +105,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the variables. A variable is a value, or a map with its default and a description.
+    /// Parses the variables. A variable is a value, or a map with a default value and a description.
     fn variables(&mut self, node: &Node) {
         for entry in self.map(node, "vars").unwrap_or_default() {
             let default = match &entry.node.value {
@@ -247,8 +246,8 @@ impl Parser<'_> {
     fn hooks(&mut self, node: &Node) -> Hooks {
         let mut hooks = Hooks::default();
         for entry in self.map(node, "hooks").unwrap_or_default() {
-            // References to variables are not replaced. The shell finds the variables in its environment, so secrets do
-            // not appear in plans and reports.
+            // References to variables are not replaced here, so that secrets do not appear in plans and reports. The
+            // shell replaces them from its environment.
             let command = match &entry.node.value {
                 Value::Text(command) => Some(command.clone()).filter(|command| !command.is_empty()),
                 Value::List(_) | Value::Map(_) => {
@@ -259,6 +258,7 @@ impl Parser<'_> {
             match entry.key.as_str() {
                 "before" => hooks.before = command,
                 "check" => hooks.check = command,
+                "during" => hooks.during = command,
                 "after" => hooks.after = command,
                 other => self.error(entry.at, unknown(other, &Hooks::KEYS, "hooks")),
             }
@@ -277,7 +277,7 @@ impl Parser<'_> {
         texts
     }
 
-    /// Parses the values of an axis: a list, or a map from names to values.
+    /// Parses the values of an axis, which are a list, or a map from names to values.
     fn axis_values(&mut self, entry: &Entry) -> Vec<AxisValue> {
         let Value::Map(named) = &entry.node.value else {
             let values = self.values(&entry.node, &entry.key).into_iter();
@@ -303,7 +303,7 @@ impl Parser<'_> {
         let number = self.number(node, "repeats")?;
         let repeats = u32::try_from(number).ok().filter(|repeats| *repeats <= REPEATS_MAX).and_then(NonZeroU32::new);
         if repeats.is_none() {
-            self.error(node.at, format!("repeats: {number} is not from 1 to {REPEATS_MAX}"));
+            self.error(node.at, format!("`repeats` must be from 1 to {REPEATS_MAX} (got {number})"));
         }
         repeats
     }
@@ -321,7 +321,7 @@ impl Parser<'_> {
         let text = self.text(node, key)?;
         let number = text.parse().ok();
         if number.is_none() {
-            self.error(node.at, format!("{key}: `{text}` is not a whole number"));
+            self.error(node.at, format!("`{key}` must be a whole number (got `{text}`)"));
         }
         number
     }
@@ -358,8 +358,8 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the message for an unknown word. It suggests the most similar known word. If no word is similar, it lists
-/// all of them.
+/// Returns the message for an unknown word. The message suggests the most similar known word, or lists all known words
+/// if no word is similar.
 fn unknown(word: &str, known: &[&str], what: &str) -> String {
     match nearest(word, known) {
         Some(near) => format!("unknown `{word}`; did you mean `{near}`?"),

@@ -1,15 +1,15 @@
 //! Redaction of a scenario's text before it is saved or shown.
 //!
-//! The program decides which values are secret, and this module finds them in the text. Replacements are quoted, so
-//! that the text remains a valid scenario with the same cells.
+//! The caller decides which values are secret, and this module finds these values in the text. Replacements are quoted,
+//! so that the text remains a valid scenario with the same cells.
 
 use super::yaml::{self, Node, Value};
 
 /// Returns the text of a scenario with some of its values replaced.
 ///
-/// `replacement` has three arguments: the name of a setting or variable, one of its values, and whether the name is
-/// that of a variable. It returns the new value, or `None` to keep the old one. If the text is not valid YAML, the
-/// result is empty.
+/// `replacement` gets the name of a setting or variable, one of its values, and `true` if the name is that of a
+/// variable. It returns the new value, or `None` to keep the old value. If the text is not valid YAML, the result is
+/// empty.
 pub fn replace_values(text: &str, replacement: &mut dyn FnMut(&str, &str, bool) -> Option<String>) -> String {
     let Ok(root) = yaml::parse(text) else { return String::new() };
     let mut found = Vec::new();

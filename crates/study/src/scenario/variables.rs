@@ -1,8 +1,8 @@
-//! Variables of a scenario: `${NAME}` in its values.
+//! Variables of a scenario. A value refers to a variable as `${NAME}`.
 //!
 //! The value of a variable comes from the command line, from the file, or from the environment. In settings that may
-//! contain a secret, references to the environment are not replaced here. The program replaces them when it sends the
-//! value, so that no plan or report contains the secret.
+//! contain a secret, this module does not replace references to the environment. The program replaces these references
+//! when it sends the value, so that no plan or report contains the secret.
 
 use super::yaml::{self, Diagnostic, Entry, Node, Value};
 
@@ -103,7 +103,8 @@ pub struct Variable {
 /// Keys of a variable that is a map.
 pub(super) const VARIABLE_KEYS: [&str; 2] = ["default", "about"];
 
-/// Returns the variables that a scenario declares, in the order of the file, and then those that it only refers to.
+/// Returns the variables that a scenario declares, in the order of the file, and then the undeclared variables that it
+/// refers to.
 ///
 /// # Errors
 /// Returns the first syntax error in the text.
@@ -134,8 +135,8 @@ fn variable(entry: &Entry) -> Variable {
     Variable { name: entry.key.clone(), default: text(&entry.node).or_else(|| of("default")), about: of("about") }
 }
 
-/// Returns the names of all variables that a scenario (including its hooks) declares or refers to. The names are sorted
-/// and have no duplicates.
+/// Returns the names of all variables that a scenario and its hooks declare or refer to. The names are sorted and have
+/// no duplicates.
 ///
 /// # Errors
 /// Returns the first syntax error in the text.

@@ -35,7 +35,7 @@ impl fmt::Display for Position {
 /// A mistake in a scenario, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Position of the mistake.
+    /// Position in the file.
     pub at: Position,
     /// Description of the mistake, and how to fix it.
     pub message: String,
@@ -59,8 +59,8 @@ impl fmt::Display for Diagnostic {
 pub struct Node {
     /// Position of the first character of the value.
     pub at: Position,
-    /// Range of a scalar in the file, counted in characters. Quotes are included. For a list or a map, the range of its
-    /// first token.
+    /// Range of a scalar in the file in characters, including its quotes. For a list or a map, the range of its first
+    /// token.
     pub chars: Range<usize>,
     /// The value.
     pub value: Value,

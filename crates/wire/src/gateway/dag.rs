@@ -1,8 +1,8 @@
 //! Checks that a CAR contains the whole requested DAG and nothing else.
 //!
-//! Each block is processed once. Open links to the block are resolved, and the block's own links become open if they are
-//! in scope. Blocks may arrive in any order. Blocks that arrive before a link to them are kept until the link arrives,
-//! within limits.
+//! Each block is processed once. Open links to the block are resolved. The block's own links become open if the request
+//! includes their targets. Blocks may arrive in any order. Blocks that arrive before a link to them are kept until the
+//! link arrives, within limits.
 
 use super::node::{self, Kind, PbNode};
 use super::{Fault, GatewayRequest, Scope, Unsupported, codec, hash, normal};

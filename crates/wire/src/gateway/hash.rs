@@ -12,7 +12,7 @@ const IDENTITY: u64 = 0x00;
 const SHA1: u64 = 0x11;
 const SHA2_256: u64 = 0x12;
 const SHA2_512: u64 = 0x13;
-/// Used by Lotus for data of clients.
+/// Lotus uses this hash function for the data of its clients.
 const BLAKE2B_256: u64 = 0xb220;
 
 /// Minimum size of a digest, as in IPFS. Shorter digests are too weak.

@@ -26,7 +26,7 @@ fn refusal_of(lines: &[(String, String)], seconds: u64) -> Option<Refusal> {
     verify_with(&keys(), &request, seconds).err()
 }
 
-/// Returns the refusal after a change of one header.
+/// Changes one header of a signed request, and returns the verifier's refusal.
 fn changed(name: &str, from: &str, to: &str) -> Option<Refusal> {
     let mut lines = signed_lines(None);
     let (_, value) = lines.iter_mut().find(|(given, _)| given == name).unwrap();

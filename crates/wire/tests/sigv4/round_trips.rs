@@ -1,4 +1,4 @@
-//! Tests that the server accepts what the client signs, and rejects anything that was changed on the way.
+//! Tests that the server accepts requests that the client signs, and rejects requests that were changed on the way.
 
 use super::*;
 use proptest::collection::vec;
@@ -143,8 +143,8 @@ proptest! {
         prop_assert_eq!(read(&mut decoder, &framed, &sizes), Ok(Some((body, length))));
     }
 
-    /// Any change must be refused, except changes without meaning: the case of digits, and a checksum if nothing is
-    /// signed.
+    /// Any change must be refused, except changes without meaning. These are the case of digits, and a checksum if
+    /// nothing is signed.
     #[test]
     fn a_changed_chunked_body_is_refused(
         streaming in streaming(),

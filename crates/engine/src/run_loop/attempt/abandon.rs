@@ -40,7 +40,7 @@ impl<N: Network> RunLoop<'_, N> {
         which: impl Fn(&RequestPlan) -> bool,
         now: Instant,
     ) {
-        // Operations end before their parts. If the last part ended first, the upload would make another request.
+        // An operation is ended before its parts. If the last part ended first, the upload would make another request.
         let slots = 0..self.slots.len();
         for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
             let Some(op) = self.slots.find_op(slot) else { continue };

@@ -18,9 +18,9 @@ use measure::sample::HopSample;
 use measure::sample::{AttemptKind, AttemptSample, BodyBytes, LabelId};
 use measure::{AttemptOutcome, Cause, Flag, Instant};
 
-/// Invariant of a complete response: it has an exchange.
+/// Invariant that a complete response has an exchange.
 const HAS_EXCHANGE: &str = "a complete response has an exchange";
-/// Invariant of a complete response: it has a head.
+/// Invariant that a complete response has a head.
 const HAS_HEAD: &str = "a complete response has a head";
 
 impl<N: Network> RunLoop<'_, N> {
@@ -75,8 +75,8 @@ impl<N: Network> RunLoop<'_, N> {
             }
             return self.resend(net, slot, outcome, now);
         }
-        // Lengths of other bodies must not be compared. A redirect is not the requested response, and a body that was
-        // cut off was not read completely.
+        // Only the lengths of final, complete bodies can be compared. A redirect is not the requested response, and a
+        // body that was cut off was not read completely.
         let comparable = matches!(after_head, AfterHead::Read | AfterHead::ReadAndFail(_));
         if comparable && self.first_response.length_differs(body_bytes) {
             op.attempt.flags.set(Flag::LengthDiffers);

@@ -8,7 +8,7 @@ use measure::Instant;
 /// The connection or stream on which an attempt runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) enum ExchangeId {
-    /// A connection with one request at a time (HTTP/1, or a version that is not known yet).
+    /// A connection with one request at a time. The connection uses HTTP/1, or its version is not known yet.
     Connection(Token),
     /// A stream of a multiplexed connection (HTTP/2).
     Stream(Token),
@@ -24,7 +24,7 @@ pub(in crate::run_loop) enum State {
     Opening,
     /// The connection is established and runs the TLS handshake.
     Handshaking,
-    /// The connection is multiplexed: exchanges run on its streams.
+    /// The connection is multiplexed, so exchanges run on its streams.
     Multiplexed,
     /// A request or its response is in progress.
     Active,
@@ -36,13 +36,13 @@ pub(in crate::run_loop) enum State {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Exchange {
     pub state: State,
-    /// Slot of the attempt that uses this exchange; meaningless while idle.
+    /// Slot of the attempt that uses this exchange; meaningless while the exchange is idle.
     pub slot: u32,
     pub origin: usize,
     /// Address to which the connection was opened.
     pub address: Address,
     pub reader: Reader,
-    /// Body of the request; `None` if it has no body.
+    /// Body of the request; `None` if the request has no body.
     pub upload: Option<Box<Upload>>,
     /// Bytes of the request that the kernel has not accepted yet, from its head and from one piece of its body. On a
     /// stream, this buffer is always empty, because the session of the connection keeps such bytes.
@@ -55,8 +55,8 @@ pub(in crate::run_loop) struct Exchange {
     /// Intended start of the operation whose response left the connection open; `None` once it is known whether the
     /// connection stayed open.
     pub kept_for: Option<Instant>,
-    /// `true` if the connection must not be used for further requests. This is the case if the peer closed its side, or
-    /// if the connection is broken or being retired.
+    /// `true` if the connection must not be used for further requests, because the peer closed its side, or because the
+    /// connection is broken or being retired.
     pub closing: bool,
     /// `true` if the body that is being read is checked or kept, and `false` if it is discarded.
     pub body_is_read: bool,

@@ -1,4 +1,4 @@
-//! Attempts: the beginning and end of each request of an operation. Attempts are the same for both versions of HTTP.
+//! Attempts. An attempt sends one request of an operation, over HTTP/1 or HTTP/2. This module begins and ends attempts.
 
 pub(in crate::run_loop) mod abandon;
 pub(in crate::run_loop) mod deadline;
@@ -24,7 +24,7 @@ use measure::{Flags, Instant, ReadSample};
 #[derive(Debug)]
 pub(in crate::run_loop) struct Attempt {
     pub kind: AttemptKind,
-    /// Exchange of the attempt; `None` until it has one.
+    /// Exchange of the attempt; `None` until the attempt has an exchange.
     pub exchange: Option<ExchangeId>,
     pub started: Instant,
     /// Time at which the first byte of the request was handed to the kernel.
@@ -47,7 +47,7 @@ pub(in crate::run_loop) struct Attempt {
     pub first_address: usize,
     /// Next step of the attempt, chosen when the head of the response is complete.
     pub after_head: AfterHead,
-    /// One bit for each required header field. A bit is set if the response has its field.
+    /// One bit for each required header field. The bit is set if the response has the field.
     pub headers_matched: u128,
     /// The ETag of the response, kept only for parts of a multipart upload.
     pub etag: Option<Box<str>>,

@@ -1,5 +1,4 @@
-//! Pauses of operations between two of their requests. While an operation pauses, it keeps its slot and counts as in
-//! flight.
+//! Pauses of an operation between two requests. While an operation pauses, it keeps its slot and counts as in flight.
 
 use super::Reuse;
 use crate::network::Network;
@@ -23,7 +22,7 @@ pub(in crate::run_loop) struct Pause {
 #[derive(Debug)]
 pub(in crate::run_loop) struct Pauses {
     /// Times at which pauses end, each with the slot and the number of the operation that pauses. An operation can end
-    /// during its pause. An entry therefore counts only if the operation in the slot has the same number and the same
+    /// during its pause. An entry is therefore used only if the operation in the slot has the same number and the same
     /// pause.
     ends: BinaryHeap<Reverse<(Instant, u32, u64)>>,
     /// Earliest end of a pause.

@@ -14,8 +14,8 @@ pub(super) fn is_private_host(origin: &Origin) -> bool {
 }
 
 /// Returns whether an address belongs to this host or to a network that is not public. Such addresses are loopback,
-/// private, shared (RFC 6598), unique local (RFC 4193) and link-local addresses. Clouds offer credentials at link-local
-/// addresses. An IPv6 address that contains such an IPv4 address also counts.
+/// private, shared (RFC 6598), unique local (RFC 4193) and link-local addresses. Cloud providers serve credentials at
+/// link-local addresses. An IPv6 address that contains an IPv4 address of these kinds also counts.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -43,8 +43,8 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         || site_local
 }
 
-/// Returns the IPv4 address that an IPv6 address contains: mapped (`::ffff:a.b.c.d`), or translated
-/// (`64:ff9b::a.b.c.d`, RFC 6052).
+/// Returns the IPv4 address that an IPv6 address contains, if there is one. The IPv6 address can be mapped
+/// (`::ffff:a.b.c.d`) or translated (`64:ff9b::a.b.c.d`, RFC 6052).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, high, low] = address.segments();
     let translated = [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0];

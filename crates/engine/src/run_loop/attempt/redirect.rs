@@ -1,4 +1,4 @@
-//! Following redirects: the target of a redirect, and redirects that are not followed.
+//! Following redirects. This module finds the target of a redirect, and decides which redirects are not followed.
 //!
 //! A server can redirect a client in circles, or from https to http. A server can also redirect the client into the
 //! client's own network, to hosts that the server itself cannot access. Each of these cases has its own cause of
@@ -100,14 +100,14 @@ impl<N: Network> RunLoop<'_, N> {
         Ok(RedirectTarget { url, origin, only_public, visited })
     }
 
-    /// Returns whether the user named the host and the port of a URL. TLS on any port of a named host is the same host.
+    /// Returns whether the user named the host and the port of a URL. For an https URL, only the host must match.
     fn names_host_of(&self, url: &Url) -> bool {
         let to = url.origin();
         let origins = self.plan.targets.origins().iter();
         origins.into_iter().any(|named| named == to || (named.host == to.host && to.scheme == Scheme::Https))
     }
 
-    /// Checks a redirect as far as its URL alone allows. Returns whether the redirect must not lead to a private
+    /// Makes the checks of a redirect that need only its URL. Returns whether the redirect must not lead to a private
     /// address.
     fn check_redirect(
         &mut self,
@@ -127,7 +127,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
         // A redirect to a host that the user named is harmless, because the user sends load to that host anyway.
         let named = origin < self.plan.targets.origins().len();
-        // With a proxy, the addresses are not known here, so only the URL can be checked.
+        // With a proxy, the client does not know the addresses of servers, so only the URL can be checked.
         let from_public = match from {
             _ if proxied => !is_private_host(base.origin()),
             Address::Tcp(address) => !is_private(address.ip()),
@@ -172,8 +172,8 @@ impl<N: Network> RunLoop<'_, N> {
         known
     }
 
-    /// Returns whether the slot's attempt must not use this kept-alive connection. This is the case if the attempt
-    /// follows a redirect and the connection leads to a private address.
+    /// Returns whether the slot's attempt must not use this kept-alive connection, because the attempt follows a
+    /// redirect and the connection leads to a private address.
     #[inline]
     pub(in crate::run_loop) fn redirect_is_forbidden_on(&mut self, slot: u32, id: ExchangeId) -> bool {
         let redirect = self.slots.op(slot).and_then(|op| op.redirect.as_ref());

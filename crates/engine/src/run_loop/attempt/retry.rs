@@ -13,9 +13,9 @@ use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant};
 use wire::s3::{ErrorBody, ErrorCode};
 
-/// Number of redirects after which a retry goes to the target of the last redirect. With fewer redirects, a retry goes
-/// to the operation's own target, even if the failed request followed a redirect. The limit keeps the list of an
-/// operation's requests short.
+/// Number of redirects of an operation after which a retry goes to the target of the last redirect. With fewer
+/// redirects, a retry goes to the operation's own target, even if the failed request followed a redirect. The limit
+/// keeps the list of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
 
 /// Failures of one request so far.
@@ -30,7 +30,7 @@ pub(in crate::run_loop) struct Failures {
 enum Prospect {
     /// The failure is transient.
     Good,
-    /// The server refused the request. Some servers do so at random.
+    /// The server refused the request. Some servers refuse requests at random.
     Poor,
     None,
 }
@@ -55,7 +55,8 @@ fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCod
     use ErrorCode::{InternalError, RequestTimeout, ServiceUnavailable, SlowDown};
     let is_busy = matches!(code, Some(InternalError | RequestTimeout | ServiceUnavailable | SlowDown));
     match outcome.class {
-        // The wall clock is read once per second. After the host was suspended, signatures have the wrong time at first.
+        // The wall clock is read once per second. After the host was suspended, the first signatures therefore have a
+        // wrong time.
         AttemptClass::Auth if outcome.cause == Cause::ClockSkew => Prospect::Poor,
         AttemptClass::LocalFile if outcome.cause == Cause::SourceChanged => Prospect::None,
         AttemptClass::Auth | AttemptClass::Internal | AttemptClass::Interrupted => Prospect::None,
@@ -165,7 +166,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_op(net, slot, AttemptOutcome { class, ..outcome }, reuse, now);
     }
 
-    /// Records the possible effect at the server of a failed request that will be retried.
+    /// Records that a failed request, which will be retried, may have had an effect at the server.
     fn note_unclear(&mut self, slot: u32, outcome: AttemptOutcome) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         let (request, failed) = (op.request, outcome.class == AttemptClass::Http5xx || may_be_done(outcome.class));

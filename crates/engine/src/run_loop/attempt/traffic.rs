@@ -1,4 +1,4 @@
-//! The bytes of an attempt: sending of the request body, and counts of sent and received bytes.
+//! The bytes of an attempt. This module sends request bodies, and counts sent and received bytes.
 
 use super::exchange::ExchangeId;
 use crate::control::NOTICE;
@@ -10,7 +10,7 @@ use measure::{Instant, Stage};
 use std::io;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Appends the next piece of an exchange's request body to the send buffer. Returns `false` if there is none.
+    /// Appends the next piece of an exchange's request body to the send buffer. Returns `false` if no piece is left.
     pub(in crate::run_loop) fn append_piece(&mut self, id: ExchangeId) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
@@ -74,8 +74,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Counts `total` received bytes. `body` is the number of content bytes among them. The bytes belong to the
-    /// interval that contains the instant of the read.
+    /// Counts `total` received bytes, of which `body` bytes are content. The bytes count for the interval that contains
+    /// the instant of the read.
     #[inline]
     pub(in crate::run_loop) fn count_received(&mut self, id: ExchangeId, total: usize, body: usize, now: Instant) {
         self.recorder.received(body as u64, (total - body) as u64);

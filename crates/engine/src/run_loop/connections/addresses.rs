@@ -1,4 +1,4 @@
-//! Destinations of the connections to an origin: name lookups, and the rotation of a host's addresses.
+//! Destinations of the connections to an origin. This module looks up names, and uses the addresses of a host in turn.
 
 use crate::network::{Address, NameError, Network, Resolution};
 use crate::plan::{Plan, Route};

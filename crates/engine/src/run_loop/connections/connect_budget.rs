@@ -7,9 +7,8 @@ use std::time::Duration;
 ///
 /// Operations arrive even if no connection is free. If each operation opened a connection at once, a target that
 /// responds slightly late would be flooded with handshakes. A handshake costs the target more than a request, so the
-/// target would respond even later. Therefore, once the bucket is empty, a thread opens at most one connection per
-/// millisecond. The other operations use the next connection that becomes free, and the wait for this connection is
-/// part of their response time.
+/// target would respond even later. Once the bucket is empty, a thread therefore opens at most one connection per
+/// millisecond. The other operations wait for a connection that becomes free. This wait is part of their response time.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ConnectBudget {
     left: u64,
@@ -18,7 +17,7 @@ pub(in crate::run_loop) struct ConnectBudget {
     denied: bool,
 }
 
-/// Size of the bucket.
+/// Maximum number of tokens in the bucket.
 const SIZE: u64 = 64;
 /// Interval at which tokens are added, one at a time.
 const REFILL_EVERY: Duration = Duration::from_millis(1);
@@ -48,7 +47,7 @@ impl ConnectBudget {
         self.denied = false;
     }
 
-    /// Returns the instant at which a token is available again, if one was denied.
+    /// Returns the instant at which a token is available again, if a token was denied.
     pub fn next_refill(&self) -> Instant {
         if self.denied { self.filled + REFILL_EVERY } else { Instant::NEVER }
     }

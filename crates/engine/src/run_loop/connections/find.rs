@@ -1,4 +1,4 @@
-//! The choice of a connection for an attempt: a free connection, one that is expected soon, or a new one.
+//! The choice of a connection for an attempt. An attempt uses a free connection, waits for one, or opens a new one.
 
 use crate::network::Network;
 use crate::run_loop::RunLoop;
@@ -16,8 +16,9 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn find_connection(&mut self, net: &mut N, slot: u32, now: Instant) {
         let Some(op) = self.slots.op(slot) else { return };
         let origin = op.attempt_origin();
-        // A resend needs a new connection, because the other kept-alive connections are probably stale too. With
-        // HTTP/2, a resend needs no new connection. HTTP/2 uses few connections, and servers announce their end.
+        // With HTTP/1, a resend needs a new connection, because the other kept-alive connections are probably stale
+        // too. HTTP/2 uses few connections, and the server announces the end of a connection. A resend with HTTP/2
+        // therefore needs no new connection.
         let new_only = op.attempt.kind == AttemptKind::Resend && !self.pool.origins[origin].multiplexes();
         let idle = if new_only { None } else { self.pool.take_idle(origin) };
         match idle {
@@ -49,8 +50,7 @@ impl<N: Network> RunLoop<'_, N> {
         matches!(self.pacer, Pacer::Open(_)) && (waits || !self.pool.budget.take(now))
     }
 
-    /// Assigns free connections to waiting attempts. If none is free, opens new connections for them if that is
-    /// allowed.
+    /// Assigns free connections to waiting attempts. If no connection is free, opens new connections as far as allowed.
     #[inline]
     pub(in crate::run_loop) fn serve_waiting(&mut self, net: &mut N, now: Instant) {
         if self.pool.waits.for_connection == 0 {
@@ -65,8 +65,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Assigns a connection to the attempt that has waited longest. Returns `false` if no attempt waits, or if there is
-    /// no connection for it.
+    /// Assigns a connection to the attempt that has waited longest. Returns `false` if no attempt waits, or if no
+    /// connection is available.
     fn serve_first(&mut self, net: &mut N, origin: usize, now: Instant) -> bool {
         let Some(slot) = self.pool.origins[origin].waiting.front().copied() else { return false };
         let Some(op) = self.slots.op(slot) else {

@@ -1,4 +1,5 @@
-//! The connections of one thread: finding a connection for an attempt, opening, encrypting and closing connections.
+//! The connections of one thread. This module finds a connection for each attempt, and opens, encrypts and closes
+//! connections.
 
 pub(in crate::run_loop) mod addresses;
 pub(in crate::run_loop) mod close;
@@ -103,7 +104,7 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Returns the exchange of a running attempt. It must exist.
+    /// Returns the exchange of a running attempt. The exchange must exist.
     #[inline]
     pub fn running(&mut self, id: ExchangeId) -> Option<&mut Exchange> {
         let exchange = self.exchange_mut(id);
@@ -134,14 +135,14 @@ impl<S> Pool<S> {
         None
     }
 
-    /// Adds a connection or stream to the free ones of its origin.
+    /// Adds a connection or stream to the free connections and streams of its origin.
     #[inline]
     pub fn put_idle(&mut self, id: ExchangeId) {
         let Some(exchange) = self.running(id) else { return };
         let origin = exchange.origin;
         self.origins[origin].idle.push(id);
-        // The list may contain identifiers of connections that the server closed while they were idle. Such identifiers
-        // are removed when there are many of them.
+        // The list may contain identifiers of connections that the server closed while they were idle. These
+        // identifiers are removed when the list has become long.
         if self.origins[origin].idle.len() > 2 * (self.connections.len() + self.streams.len()) + 64 {
             let mut idle = std::mem::take(&mut self.origins[origin].idle);
             idle.retain(|id| self.exchange(*id).is_some());
@@ -200,8 +201,8 @@ impl<S> Pool<S> {
         }
     }
 
-    /// Removes a connection from the forecast, unless the connection is closed. `streams` is the number of its streams,
-    /// if known.
+    /// Removes a connection from the forecast, unless the connection is closed. `streams` is the number of streams of
+    /// the connection, if known.
     pub fn end_forecast(&mut self, token: Token, streams: Option<usize>) {
         let Some(connection) = self.connections.get_mut(token) else { return };
         let counted = std::mem::take(&mut connection.forecast);

@@ -1,4 +1,4 @@
-//! Opening of connections: names, addresses, and failures.
+//! Opening of connections, including name lookups, the choice of an address, and failures.
 
 use super::addresses::AddressLookup;
 use super::connection::Connection;

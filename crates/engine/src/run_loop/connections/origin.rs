@@ -1,4 +1,4 @@
-//! The state of an origin in one thread: its request templates, addresses and free connections.
+//! The state of an origin in one thread, with request templates, addresses and free connections.
 
 use super::addresses::Addresses;
 use super::stream_forecast::StreamForecast;
@@ -29,8 +29,8 @@ pub(in crate::run_loop) struct OriginPool {
 }
 
 impl OriginPool {
-    /// Returns an origin without connections. `trusted` means that the user named this origin, so credentials are sent
-    /// to it.
+    /// Returns an origin without connections. `trusted` means that the user named this origin. Credentials are sent
+    /// only to trusted origins.
     pub fn new(plan: &Plan, origin: Origin, trusted: bool, label: LabelId) -> Self {
         let requests = plan.mix.requests().iter();
         Self {

@@ -57,7 +57,7 @@ impl StreamForecast {
     }
 
     /// Records that a connection is no longer being opened. `counted` means that [`Self::begin`] counted the
-    /// connection. `streams` is the number of its streams, if known.
+    /// connection. `streams` is the number of streams of the connection, if known.
     pub fn end(&mut self, counted: bool, streams: Option<usize>) {
         self.opening -= usize::from(counted);
         self.expected = streams.unwrap_or(self.expected).clamp(1, self.wanted);

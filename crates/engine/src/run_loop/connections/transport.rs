@@ -100,7 +100,7 @@ impl<S> Transport<S> {
         net.connected(&mut self.socket)
     }
 
-    /// Receives the bytes that have arrived. They are not decrypted.
+    /// Receives the bytes that have arrived, without decrypting them.
     #[inline]
     pub fn recv<N: Network<Socket = S>>(&mut self, net: &mut N, room: &mut [u8]) -> Received {
         net.recv(&mut self.socket, room).into()
@@ -131,7 +131,7 @@ impl<S> Transport<S> {
         }
     }
 
-    /// Sends the bytes that TLS has accepted and the kernel has not. Returns their number.
+    /// Sends bytes that TLS has accepted but the kernel has not yet accepted. Returns the number of bytes sent.
     #[inline]
     pub fn flush<N: Network<Socket = S>>(&mut self, net: &mut N) -> io::Result<usize> {
         let Self { socket, tls } = self;

@@ -1,8 +1,8 @@
 //! HTTP/1 responses.
 //!
-//! For a small response, one `recv` into a buffer that all connections share is enough. The rest of a large body is
-//! discarded inside the kernel, except for its last byte. The last byte is read normally, so that surplus bytes after
-//! it are detected.
+//! A small response needs only one `recv` into a buffer that all connections share. The rest of a large body is
+//! discarded inside the kernel, except for the last byte. The last byte is read normally, so that surplus bytes after
+//! the body are detected.
 
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
@@ -62,7 +62,7 @@ impl<N: Network> RunLoop<'_, N> {
 
     /// Keeps the low-water mark at or below the number of bytes that are still expected. Otherwise the kernel would
     /// wait for bytes that never arrive, and would not report the end of a body. When the mark is set, the kernel
-    /// checks again what has arrived.
+    /// checks again which bytes have arrived.
     #[inline]
     fn adjust_low_water(&mut self, net: &mut N, token: Token) {
         let Some(wanted) = self.plan.connections.receive_low_water else { return };
@@ -200,7 +200,7 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Returns the number of interim heads read so far, and whether a further head has begun but is not complete.
+    /// Returns the number of interim heads read so far, and `true` if a further head has begun but is not complete.
     /// Returns `None` once the final head is complete.
     #[inline]
     fn heads_so_far(&self, token: Token) -> Option<(u32, bool)> {
@@ -209,9 +209,9 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Records the time at which the first byte of the response arrived. `before` is the result of
-    /// [`Self::heads_so_far`] before the last piece was parsed. The first byte is the first one of the final head, even
-    /// if this head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the next
-    /// response replaces that of the redirect.
+    /// [`Self::heads_so_far`] before the last piece was parsed. The time is that of the first byte of the final head,
+    /// even if this head arrives in several pieces. Interim heads do not count. After a redirect, the first byte of the
+    /// next response replaces the first byte of the redirect.
     #[inline]
     fn note_first_byte(&mut self, token: Token, before: (u32, bool), now: Instant) {
         let Some(exchange) = self.pool.running(ExchangeId::Connection(token)) else { return };

@@ -1,7 +1,7 @@
 //! Encrypted responses.
 //!
-//! Ciphertext is received into the buffer that all connections share, and is decrypted completely. The rule of
-//! edge-triggered readiness is therefore the same as for plain sockets. After a short read, the socket is empty, and no
+//! Ciphertext is received into the buffer that all connections share, and is decrypted completely. Edge-triggered
+//! readiness therefore works in the same way as for plain sockets. After a short read, the socket is empty, and no
 //! plaintext waits in the session. Bodies must be decrypted, so they cannot be discarded inside the kernel.
 
 use crate::network::{Network, Token};
@@ -94,8 +94,8 @@ impl<N: Network> RunLoop<'_, N> {
         let ended = drained && connection.exchange.closing;
         connection.exchange.closing |= peer_closed || result.is_err();
         if wants_write {
-            // TLS itself may have to send bytes, for example a response to new keys. If this fails, the next send fails
-            // too.
+            // TLS itself may have to send bytes, for example a response to new keys. If this `flush` fails, the next
+            // send fails too.
             let (slot, sent) = (connection.exchange.slot, connection.transport.flush(net).unwrap_or(0));
             self.count_sent(slot, sent);
         }

@@ -19,8 +19,8 @@ pub(in crate::run_loop) struct FixedHead {
 }
 
 impl FixedHead {
-    /// Returns the fields of `fixed` in the form of HTTP/2. `None` means that the fields cannot be sent with HTTP/2.
-    /// That is a defect of this program, because method and fields were checked when the plan was created.
+    /// Returns the fields of `fixed` in the form of HTTP/2. Returns `None` if the fields cannot be sent with HTTP/2,
+    /// which is a defect of this program. Method and fields were checked when the plan was created.
     pub fn new(method: &str, scheme: Scheme, fixed: &Fields) -> Option<Self> {
         let host = fixed.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
         let mut fields = HeaderMap::new();
@@ -36,7 +36,7 @@ impl FixedHead {
         })
     }
 
-    /// Returns a request. `None` means that it cannot be sent with HTTP/2, which is a defect.
+    /// Returns a request. `None` means that the request cannot be sent with HTTP/2, which is a defect of this program.
     #[inline]
     pub fn request(&self, target: &str, fields: &Fields) -> Option<Request<()>> {
         let mut uri = http::uri::Parts::default();

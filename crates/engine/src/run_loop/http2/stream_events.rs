@@ -1,5 +1,4 @@
-//! Events of a stream: a part of its response has arrived, there is capacity for its request's body, or the stream has
-//! ended.
+//! Events of a stream. An event is a part of the response, capacity for the request's body, or the end of the stream.
 
 use super::streams::MULTIPLEXED;
 use crate::http2_session::{Event, EventKind, Failure, Key};

@@ -1,4 +1,4 @@
-//! The streams of multiplexed connections: adding, opening and releasing them.
+//! The streams of multiplexed connections. This module adds, opens and releases streams.
 //!
 //! A connection has as many streams as the plan and the peer allow. Free streams are in the same list as the free
 //! connections of their origin. An attempt uses a stream in the same way as an HTTP/1 connection.
@@ -26,8 +26,8 @@ const SESSION_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Inte
 const REQUEST_DEFECT: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Internal, Cause::Defect, Phase::Send);
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns whether a connection that is ready for requests uses HTTP/2. With TLS, this is the result of ALPN.
-    /// Without TLS, it is a setting of the plan.
+    /// Returns whether a connection that is ready for requests uses HTTP/2. With TLS, ALPN decides this. Without TLS, a
+    /// setting of the plan decides this.
     pub(in crate::run_loop) fn speaks_http2(&self, token: Token) -> bool {
         let Some(connection) = self.pool.connections.existing(token) else { return false };
         let origin = &self.pool.origins[connection.exchange.origin];
@@ -171,8 +171,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Retires a connection: no more requests are sent on it. The free streams of the connection are removed. The
-    /// connection is closed when its other streams have ended.
+    /// Retires a connection, so that no more requests are sent on the connection. The free streams of the connection
+    /// are removed. The connection is closed when its other streams have ended.
     pub(in crate::run_loop) fn retire(&mut self, net: &mut N, token: Token) {
         let http2 = self.pool.multiplexed(token).assert_some(MULTIPLEXED);
         let Some(http2) = http2.filter(|http2| !http2.retiring) else { return };

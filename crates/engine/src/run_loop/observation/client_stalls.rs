@@ -1,10 +1,10 @@
 //! Client stalls: times in which a thread of this client acted later than it should have.
 //!
-//! In the open model, and in the closed model with think time, lateness reveals a stall: an operation starts late, a
-//! wait ends late, or a step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored, because it hardly
-//! changes the results. If the target processes requests in order, the client's lateness delays no request by more than
-//! the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop without think time has
-//! no schedule. In such a loop, a stall means that the operating system did not run the thread.
+//! In the open model, and in the closed model with think time, a stall is detected by lateness. An operation starts
+//! late, a wait ends late, or a step takes long while responses wait. Lateness below [`LATE_MIN`] is ignored, because
+//! it hardly changes the results. If the target processes requests in order, the client's lateness delays no request by
+//! more than the lateness itself. No percentile therefore changes by more than [`LATE_MIN`]. A closed loop without
+//! think time has no schedule. In such a loop, a stall means that the operating system did not run the thread.
 
 use crate::network::{Network, Waited};
 use crate::plan::{LoadModel, Plan};
@@ -22,13 +22,13 @@ const LATE_MIN: Duration = Duration::from_micros(100);
 /// Minimum lateness that counts as a stall, as a share of the median response time. Smaller lateness changes
 /// percentiles from the median up by no more than this share.
 const LATE_SHARE: f64 = 0.05;
-/// Minimum length of a stall in the closed model, in which a stall is a period without CPU time for the thread. On a
-/// busy host, shorter delays are part of every operation. If these delays counted as stalls, there would be no
-/// unaffected operations for comparison.
+/// Minimum length of a stall in a closed loop without think time, where a stall is a period without CPU time for the
+/// thread. On a busy host, shorter delays are part of every operation. If these delays counted as stalls, there would
+/// be no unaffected operations for comparison.
 const KEPT_MIN: Duration = Duration::from_millis(10);
 /// Maximum length of a response that fits into one TCP segment on all common links.
 const SEGMENT_BYTES: u64 = 1400;
-/// Minimum number of operations of a kind. With fewer operations, the median of this kind is not used.
+/// Minimum number of operations from which a median response time is computed.
 const MEDIAN_OF: u64 = 20;
 
 /// The stalls of one thread.
@@ -76,8 +76,8 @@ impl ClientStalls {
         }
     }
 
-    /// Records that the kernel has accepted the first bytes of the slot's request. The clock is read again soon, and
-    /// only then is it known how long this took.
+    /// Records that the kernel has accepted the first bytes of the slot's request. The time of acceptance is known when
+    /// the clock is read again, which happens soon.
     #[inline]
     pub fn request_taken(&mut self, slot: u32) {
         self.taken.push(slot);

@@ -1,4 +1,4 @@
-//! Observations of a thread about itself and its network: stalls, load, and the paths of its connections.
+//! Observations of a thread about itself and its network, such as stalls, load, and the paths of its connections.
 
 pub(in crate::run_loop) mod client_stalls;
 pub(in crate::run_loop) mod path_samples;

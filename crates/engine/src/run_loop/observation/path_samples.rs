@@ -10,16 +10,15 @@ const SAMPLES_MAX: usize = 16;
 /// Maximum number of addresses whose shortest round trip is kept.
 const ADDRESSES_MAX: usize = 64;
 
-/// Shortest round-trip time to each address, kept across connections. A connection that was opened while packets queued
-/// on the path may never have had a short round trip.
+/// Shortest round-trip time to each address over all connections. A connection that was opened while packets queued on
+/// the path may never have had a short round trip.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct PathSamples {
     shortest: Vec<(Address, u64)>,
 }
 
 impl PathSamples {
-    /// Returns the sample after replacing its shortest round trip with the shortest one of all samples for this
-    /// address.
+    /// Returns the sample. Its shortest round trip is replaced with the minimum over all samples for this address.
     fn compared(&mut self, address: &Address, sample: PathSample) -> PathSample {
         let place = self.shortest.iter().position(|(known, _)| known == address);
         let Some(place) = place else {

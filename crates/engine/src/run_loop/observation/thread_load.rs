@@ -1,4 +1,4 @@
-//! The load of a thread.
+//! Measurement of how busy a thread is.
 
 use crate::network::{Network, ThreadUse, Waited};
 use crate::run_loop::RunLoop;
@@ -18,9 +18,9 @@ pub(in crate::run_loop) struct ThreadLoad {
     polls: u64,
     /// Number of waits whose events were already there.
     polls_at_once: u64,
-    /// CPU time and run delay of the thread up to the start of the interval.
+    /// CPU time of the thread, and its waiting time for a core, up to the start of the interval.
     used: ThreadUse,
-    /// Time for which finished work could not be handed over.
+    /// Time, in nanoseconds, that handing over finished work took.
     held_up_nanos: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The start of an operation: the choice of its request, object, origin and range.
+//! The start of an operation, with the choice of its request, object, origin and range.
 
 use super::delete_batch::DeleteBatch;
 use super::op::{Op, Pages};
@@ -10,7 +10,7 @@ use crate::run_loop::attempt::Attempt;
 use crate::run_loop::attempt::retry::Failures;
 use crate::run_loop::response::body::BodySink;
 use measure::Instant;
-use measure::sample::AttemptKind;
+use measure::sample::{Access, AttemptKind};
 use wire::range::ByteRange;
 
 /// Choices for one operation.
@@ -37,6 +37,7 @@ impl<N: Network> RunLoop<'_, N> {
         self.slots.in_flight += 1;
         let Chosen { request, subject, batch } = self.choose(number);
         self.written.begin(subject);
+        let access = self.access(subject);
         let origin = self.choose_origin(subject, number);
         let plan = &self.plan.mix.requests()[request];
         let reads = plan.is_safe() && plan.body.is_none();
@@ -70,6 +71,7 @@ impl<N: Network> RunLoop<'_, N> {
             uploaded_bytes: 0,
             label: self.pool.origins[origin].label,
             group: None,
+            access,
             expectation_failed: false,
             body: BodySink::Discard,
             pages: Pages::default(),
@@ -96,6 +98,7 @@ impl<N: Network> RunLoop<'_, N> {
                 let index = match plan.choice {
                     Choice::RoundRobin => number % count,
                     Choice::Random => below(plan.seed, Stream::Object, number, count),
+                    Choice::Zipf(zipf) => zipf.choose(plan.seed, number).min(count - 1),
                 };
                 of(request, Subject::Target(index))
             }
@@ -109,6 +112,18 @@ impl<N: Network> RunLoop<'_, N> {
                 (None, BatchObjects::Written { instead }) => of(instead, Subject::Fresh(number)),
                 (batch, _) => Chosen { request, subject: Subject::Container, batch },
             },
+        }
+    }
+
+    /// Records the access of an object, if the plan chooses objects at random. If objects are requested in turn, the
+    /// number of the operation already shows which accesses are repeated.
+    #[inline]
+    fn access(&self, subject: Subject) -> Option<Access> {
+        match (self.plan.choice, subject) {
+            (Choice::Random | Choice::Zipf(_), Subject::Target(index)) => {
+                self.control.access(index, self.plan.targets.count())
+            }
+            _ => None,
         }
     }
 

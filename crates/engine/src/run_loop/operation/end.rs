@@ -39,8 +39,8 @@ impl<N: Network> RunLoop<'_, N> {
         let logged = self.slots.op_mut(slot).filter(|_| self.plan.log_ops);
         let body = logged.map(|op| std::mem::take(&mut op.body));
         self.record_attempt(net, slot, outcome, reuse, now);
-        // The operation is used in place. An operation is large, so moving it would cost more than everything else
-        // here.
+        // The operation is used in place. An operation is large, so moving it would cost more than all other work in
+        // this function.
         let Some(op) = self.slots.op(slot) else { return };
         self.pool.origins[op.origin].in_flight -= 1;
         let request = &self.plan.mix.requests()[op.request];
@@ -64,8 +64,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(polling) = &op.polling {
             sample.window.sent += polling.window.sent;
         }
-        // The length of the current step is added, because a stall is detected only at the end of the step in which it
-        // happens.
+        // The length of the current step is added, because a stall in this step is detected only at the end of the
+        // step.
         let step_nanos = now.nanos_since(self.load.step_began);
         let added = self.control.stalls().touch(op.intended, op.stalls_before);
         sample.affected_by = added.map(|added| added.saturating_add(step_nanos));

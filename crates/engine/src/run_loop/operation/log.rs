@@ -37,7 +37,7 @@ pub struct OpEntry {
     pub attempts: u16,
     /// Number of redirects followed.
     pub hops: u16,
-    /// Requests in order, if the operation was redirected; otherwise empty.
+    /// Requests of a redirected operation, in order. The list is empty for other operations.
     pub chain: Vec<HopEntry>,
     /// Outcome of the operation's last attempt.
     pub outcome: AttemptOutcome,
@@ -56,7 +56,7 @@ pub struct OpEntry {
     pub object_bytes: Option<u64>,
     /// Offset in the object of the first wrong byte.
     pub differs_at: Option<u64>,
-    /// Body of the final response, if bodies are kept. For a refusal, its first 64 KiB.
+    /// Body of the final response, if bodies are kept. For a refusal, only the first 64 KiB of the body are kept.
     pub message: Option<Box<[u8]>>,
 }
 

@@ -1,5 +1,5 @@
-//! Operations: the choice of the first request and its object, the slots of operations, and the requests that follow
-//! the first one.
+//! Operations. This module chooses the first request of an operation and its object, and the requests that follow. It
+//! also keeps the slots of operations.
 
 pub(in crate::run_loop) mod begin;
 pub(in crate::run_loop) mod delete_batch;

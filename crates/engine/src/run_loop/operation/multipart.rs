@@ -84,7 +84,7 @@ impl MultipartUpload {
     pub fn resumed(plan: Multipart, resumed: &ResumedUpload, size: u64) -> Self {
         let mut upload = Self { kind: AttemptKind::First, ..Self::new(plan, resumed.upload_id.clone(), size) };
         for (number, etag) in &resumed.parts {
-            // Numbers of parts begin at 1.
+            // Part numbers begin at 1.
             let place = usize::from(*number).checked_sub(1).and_then(|index| upload.etags.get_mut(index));
             if let Some(place) = place {
                 *place = Some(etag.clone());

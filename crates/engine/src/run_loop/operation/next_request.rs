@@ -16,9 +16,9 @@ pub(in crate::run_loop) enum Next {
     Nothing,
     /// Another request.
     Request,
-    /// Several requests at once.
+    /// Several requests at once, each for a part of an upload.
     Parts,
-    /// A request after a pause.
+    /// A poll of the server after a pause.
     Poll(Poll),
 }
 

@@ -12,7 +12,7 @@ use crate::run_loop::attempt::retry::Failures;
 use crate::run_loop::request::upload::BodySource;
 use crate::run_loop::response::body::BodySink;
 use crate::run_loop::response::checks::Expected;
-use measure::sample::{AttemptKind, LabelId};
+use measure::sample::{Access, AttemptKind, LabelId};
 use measure::{AttemptOutcome, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
 use wire::response::Location;
@@ -20,7 +20,7 @@ use wire::response::Location;
 /// Progress of a listing.
 #[derive(Debug, Default)]
 pub(in crate::run_loop) struct Pages {
-    /// Number of pages read.
+    /// Number of pages of the listing that were read.
     pub read: u32,
     /// Start of the next page, as a part of the query.
     pub next: Option<Box<str>>,
@@ -49,8 +49,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub continue_nanos: Option<u64>,
     pub first_byte: Option<Instant>,
     pub slot_wait_nanos: u64,
-    /// Time from the start of the operation until the kernel had accepted its request, if the client waited for nothing
-    /// else in between.
+    /// Time, in nanoseconds, from the start of the operation until the kernel had accepted its request. Set only if the
+    /// client waited for nothing else in between.
     pub client_send_nanos: u64,
     /// Total length, in nanoseconds, of the client stalls before the operation started. If the operation had to wait
     /// for a slot, only stalls before the slots ran out count.
@@ -71,6 +71,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub uploaded_bytes: u64,
     pub label: LabelId,
     pub group: Option<LabelId>,
+    /// `None` if the run does not distinguish accesses.
+    pub access: Option<Access>,
     /// `true` if the server has refused `Expect: 100-continue` with a 417.
     pub expectation_failed: bool,
     /// Consumer of the body that is being read.
@@ -81,8 +83,8 @@ pub(in crate::run_loop) struct Op<'p> {
     pub multipart: Option<Box<MultipartUpload>>,
     /// Message of a request that deletes several objects.
     pub batch: Option<Box<DeleteBatch>>,
-    /// Part of a multipart upload, if this entry is only a part and not an operation of its own. The operation to which
-    /// the part belongs is in another slot.
+    /// Part of a multipart upload; `None` for an operation of its own. The operation to which the part belongs is in
+    /// another slot.
     pub part: Option<UploadPart>,
     /// State of polling, once the server has accepted work to do later.
     pub polling: Option<Box<Polling>>,
@@ -136,6 +138,7 @@ impl<'p> Op<'p> {
             uploaded_bytes: 0,
             label: self.label,
             group: None,
+            access: None,
             expectation_failed: false,
             continue_nanos: None,
             body: BodySink::Discard,
@@ -213,6 +216,7 @@ impl<'p> Op<'p> {
             window: self.attempt.window,
             host: self.label,
             header: self.group,
+            access: self.access,
             affected_by: None,
             client_send_nanos: self.client_send_nanos,
             unread: self.attempt.unread,

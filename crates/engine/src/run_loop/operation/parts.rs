@@ -1,4 +1,5 @@
-//! The requests of a multipart upload after its initiation: its parts, and its completion or abort.
+//! The requests that follow the initiation of a multipart upload. They send the parts, and complete or abort the
+//! upload.
 
 use super::DEFECT;
 use super::multipart::PartResult;
@@ -82,7 +83,7 @@ impl<N: Network> RunLoop<'_, N> {
     }
 
     /// Returns whether the server has just refused to complete the slot's upload. An unclear response does not count as
-    /// a refusal, because the server may have completed the upload, and then there is nothing to abort.
+    /// a refusal, because the server may have completed the upload. A completed upload cannot be aborted.
     pub(in crate::run_loop) fn completion_is_refused(&mut self, slot: u32, outcome: AttemptOutcome) -> bool {
         use AttemptClass::{Http4xx, Http5xx, S3Error, Throttled};
         let refused = matches!(outcome.class, Http4xx | Http5xx | S3Error | Throttled);

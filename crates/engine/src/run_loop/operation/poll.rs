@@ -56,8 +56,8 @@ struct SiadFile<'a> {
     uploadprogress: f64,
 }
 
-/// Returns the progress of a file in siad's list of files; `None` if this is not such a list. `size` is the size of the
-/// file in bytes, if it is known.
+/// Returns the progress of a file in siad's list of files; `None` if `list` is not a list of files. `size` is the size
+/// of the file in bytes, if it is known.
 fn progress_at_siad(list: &[u8], siapath: &str, size: Option<u64>) -> Option<Progress> {
     let files = serde_json::from_slice::<SiadFiles<'_>>(list).ok()?.files.unwrap_or_default();
     let Some(file) = files.iter().find(|file| file.siapath == siapath) else { return Some(Progress::Missing) };
@@ -76,7 +76,7 @@ fn siapath(target: &str) -> String {
 }
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Returns what follows a poll with the response `list`.
+    /// Returns the next step of the operation after a poll with the response `list`.
     ///
     /// # Errors
     /// Fails with the outcome of the attempt if the response does not show the progress.

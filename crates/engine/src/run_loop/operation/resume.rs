@@ -36,8 +36,8 @@ impl<N: Network> RunLoop<'_, N> {
         }
     }
 
-    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if there is
-    /// none.
+    /// Gives the slot's operation the upload that an earlier run began for its object. Returns `false` if there is no
+    /// such upload.
     #[cold]
     fn take_up(&mut self, slot: u32) -> bool {
         let run = self.plan;

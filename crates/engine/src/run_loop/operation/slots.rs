@@ -15,13 +15,13 @@ pub(in crate::run_loop) struct Slot<'p> {
 
 /// Slots of one thread.
 ///
-/// Invariant: `in_flight` is the number of slots with an operation. Slots of parts of multipart uploads are not
-/// included. A part is not an operation, so its slot does not count in the load model.
+/// Invariant: `in_flight` is the number of slots with an operation. This number does not include the slots of parts of
+/// multipart uploads. A part is not an operation, so its slot does not count in the load model.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Slots<'p> {
     slots: Vec<Slot<'p>>,
     pub in_flight: usize,
-    /// Slots for parts that are free again.
+    /// Free slots that can be used for parts of multipart uploads.
     free_part_slots: Vec<u32>,
     /// Time of the next check of operations (see `attempt/orphans.rs`).
     pub next_check: Instant,

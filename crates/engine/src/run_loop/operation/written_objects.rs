@@ -41,8 +41,8 @@ pub struct Left {
     pub uploads: OpenUploads,
     /// Exclusive upper bound of the numbers of all [`Subject::Fresh`] objects that the run wrote outside the warm-up.
     pub fresh_below: u64,
-    /// The same bound for the objects that were written in the warm-up, counted from
-    /// [`crate::run_loop::WARMUP_NUMBERS`].
+    /// Exclusive upper bound of the numbers of all [`Subject::Fresh`] objects that the run wrote in the warm-up. These
+    /// numbers are counted from [`crate::run_loop::WARMUP_NUMBERS`].
     pub fresh_of_warmup: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The closed model: each slot starts its next operation when the previous operation has ended.
+//! The closed model, in which each slot starts its next operation when the previous operation has ended.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -17,7 +17,7 @@ const HOLD: Duration = Duration::from_millis(1);
 
 /// Slots that wait for their next operation.
 ///
-/// Invariant: each slot is in `waiting`, in `pauses` or in `parked`, or it has an operation, or it has retired.
+/// Invariant: a slot that has not retired has an operation, or is in `waiting`, `pauses` or `parked`.
 #[derive(Debug)]
 pub(in crate::run_loop) struct Closed<'p> {
     profile: &'p Profile,

@@ -1,4 +1,4 @@
-//! Pacing: deciding which slots may start an operation, and when.
+//! Pacing, which decides which slots may start an operation, and when they may start it.
 
 mod closed_slots;
 mod open_arrivals;

@@ -1,4 +1,4 @@
-//! The open model: operations start at the times in the schedule, if slots are free.
+//! The open model, in which operations start at the times in the schedule if slots are free.
 
 use super::{Share, WARMUP_NUMBERS};
 use crate::plan::Plan;
@@ -17,14 +17,14 @@ pub(in crate::run_loop) struct Open<'p> {
     /// Number of operations started in the warm-up, and in the window.
     taken: (u64, u64),
     offered: Arrivals<'p>,
-    /// Count of measured operations that this thread has still to start, and count of those that it has still to offer;
-    /// `None` without a limit.
+    /// Number of measured operations that this thread must still start, and number that it must still offer. `None` if
+    /// the number of operations is not limited.
     quota: Option<(u64, u64)>,
     pub free_slots: Vec<u32>,
     pub slots_max: usize,
     pub slots_made: usize,
-    /// Total length, in nanoseconds, of all client stalls before the free slots ran out; `None` unless arrivals are due
-    /// and no slot is free.
+    /// Total length, in nanoseconds, of the client stalls before the last free slot was used. `None` unless arrivals
+    /// are due and no slot is free.
     pub starved: Option<u64>,
     /// Instant before which no timer is set for an arrival.
     rests_until: Instant,
@@ -74,9 +74,9 @@ impl<'p> Open<'p> {
     }
 
     /// Returns the instant at which the schedule ends, which may be in the future. Returns `None` while operations are
-    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation, so it
-    /// ends when one more operation would be due. Without further
-    /// arrivals, the schedule has ended already, unless the window has an end to wait for.
+    /// still due. If the number of operations is limited, the schedule includes the gap after the last operation. The
+    /// schedule then ends when one more operation would be due. If there are no further arrivals, the schedule has
+    /// already ended, unless a window without a limit on operations has an end to wait for.
     pub fn exhausted_at(&self, timeline: &Timeline) -> Option<Instant> {
         let endless = timeline.window_end() == Instant::NEVER;
         match (self.quota, self.arrivals.peek()) {
@@ -125,8 +125,9 @@ impl<'p> Open<'p> {
     }
 
     /// At the end of the window, drops the arrivals that were due but have not started. Calls `drop` with the intended
-    /// start of each arrival, and with whether a slot was free for it. If a slot was free, this client was too slow.
-    /// Otherwise the target was too slow. `freed` is the number of slots that were free before the window ended.
+    /// start of each arrival, and with `true` if a slot was free for the arrival. If a slot was free, this client was
+    /// too slow. Otherwise the target was too slow. `freed` is the number of slots that were free before the window
+    /// ended.
     pub fn drop_rest(&mut self, freed: usize, timeline: &Timeline, mut drop: impl FnMut(Instant, bool)) {
         self.rest_dropped = true;
         let mut could_start = freed + self.slots_max.saturating_sub(self.slots_made);

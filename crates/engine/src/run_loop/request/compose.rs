@@ -1,4 +1,4 @@
-//! The parts of each request that its template does not contain: target, range, session, body and signature.
+//! The target, range, session, body and signature of each request, which the request's template does not contain.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -19,8 +19,8 @@ pub(in crate::run_loop) struct RequestWriter {
     /// Header fields of the sessions of this thread's slots. Slot n uses the n-th entry. After the last entry, the
     /// first entry is used again.
     sessions: Box<[Fields]>,
-    /// Wall time at the start of the run by the last reading of the wall clock. The times of signatures are computed
-    /// from it.
+    /// Wall time at the start of the run, according to the last reading of the wall clock. The times of signatures are
+    /// computed from this value.
     wall: Timestamp,
     /// Path and query of the request.
     target: String,
@@ -42,8 +42,8 @@ impl RequestWriter {
         Self { signer, sessions, wall, target, fields: Fields::default(), key }
     }
 
-    /// Sets the wall time at `now`, in seconds since 1970. In a long run, the wall clock may be set, or the host may be
-    /// suspended, and servers refuse signatures of another time.
+    /// Sets the wall time at `now`, in seconds since 1970. During a long run, the wall clock may be set, or the host
+    /// may be suspended. Servers refuse signatures with a wrong time.
     pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
         let passed = now.nanos_since(Instant::ZERO) / 1_000_000_000;
         self.wall = Timestamp::from_unix_seconds(seconds.saturating_sub(passed));
@@ -126,8 +126,8 @@ impl RequestWriter {
         let mut source = plan.mix.requests()[op.request].body.as_ref().map(|body| op.body_source(plan, body, key));
         let body = source.as_ref().map(|source| {
             let bytes = source.size();
-            // A request without content must not have `Expect: 100-continue` (RFC 9110 §10.1.1). An empty body is no
-            // content.
+            // A request without content must not have `Expect: 100-continue` (RFC 9110 §10.1.1). An empty body does not
+            // count as content.
             let expect_continue = source.body.expect_continue && !op.expectation_failed && bytes > 0;
             let md5 = op.batch.as_ref().map(|batch| batch.md5.as_ref());
             BodyFacts { plan: source.body, bytes, expect_continue, md5 }

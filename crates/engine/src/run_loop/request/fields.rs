@@ -5,7 +5,7 @@ use std::io::Write;
 /// List of header fields. The list is stored as the text of HTTP/1, together with the positions of names and values.
 /// HTTP/1 copies the text, and HTTP/2 reads the fields one by one.
 ///
-/// Invariant: each line is `name: value\r\n`, and neither names nor values contain a line end. Plans guarantee this for
+/// Each line has the form `name: value\r\n`. As an invariant, neither names nor values contain a line end. Plans check
 /// the fields that users set. This program writes the other fields.
 #[derive(Clone, Debug, Default)]
 pub(in crate::run_loop) struct Fields {

@@ -1,5 +1,4 @@
-//! Requests. A request has one list of header fields and one body. The form of both is the same for both versions of
-//! HTTP.
+//! Requests. A request has a list of header fields and a body, in a form that does not depend on the version of HTTP.
 
 mod body_fields;
 pub(in crate::run_loop) mod compose;

@@ -1,4 +1,4 @@
-//! S3 signatures: the fields that they cover, and the place of the signature.
+//! S3 signatures, with the fields that a signature covers, and the place of the signature.
 
 use super::body_fields::{BodyFacts, push_body_fields, push_framing};
 use super::fields::Fields;
@@ -85,8 +85,8 @@ fn payload_of(
     Ok(match (payload, streaming, has_body) {
         (_, Some(streaming), _) => Payload::Chunks(streaming),
         (_, None, false) => Payload::EMPTY,
-        // Messages are small, so they are signed as a whole. Common S3 clients also do so, even if they sign all other
-        // bodies in chunks.
+        // Messages are small, so they are signed as a whole. Common S3 clients also sign messages as a whole, even if
+        // they sign all other bodies in chunks.
         (S3Payload::Signed | S3Payload::Chunks(_), None, true) => Payload::Sha256(digest()?),
         (S3Payload::Unsigned, None, true) => Payload::Unsigned,
     })

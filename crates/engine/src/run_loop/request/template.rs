@@ -1,4 +1,5 @@
-//! The common part of all requests of one kind to one origin. This part is encoded once for each version of HTTP.
+//! The part that is the same in every request of one kind to one origin. This part is encoded once for each version of
+//! HTTP.
 
 use super::fields::Fields;
 use crate::plan::{Auth, Plan, RequestPlan, Route};

@@ -1,9 +1,8 @@
 //! The body of a request while it is sent. The body is generated or read piece by piece, framed, and counted as the
 //! kernel accepts its bytes.
 //!
-//! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the rest of the piece is
-//! kept with its connection. For a body with `Content-Length`, even the rest is not kept, because its bytes are
-//! generated again.
+//! A body is never kept in memory as a whole. If the kernel does not accept all of a piece, the connection keeps the
+//! rest of the piece. The rest is not kept for a body with `Content-Length`, because its bytes can be generated again.
 
 use crate::plan::{BodyPlan, Source, Subject, Targets};
 use crate::run_loop::invariant::Invariant;
@@ -39,7 +38,7 @@ pub(in crate::run_loop) enum Frame {
     S3Chunks(Option<Box<ChunkEncoder>>),
 }
 
-/// A body has no object, which is a defect of this program.
+/// Error for a body without an object, which is a defect of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run_loop) struct NoObject;
 
@@ -51,7 +50,7 @@ impl fmt::Display for NoObject {
 
 impl Error for NoObject {}
 
-/// State of sending.
+/// State of sending a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The body waits for `100 Continue`.
@@ -96,7 +95,7 @@ pub(in crate::run_loop) struct BodySource<'a> {
     pub key: &'a mut String,
     /// Message that the operation sends, for [`Source::Own`].
     pub own: &'a [u8],
-    /// Offset and length of the part of the body that is sent; `None` for all of it.
+    /// Offset and length of the part of the body that is sent; `None` for the whole body.
     pub slice: Option<(u64, u64)>,
 }
 
@@ -138,7 +137,7 @@ impl BodySource<'_> {
                     None => file.insert(local.open()?),
                 };
                 let read = file.read_exact_at(out, offset);
-                // The last bytes that are sent must be those of the file that was found.
+                // The last bytes are sent only if the file has not changed since it was found.
                 if read.is_err() || offset + out.len() as u64 == end {
                     local.check(file)?;
                 }
@@ -230,7 +229,7 @@ impl Upload {
         self.stage == Stage::Broken
     }
 
-    /// Marks the body as sent if its last piece was created. Returns whether this call marked it.
+    /// Marks the body as sent if its last piece was created. Returns whether this call marked the body.
     pub fn mark_sent(&mut self) -> bool {
         let newly_sent = self.stage == Stage::Sending && self.ended;
         if newly_sent {
@@ -244,7 +243,7 @@ impl Upload {
         self.before = bytes;
     }
 
-    /// Appends the next piece to `out`. Returns `false` if there is none.
+    /// Appends the next piece to `out`. Returns `false` if there is no further piece.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             return Ok(false);
@@ -325,7 +324,7 @@ impl Upload {
     }
 }
 
-/// Returns the SHA-256 of a body. `next` appends its pieces.
+/// Returns the SHA-256 of a body. `next` appends the next piece of the body, and returns `false` at the end.
 pub(in crate::run_loop) fn digest(mut next: impl FnMut(&mut Vec<u8>) -> io::Result<bool>) -> io::Result<[u8; 32]> {
     let (mut hash, mut piece) = (Sha256::new(), Vec::new());
     while next(&mut piece)? {

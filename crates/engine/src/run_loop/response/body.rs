@@ -36,7 +36,7 @@ pub(in crate::run_loop) enum BodySink<'p> {
 pub(in crate::run_loop) enum BodyFault {
     /// The body differs from the content of its object.
     Differs(Mismatch),
-    /// The body is not what was requested from a gateway.
+    /// The body from a gateway is not the requested content.
     Gateway(gateway::Fault),
     /// The body is too large to be kept.
     TooLarge,

@@ -1,4 +1,4 @@
-//! Checks of status, range, header fields and size: pure functions from the request and the response to an outcome.
+//! Checks of status, range, header fields and size. Pure functions compute the outcome from request and response.
 
 use crate::plan::{Checks, Follow, RangeStatus};
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -12,7 +12,7 @@ pub(in crate::run_loop) struct Expected {
     pub follow: Follow,
     /// Size of the object, if it is known and the whole object was requested.
     pub size: Option<u64>,
-    /// One bit for each required header field. A bit is set if the response has its field.
+    /// One bit for each required header field. The bit is set if the response has the field.
     pub headers_matched: u128,
 }
 
@@ -83,8 +83,8 @@ pub(in crate::run_loop) fn judge_head(head: &Head, expected: &Expected, checks: 
     Read
 }
 
-/// Returns whether a response has the requested `Content-Range`. If the response declares a length, it must equal the
-/// length of the range.
+/// Returns whether a response has the requested `Content-Range`. If the response declares a length, this length must
+/// equal the length of the range.
 fn holds_range(head: &Head, wanted: ByteRange) -> bool {
     let expected = expected_range(wanted, head);
     let has_its_length = head.declared_length.is_none_or(|length| length == expected.len());

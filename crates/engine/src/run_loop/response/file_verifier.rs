@@ -25,17 +25,17 @@ impl<'p> FileVerifier<'p> {
     /// Returns a comparison with the bytes of the file from `offset` on.
     ///
     /// # Errors
-    /// Fails if the file has changed, or cannot be read.
+    /// Fails if the file has changed or cannot be read.
     pub fn open(local: &'p LocalFile, offset: u64) -> Result<Self, AttemptOutcome> {
         let file = local.open().map_err(|error| of_local_file(&error, Phase::Head))?;
         Ok(Self { local, file, offset, expected: Vec::new() })
     }
 
-    /// Compares the next bytes. The size of a chunked response is not known before its end, so there may be more of them
-    /// than the file has.
+    /// Compares the next received bytes with the file. A chunked response may have more bytes than the file, because
+    /// the size of such a response is not known before its end.
     ///
     /// # Errors
-    /// Fails if they differ, if there are too many, if the file has changed, or if it cannot be read.
+    /// Fails if the bytes differ, if there are too many bytes, or if the file has changed or cannot be read.
     pub fn check(&mut self, received: &[u8]) -> Result<(), BodyFault> {
         let failed = |error: io::Error| BodyFault::LocalFile(of_local_file(&error, Phase::Body));
         let left = self.local.size.saturating_sub(self.offset);

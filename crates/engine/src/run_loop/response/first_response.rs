@@ -50,7 +50,7 @@ impl<'p> FirstResponseWatch<'p> {
         Self { software: None, found: None, length: FirstLength::new(plan, control) }
     }
 
-    /// Returns the place for the value of `Server`, until there was a good response.
+    /// Returns the place for the value of `Server`; `None` after the first good response.
     #[inline]
     pub fn software_wanted(&mut self) -> Option<&mut Option<String>> {
         if self.found.is_none() { Some(&mut self.software) } else { None }
@@ -79,8 +79,8 @@ impl<'p> FirstLength<'p> {
         if is_comparable(plan) { Self::Awaited(control) } else { Self::NotCompared }
     }
 
-    /// Returns whether the length of a complete body differs from that of the run's first complete response. The body
-    /// itself may be the first one.
+    /// Returns whether the length of a complete body differs from that of the run's first complete response. Returns
+    /// `false` if the body belongs to the first response.
     #[inline]
     fn differs(&mut self, body_bytes: u64) -> bool {
         match self {

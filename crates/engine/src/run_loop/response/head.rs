@@ -56,8 +56,8 @@ impl<N: Network> RunLoop<'_, N> {
         if let Some(upload) = &mut exchange.upload
             && !upload.is_sent()
         {
-            // Further bytes cannot change the response, so sending stops. Whether sending failed before the response
-            // was read depends only on timing, so the outcome must not depend on that.
+            // Further bytes cannot change the response, so sending stops. The outcome must be the same if sending
+            // failed before the response was read, because the order of these events is random.
             upload.stop();
             exchange.unsent.clear();
             if after == AfterHead::Read {
@@ -142,8 +142,8 @@ fn flag_peculiarities(head: &Head, interim: u32, request: &RequestPlan, flags: &
     }
 }
 
-/// Changes the result of [`checks::judge_head`] in two cases: an object that the run wrote is lost, or an object that
-/// is read in ranges has changed.
+/// Changes the result of [`checks::judge_head`] if an object that was written before is lost, or if an object that is
+/// read in ranges has changed.
 fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl FnOnce() -> bool) -> AfterHead {
     match judged {
         AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. })
@@ -162,7 +162,7 @@ fn refine(judged: AfterHead, request: &RequestPlan, head: &Head, changed: impl F
 /// differ from the object's bytes.
 ///
 /// # Errors
-/// Fails if the body cannot be compared with anything.
+/// Fails if the expected content or checksum of the body is not available.
 #[inline]
 fn body_sink<'p>(
     plan: &'p Plan,

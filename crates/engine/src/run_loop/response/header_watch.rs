@@ -6,7 +6,7 @@ use crate::plan::{Checks, EXPECTED_HEADERS_MAX, Plan, Subject};
 /// Maximum number of bytes that are kept of a `Server` header.
 const SOFTWARE_BYTES_MAX: usize = 256;
 
-/// Longest ETag that is kept. Longer ones are ignored.
+/// Maximum length of an ETag that is kept, in bytes. Longer ETags are ignored.
 const ETAG_BYTES_MAX: usize = 1024;
 
 /// Bit that is set if the ETag is the object's name.
@@ -24,10 +24,10 @@ pub(in crate::run_loop) struct HeaderWatch<'a> {
     /// Place for the ETag, if it is needed.
     etag: Option<&'a mut Option<Box<str>>>,
     wanted: &'a [wire::header::Header],
-    /// Required ETag, which is the name of the object, and whether an ETag of an encoded body is also accepted.
+    /// Required ETag, which is the name of the object. `true` means that the ETag of an encoded body is also accepted.
     named: Option<(&'a str, bool)>,
-    /// One bit for each required field. A bit is set if the response has its field. The last bit is set if the ETag is
-    /// the object's name.
+    /// One bit for each required field. The bit is set if the response has the field. The last bit is set if the ETag
+    /// is the object's name.
     pub matched: u128,
     /// `true` if only the fields of [`HeaderValues`] are needed.
     values_only: bool,

@@ -1,7 +1,7 @@
-//! Judgement of responses: the outcome that follows from status, header fields and body. Most functions here are pure.
+//! Judgment of responses. Status, header fields and body determine the outcome. Most functions here are pure.
 //!
 //! `checks` judges status, range and size. `header_values`, `refusal`, `digest` and `object_states` use metadata of the
-//! response. `transport_failures` judges failures of the connection. `head` combines these when a head is complete.
+//! response. `transport_failures` judges failures of the connection. `head` applies these checks to a complete head.
 
 pub(in crate::run_loop) mod body;
 pub(in crate::run_loop) mod checks;
@@ -42,7 +42,7 @@ pub(in crate::run_loop) struct Parsed {
 pub(in crate::run_loop) enum ParsedEnd {
     #[default]
     Incomplete,
-    /// The response is complete, and `excess` bytes arrived after it.
+    /// The response is complete, and `excess` bytes arrived after the response.
     Complete { excess: usize },
     /// The attempt ends with this outcome, and the rest of the response is not read.
     Cut(AttemptOutcome),

@@ -18,19 +18,19 @@ const SIZE_DIFFERS: AttemptOutcome = AttemptOutcome::failed(AttemptClass::Integr
 const MESSAGE_TOO_LARGE: AttemptOutcome =
     AttemptOutcome::failed(AttemptClass::Protocol, Cause::MessageTooLarge, Phase::Body);
 
-/// Information about the current response. One instance is enough for a thread. A head is judged as soon as it is
-/// complete, and a failure is recorded as soon as it is known.
+/// Information about the current response. One instance is enough for a thread, because a head is judged as soon as it
+/// is complete, and a failure is recorded as soon as it is known.
 #[derive(Debug)]
 pub(in crate::run_loop) struct ResponseNotes {
     /// Header values that affect outcomes.
     pub values: HeaderValues,
     /// The value of the header by which results are broken down.
     pub group_value: Vec<u8>,
-    /// First difference between the last wrong body and its object.
+    /// First difference between the last wrong body and the expected content.
     pub mismatch: Option<Mismatch>,
     /// Explanation of a failure, for its example.
     pub message: String,
-    /// Received bytes that show the failure, for an example that has no explanation.
+    /// Received bytes that caused the failure. The example of the failure shows these bytes if there is no explanation.
     detail: Vec<u8>,
 }
 

@@ -23,7 +23,8 @@ struct ObjectState {
 }
 
 impl ObjectStates {
-    /// Keeps the first state of an object. Returns whether the state in this range response differs from the first one.
+    /// Keeps the first state of an object. Returns whether the state in this range response differs from the first
+    /// state.
     pub fn differs(&mut self, subject: Subject, origin: usize, head: &Head, values: &HeaderValues) -> bool {
         let RangeField::Valid(range) = head.content_range else { return false };
         let etag = (!values.etag.is_empty()).then(|| {

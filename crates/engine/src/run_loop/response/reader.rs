@@ -47,7 +47,7 @@ impl StreamReader {
         self.body_bytes += bytes;
     }
 
-    /// Sets the trailers. The session limits the size of the trailers to that of a head.
+    /// Sets the trailers. For trailers, the session has the same size limit as for a head.
     pub fn set_trailers(&mut self, fields: HeaderMap) {
         self.trailers = fields;
     }
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Returns the part of the response that is being read.
+    /// Returns which part of the response is being read.
     #[inline]
     pub fn phase(&self) -> Reading {
         match self {

@@ -1,4 +1,4 @@
-//! Refusals by servers: values from the heads and error messages from the bodies of responses that refuse a request.
+//! Refusals by servers. If a response refuses a request, its head and the error message in its body are parsed.
 //!
 //! Outcomes depend on a closed set of codes and values, never on text. Text is only shown to users.
 
@@ -12,7 +12,7 @@ use wire::s3::{ErrorBody, ErrorCode};
 
 /// Maximum number of characters of a server's message that an example shows.
 const SHOWN_CHARACTERS_MAX: usize = 200;
-/// Maximum `Retry-After` that is kept, in seconds: a day.
+/// Maximum value of `Retry-After` that is kept, in seconds. This value is one day.
 const RETRY_AFTER_MAX: u64 = 86_400;
 
 /// Values from the head of a refusal.
@@ -60,7 +60,8 @@ impl Refusal {
     }
 }
 
-/// Judges the body of a complete response that was good so far. Writes the explanation of a failure to `message`.
+/// Judges the body of a complete response that passed all other checks. Writes the explanation of a failure to
+/// `message`.
 pub(in crate::run_loop) fn of_success<'t>(
     body: &mut BodySink<'_>,
     s3: bool,

@@ -43,7 +43,7 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
         Fault::PathMissing(_) => (Integrity, Cause::PathMissing),
         Fault::BlockDiffers(_) => (Integrity, Cause::BlockDiffers),
         Fault::Unrelated { .. } => (Integrity, Cause::UnrelatedBlock),
-        // The body may be right, but it could not be checked. A success would mean that the check was made.
+        // The body may be right, but could not be checked. A success would wrongly mean that the body was checked.
         Fault::Unsupported { .. } => (Unexpected, Cause::Unverifiable),
     };
     AttemptOutcome::failed(class, cause, Phase::Body)

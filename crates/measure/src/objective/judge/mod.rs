@@ -1,9 +1,9 @@
 //! Judges objectives by counting the operations on either side of the bound.
 //!
 //! A bound on operations limits the share of operations that may exceed the bound. For example, "p99 <= 10 ms" means
-//! that at most 1 % of the operations take longer. The operations are counted twice: all of them, and only those that
-//! the client did not disturb. An objective is met if all operations together meet it, and missed if the undisturbed
-//! operations miss it. Otherwise the run cannot decide the objective (docs/measurement.md).
+//! that at most 1 % of the operations take longer. One count includes all operations, and a second count only the
+//! operations that the client did not disturb. An objective is met if all operations together meet it, and missed if
+//! the undisturbed operations miss it. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
 use crate::limits::{limited_by, missed_by_client};
@@ -32,7 +32,7 @@ pub struct ObjectiveResult {
 /// Maximum number of operations that the client may fail to start, as a share of the operations that may exceed the
 /// bound.
 const MISSED_SHARE_MAX: f64 = 0.1;
-/// Difference between a count and a tolerated number up to which the two count as equal. Counts are whole numbers, but
+/// Maximum difference at which a count and a tolerated number are treated as equal. Counts are whole numbers, but
 /// tolerated numbers are computed from shares and have rounding errors.
 const ROUNDING: f64 = 1e-9;
 
@@ -68,7 +68,7 @@ struct Bounded {
     /// Maximum share of operations that may exceed the bound.
     tolerated: f64,
     /// `true` if the objective is missed when exactly the tolerated share exceeds the bound. This applies to quantiles
-    /// counted from the slowest operation, because the quantile is then the value of an operation that exceeds the
+    /// that are counted from the slowest operation. The quantile is then the value of an operation that exceeds the
     /// bound.
     strict: bool,
     /// Minimum number of operations needed to meet the objective.
@@ -144,7 +144,7 @@ impl Objective {
 
     fn judge_rate(&self, summary: &Summary, model: &Model) -> ObjectiveOutcome {
         let Some(value) = self.value(summary) else { return ObjectiveOutcome::NotEnoughData };
-        // The target might have served the operations that the client did not start or sustain.
+        // The target might have served the operations that the client failed to start or to sustain.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,
             Model::Open { .. } => self.missed_by_client(summary, model) as f64 / summary.measured.seconds,
@@ -221,9 +221,9 @@ fn around_success(own: &KindStats, dropped: u64) -> Around {
 }
 
 impl Timed {
-    /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound, with
-    /// one exception: if the first byte of a failed operation arrived, its TTFB is compared with the bound. An
-    /// unfinished operation exceeds a bound if it has waited for longer than the bound.
+    /// Counts operations on either side of a bound on this time. Failed and dropped operations exceed every bound. For
+    /// TTFB, a failed operation whose first byte arrived counts with its TTFB. An unfinished operation exceeds a bound
+    /// if it has waited for longer than the bound.
     fn around(self, own: &KindStats, dropped: u64, bound: f64) -> Around {
         let values = own.timed(self).0;
         let mut around = Around { all: values.count(), beyond: values.beyond(bound).0, undecided: 0 };

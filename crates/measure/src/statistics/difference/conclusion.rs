@@ -79,8 +79,8 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// Returns whether success may have dropped: it is lower by more than the margin, but chance cannot be ruled out as
-    /// the reason.
+    /// Returns whether success may have dropped. This is so if success is lower by more than the margin, but chance
+    /// cannot be ruled out as the reason.
     fn may_fail_more(&self) -> bool {
         let lost = self.compared.difference.is_some_and(|difference| difference.change < -self.compared.margin);
         self.is_success && self.conclusion == Conclusion::Inconclusive && lost
@@ -88,8 +88,8 @@ impl Concluded {
 }
 
 /// Returns the conclusion over all metrics. It is worse if any metric is worse. It is better if any metric is better,
-/// none is worse, and success cannot have dropped. It is equivalent if all metrics are equivalent. Otherwise it is
-/// inconclusive.
+/// no metric is worse, and success cannot have dropped. It is equivalent if all metrics are equivalent. Otherwise it
+/// is inconclusive.
 #[must_use]
 pub fn conclude_together(metrics: &[Concluded]) -> Conclusion {
     let any = |conclusion| metrics.iter().any(|metric| metric.conclusion == conclusion);

@@ -6,7 +6,7 @@
 //!
 //! Relative differences, new / base − 1, are computed as differences of logarithms, because a server that is 10 %
 //! slower is 10 % slower at any level. A percentile has no value if too many operations of the run failed. Such a
-//! percentile counts as infinite: the run is then slower than any other, and its change is +∞.
+//! percentile counts as infinite. The run is then slower than any other run, and its change is +∞.
 
 mod conclusion;
 mod estimates;

@@ -1,4 +1,4 @@
-//! The binomial distribution: the number of independent events that happen out of `n`, each with probability `p`.
+//! The binomial distribution of the number of events that happen, out of `n` independent events with probability `p`.
 
 /// Returns the probability that at least `k` of `n` events happen, each with probability `p` in 0..=1.
 ///

@@ -1,4 +1,4 @@
-//! The form of distributions in records: exact moments, and a histogram in the V2 encoding of HdrHistogram as base64.
+//! The form of distributions in records. It has exact moments, and a histogram in HdrHistogram's V2 encoding as base64.
 
 use super::{Distribution, Moments, RESOLUTION, SIGNIFICANT_DIGITS};
 use base64::Engine;
@@ -70,7 +70,7 @@ fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
         return Err("the histogram does not have three significant digits and a resolution of 64");
     }
     // Nine such bytes in a row encode the only number that the decoder cannot negate. The encoding of a count up to
-    // `COUNT_MAX` never contains so many of them in a row.
+    // `COUNT_MAX` never contains so many such bytes in a row.
     if payload.windows(9).any(|window| window == [0xFF; 9]) {
         return Err("the histogram has an impossible count");
     }

@@ -1,4 +1,4 @@
-//! Distributions of measured values: an HdrHistogram with exact moments.
+//! Distributions of measured values. A distribution is an HdrHistogram with exact moments.
 //!
 //! Threads, intervals and saved runs exchange histograms. Histograms can be added, but percentiles cannot. Values are
 //! recorded to three significant digits. Count, sum, sum of squares, minimum and maximum are exact. The size of a
@@ -13,8 +13,8 @@ use hdrhistogram::Histogram;
 
 /// Significant decimal digits of a recorded value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
-/// Smallest difference between recorded values: 64 ns for times, 64 B/s for speeds. Values below 64,000, such as times
-/// below 64 µs, therefore have fewer than three significant digits.
+/// Smallest difference between recorded values, which is 64 ns for times and 64 B/s for speeds. Values below 64,000,
+/// such as times below 64 µs, therefore have fewer than three significant digits.
 pub const RESOLUTION: u64 = 64;
 
 /// Recorded values, with quantiles to three significant digits.
@@ -56,7 +56,7 @@ impl Distribution {
         self.moments.count == 0
     }
 
-    /// Records a value: a time in nanoseconds, or a speed in bytes per second.
+    /// Records a value, which is a time in nanoseconds, or a speed in bytes per second.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.moments.record(value);
@@ -156,8 +156,8 @@ impl Distribution {
         (self.moments.count > 0).then_some(self.moments.max)
     }
 
-    /// Returns the value at quantile `q` in 0..=1: the smallest recorded value v such that at least q·n values are ≤ v.
-    /// `None` without values.
+    /// Returns the value at quantile `q` in 0..=1. This is the smallest recorded value v such that at least q·n values
+    /// are ≤ v. `None` without values.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         match self.quantile_of_all(q, 0, 0) {
@@ -196,8 +196,8 @@ impl Distribution {
         value.clamp(self.moments.min, self.moments.max)
     }
 
-    /// Returns how many values are above a bound, and how many are below it. As in quantiles, each value is represented
-    /// by its bucket.
+    /// Returns the number of values above a bound, and the number of values below the bound. As in quantiles, each
+    /// value is represented by its bucket.
     #[must_use]
     pub fn beyond(&self, bound: f64) -> (u64, u64) {
         let value = |recorded: u64| recorded.clamp(self.moments.min, self.moments.max) as f64;

@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
-    /// format of Prometheus. NAME,counter,bytes=… sets kind and unit.
+    /// format of Prometheus. NAME,counter,bytes=… sets the kind and the unit.
     #[arg(long, value_name = "NAME=PLACE", value_parser = ColumnFlag::parse)]
     pub column: Vec<ColumnFlag>,
     /// Collect the CPU, memory, disks and network cards of this host.
@@ -37,7 +37,7 @@ pub struct Args {
     /// Time between two polls.
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "60s")]
     pub every: Duration,
-    /// Append to this CSV file. With the set siad, its format is exactly that of the Sia study's collector.
+    /// Append to this CSV file. The set siad uses exactly the format of the Sia study's collector.
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Append to the time series in this directory.
@@ -69,15 +69,15 @@ pub struct Args {
 }
 
 const AFTER: &str = "Sets: siad, renterd, booster-http, lotus-miner, minio, alluxio, nginx, node. A source that fails leaves its \
-    values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C, and appends to its files when it \
-    is started again. To collect during a run, use --collect of get, put and mix.";
+    values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C. When started again, it appends to \
+    its files. To collect during a run, use --collect of get, put and mix.";
 
 /// A column from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnFlag {
     /// The column.
     pub column: Column,
-    /// The place of its value.
+    /// The place of the column's value in a response.
     pub place: Place,
 }
 

@@ -31,13 +31,13 @@ const EVERY_MIN: Duration = Duration::from_millis(100);
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.every < EVERY_MIN {
-        return Err(Failure::usage("--every: the time between two polls must be at least 100ms"));
+        return Err(Failure::usage("--every must be at least 100ms"));
     }
     let _ = sys::signals::catch_interrupts();
     let sources = sources(args)?;
     let (clock, started_unix_ms) = (MonotonicClock::start(), unix_ms());
     let mut poller = Poller::new(sources, clock, args.every).map_err(|error| {
-        Failure::usage(format!("{error}: name a set and a URL, or use --host, --process, --ssh or --probe"))
+        Failure::usage(format!("{error}; name a set and a URL, or use --host, --process, --ssh or --probe"))
     })?;
     let mut outputs = Outputs::open(args, &poller, started_unix_ms)?;
     let until = args.duration.map(|duration| clock.now() + duration);

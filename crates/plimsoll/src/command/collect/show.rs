@@ -1,4 +1,4 @@
-//! The lines that `collect` prints: the values of each poll, and each failure when it begins and when it ends.
+//! The lines that `collect` prints: the values of each poll, and messages when a failure begins or ends.
 
 use crate::console;
 use crate::failure::Failure;
@@ -17,13 +17,13 @@ const FAILURE_MAX: usize = 400;
 pub struct Shown {
     columns: Vec<String>,
     sources: Vec<String>,
-    /// The current failure of each source, or `None` if its last poll succeeded.
+    /// The current failure of each source, or `None` if the last poll of the source succeeded.
     failing: Vec<Option<String>>,
     quiet: bool,
 }
 
 impl Shown {
-    /// Creates the state before the first poll. If `quiet` is true, values are not printed, only failures.
+    /// Creates the state before the first poll. If `quiet` is true, only failures are printed, but not values.
     pub fn new(poller: &Poller, quiet: bool) -> Self {
         let columns = poller.columns().iter().map(|column| column.name.clone()).collect();
         let sources = poller.sources();
@@ -31,7 +31,7 @@ impl Shown {
         Self { columns, sources, failing, quiet }
     }
 
-    /// Prints a poll. A failure is printed when it begins and when it ends, not at each poll.
+    /// Prints the values of a poll. A failure is printed only when it begins and when it ends.
     pub fn poll(&mut self, poll: &Poll) -> Result<(), Failure> {
         for line in self.changes(poll) {
             console::eprintln(&bounded(&line, FAILURE_MAX));

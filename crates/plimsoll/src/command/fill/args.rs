@@ -20,7 +20,7 @@ pub struct Args {
     /// The target, the dataset and the requests.
     #[command(flatten)]
     pub put: put::Args,
-    /// Number of copies of each file of --from: NAME-00000000.EXT and so on.
+    /// Number of copies of each file of --from, named NAME-00000000.EXT and so on.
     #[arg(long, value_name = "N", requires = "from", help_heading = "Fill")]
     pub copies: Option<NonZeroU64>,
     /// Stop the fill once this holds, e.g. 'trailing 24h bandwidth < 50Mbit/s', 'time >= 14d', 'bytes >= 10TB',
@@ -30,13 +30,13 @@ pub struct Args {
     /// Price sheets: s3-standard, sia-2018, or YAML files, separated by commas.
     #[arg(long, value_name = "SHEETS", value_delimiter = ',', help_heading = "Fill")]
     pub prices: Vec<String>,
-    /// Time for which the objects are kept, for their price [default: 1 month].
+    /// Storage period that the costs include [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no further upload once this amount is spent, by --prices or as siad or renterd reports it, e.g. 20USD.
+    /// Start no upload once this amount is spent, e.g. 20USD. siad, renterd or --prices determine the spending.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
-    /// siad, renterd: time to wait for each condition before the uploads: synced, contracts formed [default: 10m].
+    /// siad, renterd: maximum wait for each condition (synced, contracts formed) before uploads [default: 10m].
     #[arg(long, value_name = "TIME", value_parser = load::span, default_value = "10m", hide_default_value = true, help_heading = "Fill", hide_short_help = true)]
     pub ready_timeout: Duration,
     /// siad, renterd: time between two samples of spending and contracts, in ledger.csv [default: 1m].
@@ -48,16 +48,15 @@ pub struct Args {
     /// Read back every stored object and compare every byte, after the uploads.
     #[arg(long, help_heading = "Fill")]
     pub verify: bool,
-    /// Delete every stored object, after --verify if both are given.
+    /// Delete every stored object. With --verify, objects are verified first.
     #[arg(long, help_heading = "Fill")]
     pub delete: bool,
-    /// Upload nothing: only --verify or --delete what is stored.
+    /// Upload nothing; only --verify or --delete stored objects.
     #[arg(long, help_heading = "Fill")]
     pub no_upload: bool,
 }
 
-/// Adapts a flag of `put` to fills: flags without effect are hidden, since they are refused, and rare ones are shown in
-/// the full help text only.
+/// Adapts a flag of `put` to fills. Hides flags that a fill refuses, and shows rare flags only in the full help text.
 fn adapt(flag: clap::Arg) -> clap::Arg {
     match flag.get_id().as_str() {
         "requests" | "duration" | "bytes" | "ops_per_slot" | "rate" | "poisson" | "in_flight_max" | "stages"
@@ -73,9 +72,9 @@ fn adapt(flag: clap::Arg) -> clap::Arg {
 }
 
 const AFTER: &str = "Every object is uploaded once, and failed requests are retried. The directory of the fill (--out, by default \
-    fills/TARGET) has a journal. After a crash, a kill or an interrupt, run the same command again. It resumes, and does not \
-    upload again what the target has already confirmed. `plimsoll report DIR` shows the fill at any time. --help-all prints \
-    every flag.";
+    fills/TARGET) has a journal. After a crash, a kill or an interrupt, run the same command again. It resumes, and \
+    skips objects that the target has already confirmed. `plimsoll report DIR` shows the fill at any time. --help-all \
+    prints every flag.";
 
 /// Minimum time between two samples of the ledger.
 const LEDGER_EVERY_MIN: Duration = Duration::from_millis(100);
@@ -86,7 +85,7 @@ impl Args {
         matches!(self.put.dialect.system, Some(System::Siad | System::Renterd))
     }
 
-    /// Returns how long requests outside of a run are retried: until the target counts as gone.
+    /// Returns the limit for retries outside of a run. The rule `gone` sets this limit.
     pub fn retry_limit(&self) -> RetryLimit {
         let gone = self.stop_when.iter().filter_map(|rule| match rule {
             StopRule::Gone(time) => Some(*time),
@@ -98,14 +97,14 @@ impl Args {
     /// Refuses flags that have no effect in a fill.
     pub fn check(&self) -> Result<(), Failure> {
         let (load, checks, output) = (&self.put.common.load, &self.put.common.checks, &self.put.common.output);
-        let rules = "a fill uploads every object once: use --stop-when, for example 'time >= 8h' or 'bytes >= 10TB'";
+        let rules = "a fill uploads every object once; use --stop-when, for example 'time >= 8h' or 'bytes >= 10TB'";
         let limits = [
             ("-d", load.duration.is_some()),
             ("-n", load.requests.is_some()),
             ("--bytes", load.bytes.is_some()),
             ("--ops-per-slot", load.ops_per_slot.is_some()),
         ];
-        let measured = "a fill is no measurement at a set load: leave it out, or use `plimsoll put`";
+        let measured = "a fill does not measure a given load; leave the flag out, or use `plimsoll put`";
         let measurement = [
             ("-R", load.rate.is_some()),
             ("--stages", !load.stages.is_empty()),
@@ -123,13 +122,13 @@ impl Args {
             }
         }
         if matches!(output.print, OutputFormat::Ab | OutputFormat::Httpbench) {
-            return Err(Failure::usage("--print: the report of a fill is text or --json: leave it out"));
+            return Err(Failure::usage("--print cannot change the report of a fill: leave it out, or use --json"));
         }
         if self.ledger_every < LEDGER_EVERY_MIN {
-            return Err(Failure::usage("--ledger-every: the time between two samples must be at least 100ms"));
+            return Err(Failure::usage("--ledger-every must be at least 100ms"));
         }
         if self.no_upload && !self.verify && !self.delete {
-            return Err(Failure::usage("--no-upload: nothing is left to do: add --verify or --delete"));
+            return Err(Failure::usage("--no-upload leaves nothing to do: add --verify or --delete"));
         }
         Ok(())
     }

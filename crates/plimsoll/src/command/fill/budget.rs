@@ -1,4 +1,4 @@
-//! The costs of a fill: the estimate before it, the spending while it runs, and the limit on it.
+//! The costs of a fill: an estimate before the fill, the spending during the fill, and the limit on spending.
 
 use super::Args;
 use super::objects::Objects;
@@ -11,8 +11,8 @@ use std::fmt::Display;
 use std::num::NonZeroU64;
 use store::journal::Totals;
 
-/// Price sheets, and the limit on spending. What the target itself reports as spent counts. For a target without a
-/// ledger, the first price sheet counts.
+/// Price sheets, and the limit on spending. The limit applies to the spending that the target reports. If the target
+/// has no ledger, the first price sheet determines the spending.
 pub struct Budget {
     costs: Costs,
     cap: Option<Cap>,
@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget that the flags describe.
+    /// Returns the budget for the flags of a fill.
     pub fn of(args: &Args) -> Result<Self, Failure> {
         let costs = prices::costs(&args.prices, args.keep.clone())?;
         let budget = Self { costs, cap: args.cap.clone(), actual: None };
@@ -33,7 +33,7 @@ impl Budget {
                 return Err(Failure::usage("--cap needs prices: add --prices, for example --prices s3-standard"));
             }
         };
-        // Fails now, and not after the first upload, if the sheet has no rate for the currency.
+        // Fail now instead of after the first upload if the sheet has no rate for the currency.
         cap.decide(&Money::zero(currency), &budget.rates()).map_err(|error| refused(&error))?;
         match budget.costs.sheets.first().filter(|_| !args.has_ledger()) {
             None => Ok(budget),
@@ -41,18 +41,18 @@ impl Budget {
                 None => Ok(budget),
                 Some(component) => {
                     let (sheet, component) = (&sheet.name, component.name());
-                    Err(refused(&format_args!("the price sheet `{sheet}` has no price for {component}: add it")))
+                    Err(refused(&format_args!("the price sheet `{sheet}` has no price for {component}; add it")))
                 }
             },
         }
     }
 
-    /// Uses what the target itself reports as spent from now on.
+    /// From now on, uses the spending that the target reports.
     pub fn use_actual(&mut self, actual: Option<ActualSpending>) {
         self.actual = actual;
     }
 
-    /// Returns the price sheets, and for how long files are kept.
+    /// Returns the price sheets and the storage period.
     pub fn costs(&self) -> &Costs {
         &self.costs
     }
@@ -62,7 +62,7 @@ impl Budget {
         self.costs.sheets.first().map(|sheet| sheet.rates.clone()).unwrap_or_default()
     }
 
-    /// Returns the spending so far; `None` if it is not known.
+    /// Returns the spending so far, or `None` if it is unknown.
     pub fn spent(&self, totals: &Totals) -> Option<Money> {
         if let Some(actual) = &self.actual {
             return actual.spent();
@@ -71,10 +71,10 @@ impl Budget {
         Some(sheet.bill(&usage(totals, &self.costs.keep)).total().money)
     }
 
-    /// Returns the limit, if it is reached.
+    /// Returns the limit if the spending has reached it.
     pub fn reached(&self, totals: &Totals) -> Option<&Cap> {
         let (cap, spent) = (self.cap.as_ref()?, self.spent(totals)?);
-        // The constructor has checked that there is a rate.
+        // The constructor has checked that the sheet has a rate, so the comparison cannot fail.
         let is_reached = !matches!(cap.decide(&spent, &self.rates()), Ok(Spending::Within(_)));
         is_reached.then_some(cap)
     }
@@ -99,12 +99,12 @@ pub fn planned(objects: &Objects) -> Totals {
     totals
 }
 
-/// Returns the number of requests of a multipart upload: its beginning, its parts, its completion.
+/// Returns the number of requests of a multipart upload: one to begin, one per part, and one to complete.
 fn requests_of(size: u64, part_bytes: NonZeroU64) -> u64 {
     size.div_ceil(part_bytes.get()).max(1) + 2
 }
 
-/// Returns a usage with all that a fill uses, to find out which prices are missing.
+/// Returns an example that needs every price of a fill. The bill of this example shows which prices are missing.
 fn example() -> cost::Usage {
     let totals = Totals { objects: 1, file_bytes: 1, sent_bytes: 1, attempts: 1, ..Totals::default() };
     usage(&totals, &Months::zero())

@@ -14,13 +14,13 @@ pub struct Estimate {
     pub upload_bytes: u64,
     /// Time after which a stop rule ends the uploads, if there is such a rule.
     pub upload_time: Option<Duration>,
-    /// `true` if everything is read back.
+    /// `true` if every object is read back.
     pub reads_back: bool,
     /// Costs of uploading and keeping all objects, by each price sheet.
     pub offers: Vec<Offer>,
 }
 
-/// Returns the estimate of a fill that has not begun. Sends no request.
+/// Returns the estimate of a fill that has not started. Sends no request.
 pub fn estimate(args: &Args) -> Result<Estimate, Failure> {
     let (objects, budget) = (Objects::of(args, None)?, Budget::of(args)?);
     let rules = || args.stop_when.iter();

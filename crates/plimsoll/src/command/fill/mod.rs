@@ -1,14 +1,15 @@
-//! `plimsoll fill`: uploads that may last weeks. Every object is uploaded once, across crashes and restarts.
+//! `plimsoll fill`: uploads that may take weeks. Every object is uploaded once, even if the program crashes and is
+//! started again.
 //!
 //! ```text
-//! open       the directory of the fill and its journal
+//! open       open the directory of the fill and the journal
 //! recover    ask the target about objects that an earlier session may have stored
-//! upload     the objects that are left
-//! verify     read back
-//! delete
+//! upload     upload the remaining objects
+//! verify     read stored objects back
+//! delete     delete stored objects
 //! ```
 //!
-//! Each phase is a run of the usual run loop. The journal knows more than the runs: it says which objects are stored.
+//! Each phase is a run, as in other commands. In addition to the runs, the journal records which objects are stored.
 
 mod args;
 mod budget;
@@ -53,9 +54,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let goes_on = match &reason {
         SessionEnd::Finished => "",
         end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
-            "; change the rule or the limit to go on with this fill"
+            "; change the rule or the limit to continue this fill"
         }
-        _ => "; the same command goes on with this fill",
+        _ => "; run the same command again to continue this fill",
     };
     let saved_in = format!("saved in {}{goes_on}", directory.display());
     result.map_err(|failure| failure.and(&saved_in))?;
@@ -73,13 +74,13 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
 struct Ended {
     /// Directory of the fill.
     directory: PathBuf,
-    /// Why the session ended, as the journal has it.
+    /// Reason for the end of the session, as in the journal.
     reason: SessionEnd,
-    /// The failure that ended the session, if one did.
+    /// The failure that ended the session, if any.
     result: Result<(), Failure>,
 }
 
-/// Runs a session of the fill in this directory: all phases that the flags select. Shows no report.
+/// Runs a session of the fill in this directory, with all phases that the flags select. Shows no report.
 fn run_session(args: &Args, mut objects: Objects, budget: &mut Budget, directory: &Path) -> Result<Ended, Failure> {
     objects.prepare()?;
     let mut session = Session::open(args, &objects, directory)?;

@@ -1,4 +1,4 @@
-//! The objects of a fill: where they are at the target, and how they are uploaded.
+//! The objects of a fill: their location at the target, and the plan of their upload.
 
 use super::Args;
 use super::tree::{self, SourceDirectory};
@@ -23,21 +23,21 @@ use store::fill_directory::{FORMAT, Identity, Reservation};
 use wire::checksum::{Algorithm, Hasher};
 use wire::s3::ListedPart;
 
-/// Number of bytes that are generated at a time to check a part.
+/// Size of the pieces in which the bytes of a part are generated for a check.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Fills a buffer with the bytes of an object from an offset on.
+/// Fills a buffer with the bytes of an object, starting at an offset.
 type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
 
 /// The objects of a fill, and the plan that uploads all of them.
 pub struct Objects {
-    /// The location to which they are uploaded.
+    /// The location to which the objects are uploaded.
     pub location: DatasetLocation,
     /// The locations for other requests, if the flags name a system.
     system: Option<SystemLocations>,
-    /// Their names and sizes.
+    /// Names and sizes of the objects.
     pub set: ObjectSet,
-    /// The directory of the files, if they are local.
+    /// The directory of the files, if the objects are local files.
     pub source: Option<SourceDirectory>,
     /// Description of the set.
     about: serde_json::Value,
@@ -45,15 +45,15 @@ pub struct Objects {
     pub upload: Plan,
 }
 
-/// The locations of the objects at a system whose paths depend on the kind of access.
+/// The locations of the objects at a system that has a path for each kind of access.
 struct SystemLocations {
     read: (DatasetLocation, Form),
-    /// `None` if objects are not to be deleted.
+    /// `None` if the fill does not delete objects.
     delete: Option<(DatasetLocation, Form)>,
 }
 
 impl SystemLocations {
-    /// Returns the locations that the flags describe; `None` if they name no system.
+    /// Returns the locations that the flags describe, or `None` if the flags name no system.
     fn of(args: &Args) -> Result<Option<Self>, Failure> {
         let located = |access| put::location_in_system(&args.put, access);
         let Some(read) = located(Access::Read)? else { return Ok(None) };
@@ -63,7 +63,7 @@ impl SystemLocations {
 
 impl Objects {
     /// Returns the objects that the flags describe. Sends no request. `fill` is the directory of the fill, if it may
-    /// exist: a fill of files keeps to the files that it listed when it began.
+    /// exist. An existing fill of files uploads only the files that it listed when it started.
     pub fn of(args: &Args, fill: Option<&Path>) -> Result<Self, Failure> {
         let (location, form) = put::location(&args.put)?;
         let system = SystemLocations::of(args)?;
@@ -122,7 +122,8 @@ impl Objects {
         Ok(request)
     }
 
-    /// Returns the objects that are left as targets: those with the chosen numbers, then all from `from` on.
+    /// Returns the remaining objects as targets: first the objects with the chosen numbers, then all objects from
+    /// number `from`.
     pub fn rest(&self, chosen: Vec<u64>, from: u64) -> Targets {
         self.location.members(self.set.clone(), Members::Rest { chosen: chosen.into(), from })
     }
@@ -132,7 +133,7 @@ impl Objects {
         self.set.size(number).unwrap_or(0)
     }
 
-    /// Returns the name of an object at siad; `None` at another target.
+    /// Returns the name of an object at siad, or `None` for another target.
     pub fn siapath(&self, number: u64) -> Option<String> {
         let folder = sia::siad::siapath_of_upload(&self.location.container)?;
         let mut key = String::new();
@@ -140,7 +141,7 @@ impl Objects {
         Some(if folder.is_empty() { key } else { format!("{folder}/{key}") })
     }
 
-    /// Returns the number of the object with this key in the bucket; `None` if it is not one of this fill.
+    /// Returns the number of the object with this key in the bucket, or `None` if the fill has no such object.
     pub fn number_of_key(&self, key: &str) -> Option<u64> {
         self.set.number(key.strip_prefix(self.location.prefix.as_str())?)
     }
@@ -151,7 +152,7 @@ impl Objects {
         Ok(RequestPlan { response_body: self.compared(), ..request })
     }
 
-    /// Returns how objects that are read back are compared.
+    /// Returns the comparison for objects that are read back.
     fn compared(&self) -> ResponseBody {
         match &self.set {
             ObjectSet::Dataset(dataset) => ResponseBody::Compared(Arc::new(Content::new(dataset.description().seed))),
@@ -177,9 +178,9 @@ impl Objects {
         Shape { size: self.size(number), part_bytes: self.part_bytes(number) }
     }
 
-    /// Returns whether the target has all bytes of a part: its ETag must be the MD5 of the part. The size is no evidence,
-    /// since VersityGW lists a part that was cut off with its full size. At a target whose ETags are no MD5s, parts are
-    /// sent again.
+    /// Returns whether the target has all bytes of a part. Compares the ETag with the MD5 of the part, because
+    /// VersityGW lists a part that was cut off with its full size. If ETags are not MD5s, returns `false`, so that the
+    /// part is sent again.
     pub fn part_is_whole(&self, number: u64, part: &ListedPart) -> bool {
         let shape = self.shape(number);
         let Some(part_bytes) = shape.part_bytes.filter(|_| shape.part_size(part.number.into()) == Some(part.size))
@@ -192,7 +193,7 @@ impl Objects {
         hashed.is_ok() && part.etag.trim_matches('"').eq_ignore_ascii_case(&hasher.finish().hex())
     }
 
-    /// Calls `take` with the bytes of an object from an offset on, piece by piece.
+    /// Calls `take` with pieces of the bytes of an object, starting at an offset.
     fn read(&self, number: u64, (offset, length): (u64, u64), mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = vec![0; PIECE_BYTES];
         let mut fill: Box<ReadAt> = match &self.set {
@@ -219,7 +220,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Returns the identity of the fill. Writes the list of its files, if the fill does not exist.
+    /// Returns the identity of the fill. If the fill does not exist, writes the list of its files.
     pub fn identity(&self, reservation: &Reservation) -> Result<Identity, StoreError> {
         let (copies, tree_digest) = match &self.set {
             ObjectSet::Dataset(_) => (1, None),
@@ -240,7 +241,7 @@ impl Objects {
         })
     }
 
-    /// Returns the URL of the location, of each server.
+    /// Returns the URLs of the location, one per server.
     fn target(&self) -> String {
         let DatasetLocation { origins, container, prefix, query, .. } = &self.location;
         let query = query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
@@ -260,8 +261,8 @@ impl Objects {
     }
 }
 
-/// Returns the directory of the fill: the one that the flags name, or else one that is named after the location. It is
-/// the same for each start of the command.
+/// Returns the directory of the fill, from the flags or else from the name of the location. The directory is the same
+/// for each start of the command.
 pub fn directory(args: &Args) -> Result<PathBuf, Failure> {
     if let Some(directory) = &args.put.common.output.out {
         return Ok(directory.clone());

@@ -25,11 +25,11 @@ use std::sync::Arc;
 use store::journal::{Record, SessionEnd, Verification, VerifiedObject};
 use store::{EndReason, SavedRun, StoreError};
 
-/// Rounds of uploads in one session.
+/// Maximum number of rounds of uploads in one session.
 const ROUNDS_MAX: u32 = 3;
 
-/// Carries out all phases that the flags select. Returns why the session ended. However it ended, a last snapshot of the
-/// target's ledger is taken.
+/// Carries out all phases that the flags select. Returns the reason for the end of the session. In any case, takes a
+/// last snapshot of the target's ledger.
 pub fn carry_out(
     args: &Args,
     objects: &Objects,
@@ -89,13 +89,14 @@ fn carry_out_until_gone(
     Ok(end)
 }
 
-/// Returns the reason for the end of two phases: that of the first one, unless the second one was cut off.
+/// Returns the reason for the end of two phases. If the second phase did not finish, returns the reason of the second
+/// phase, and otherwise the reason of the first phase.
 fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
     if second == SessionEnd::Finished { first } else { second }
 }
 
-/// Uploads the objects that are left. Another round follows if some failed and others did not: a server that was
-/// restarted, for example, refuses the parts of uploads that it has forgotten.
+/// Uploads the remaining objects. If some objects failed and others did not, another round follows. For example, a
+/// server that was restarted may have lost open uploads, and refuses further parts of them.
 fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -113,11 +114,11 @@ fn upload_in_rounds(
             return Ok(end);
         }
         round += 1;
-        console::eprintln(&format!("trying {} again that could not be uploaded", plural(failed, "object")));
+        console::eprintln(&format!("uploading {} again after failures", plural(failed, "object")));
     }
 }
 
-/// Uploads the objects that are left, in the run of this round.
+/// Uploads the remaining objects in the run of this round.
 fn upload(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -130,11 +131,11 @@ fn upload(
     let Some(count) = NonZeroU64::new(targets.count()) else { return Ok(SessionEnd::Finished) };
     if let Some(stopped) = session.stopped_already() {
         let rule = stopped.rule;
-        console::eprintln(&format!("the stop rule `{rule}` holds already: nothing is uploaded; change it to go on"));
+        console::eprintln(&format!("nothing is uploaded, because the stop rule `{rule}` holds already; change it"));
         return Ok(upload_journal::session_end(stopped));
     }
     if let Some(cap) = budget.reached(&session.state.totals) {
-        console::eprintln(&format!("the limit of {cap} is reached already: nothing is uploaded; raise --cap to go on"));
+        console::eprintln(&format!("nothing is uploaded, because the limit of {cap} is reached already; raise --cap"));
         return Ok(upload_journal::end_by_cap(cap));
     }
     let plan = Plan {
@@ -160,7 +161,7 @@ fn upload(
     }
 }
 
-/// Reads back every stored object that was not read back yet.
+/// Reads back every stored object that has not been read back yet.
 fn verify(
     args: &Args,
     (objects, renter): (&Objects, Option<&Renter>),
@@ -170,7 +171,7 @@ fn verify(
     let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
     let mut numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
     if let Some(files) = SiadFiles::of(renter)? {
-        // siad refuses to send a missing file in the same way as one that it may be able to send later.
+        // siad sends the same response for a missing file and for a file that may be available later.
         let missing = files.missing(objects, &numbers);
         numbers.retain(|number| missing.binary_search(number).is_err());
         note_missing(&missing, session)?;
@@ -189,7 +190,7 @@ fn note_missing(missing: &[u64], session: &mut Session) -> Result<(), Failure> {
     session.sync().map_err(|error| cannot_write(&error))
 }
 
-/// Deletes every stored object that was not deleted yet.
+/// Deletes every stored object that has not been deleted yet.
 fn delete(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
     let state = &session.state;
     let numbers: Vec<u64> = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
@@ -230,7 +231,7 @@ struct Phase<'a> {
     record_of: &'a RecordOf,
 }
 
-/// Makes the request of a phase for each of these objects, and writes what it shows to the journal.
+/// Makes the request of a phase for each of these objects, and writes the results to the journal.
 fn each_stored(
     args: &Args,
     objects: &Objects,
@@ -261,7 +262,7 @@ fn each_stored(
     }
 }
 
-/// The observer of a run that reads back or deletes. It writes the journal.
+/// The observer of a run that reads back or deletes objects. This observer writes the results to the journal.
 struct StoredJournal<'a> {
     session: &'a mut Session,
     targets: &'a Targets,
@@ -269,7 +270,7 @@ struct StoredJournal<'a> {
     streaks: Streaks,
     /// The end of the session, if this observer ended the run.
     stopped: Option<SessionEnd>,
-    /// The failure of the journal that ended the run.
+    /// The failure to write the journal, if it ended the run.
     failed: Option<StoreError>,
 }
 
@@ -313,7 +314,7 @@ impl Observer for StoredJournal<'_> {
     }
 }
 
-/// Aborts all open multipart uploads of the fill's objects, once no upload goes on.
+/// Aborts all open multipart uploads of the fill's objects. The caller has ended all uploads.
 fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut Session) -> Result<(), Failure> {
     if objects.multipart().is_none() {
         return Ok(());
@@ -324,13 +325,13 @@ fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut
         0 => Ok(()),
         left => {
             let left = format!("{} could not be aborted", plural(left, "multipart upload"));
-            console::eprintln(&format!("{left}: the same command tries again"));
+            console::eprintln(&format!("{left}; the same command tries again"));
             session.note_event(&left).map_err(|error| cannot_write(&error))
         }
     }
 }
 
-/// Returns why a phase ended, from its run.
+/// Returns the reason for the end of a phase, from its run.
 fn session_end(run: &SavedRun) -> SessionEnd {
     match run.end.as_ref().map(|end| &end.reason) {
         Some(EndReason::Completed) => SessionEnd::Finished,

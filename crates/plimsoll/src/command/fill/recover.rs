@@ -1,4 +1,5 @@
-//! Objects in doubt after an interruption: reserved in the journal, and not confirmed. The target is asked for each.
+//! Objects in doubt after an interruption. The journal has reserved but not confirmed these objects, so the target is
+//! asked about each of them.
 
 use super::Args;
 use super::objects::Objects;
@@ -18,16 +19,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::journal::{AckedObject, BATCH_MAX, Evidence, Record};
 use wire::s3::ListedPart;
 
-/// The uploads that are left, as far as earlier sessions reserved them.
+/// The remaining uploads of objects that earlier sessions reserved.
 #[derive(Debug, Default)]
 pub struct Recovered {
     /// Numbers of the objects to upload.
     pub chosen: Vec<u64>,
-    /// Multipart uploads to go on with.
+    /// Multipart uploads to continue, by object number.
     pub uploads: BTreeMap<u64, ResumedUpload>,
 }
 
-/// Asks the target about all objects in doubt. Those that it has count as stored.
+/// Asks the target about all objects in doubt. An object that the target has counts as stored.
 pub fn recover(
     args: &Args,
     objects: &Objects,
@@ -67,14 +68,14 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// Returns the numbers of the objects that the target does not have, or has with other bytes. Objects are read back: a
-/// size alone would not show that an earlier fill with another seed has left them.
+/// Returns the numbers of the objects that the target does not have, or has with other bytes. Reads the objects back,
+/// because an object from an earlier fill with another seed may have the same size.
 fn missing(args: &Args, objects: &Objects, client: &LocationClient<'_>, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
     let pass = Pass {
         request: objects.reading_back(args)?,
-        doing: "looking for objects that were begun",
-        done: "are looked for, and nothing is uploaded; the same command looks again",
-        // Without permission to read, an object is uploaded again, which leaves the same bytes.
+        doing: "checking objects of unfinished uploads",
+        done: "are checked, and nothing is uploaded; the same command checks them again",
+        // Without permission to read, an object is uploaded again. The new upload has the same bytes.
         search: Search::Lenient,
     };
     let targets = |numbers: &[u64]| objects.chosen(Access::Read, numbers);
@@ -105,26 +106,26 @@ fn open_uploads(
             open.entry(number).or_default().push(OpenUpload { id: upload.id, parts });
         }
         if sys::signals::interrupts().count > 0 {
-            return Err(requests_failed("interrupted: nothing is uploaded; the same command starts again"));
+            return Err(requests_failed("interrupted before any upload; run the same command again"));
         }
     }
     Ok(open)
 }
 
-/// Returns the parts of an upload, or `None` if the server does not know the upload. If they cannot be listed, the upload
-/// is of no use: it counts as one without parts, and is aborted.
+/// Returns the parts of an upload, or `None` if the server does not know the upload. If the parts cannot be listed, the
+/// upload counts as an upload without parts, and is aborted.
 fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Vec<ListedPart>>, Failure> {
     match client.parts(upload) {
         Err(Failure::Message(_, why)) if sys::signals::interrupts().count == 0 => {
-            console::eprintln(&format!("{why}: its parts are sent again"));
+            console::eprintln(&format!("{why}; the parts of this upload are sent again"));
             Ok(Some(Vec::new()))
         }
         listed => listed,
     }
 }
 
-/// Returns the open multipart uploads of this fill's objects: those that the target lists, or, if it cannot list them,
-/// those in the journal.
+/// Returns the open multipart uploads of this fill's objects, as the target lists them. If the target cannot list
+/// uploads, returns the open uploads in the journal.
 pub fn listed(
     objects: &Objects,
     client: &LocationClient<'_>,
@@ -136,7 +137,7 @@ pub fn listed(
         Err(gone @ Failure::TargetGone(_)) => Err(gone),
         Err(failure) => {
             let why = failure.into_message();
-            console::eprintln(&format!("cannot list open multipart uploads ({why}): using those of the journal"));
+            console::eprintln(&format!("cannot list open multipart uploads ({why}); using the uploads in the journal"));
             let upload = |(number, id): (u64, &str)| {
                 let mut key = String::new();
                 objects.set.read(number, &mut key)?;
@@ -163,7 +164,7 @@ fn note_found(objects: &Objects, session: &mut Session, found: &[u64]) -> Result
     Ok(())
 }
 
-/// Aborts uploads, and writes to the journal that they are gone. Returns the number of those that are left.
+/// Aborts uploads, and writes to the journal that they are gone. Returns the number of uploads that are left.
 pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, Box<str>)]) -> Result<u64, Failure> {
     if uploads.is_empty() {
         return Ok(0);
@@ -186,21 +187,21 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
 }
 
 fn resumed(upload: OpenUpload) -> ResumedUpload {
-    // Numbers of parts are at most 10,000.
+    // Part numbers are at most 10,000.
     let part = |part: StoredPart| Some((u16::try_from(part.number).ok()?, part.etag));
     ResumedUpload { upload_id: upload.id, parts: upload.parts.into_iter().filter_map(part).collect() }
 }
 
-/// Prints what was found at the target.
+/// Prints the numbers of stored and remaining objects.
 fn report(found: &[u64], recovered: &Recovered) {
     let Recovered { chosen, uploads } = recovered;
     let parts: u64 = uploads.values().map(|upload| upload.parts.len() as u64).sum();
     let resumed = match uploads.len() as u64 {
         0 => String::new(),
-        number => format!(", {} go on with {}", plural(number, "multipart upload"), plural(parts, "part")),
+        number => format!(", {} continue with {}", plural(number, "multipart upload"), plural(parts, "part")),
     };
     console::eprintln(&format!(
-        "of the objects that were begun and not confirmed, the target has {}; {} to upload{resumed}",
+        "of the objects with unconfirmed uploads, the target has {}; {} to upload{resumed}",
         plural(found.len() as u64, "object"),
         plural(chosen.len() as u64, "object"),
     ));

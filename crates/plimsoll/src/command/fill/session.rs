@@ -22,12 +22,12 @@ pub struct Session {
     journal: JournalWriter,
     /// The state of the fill, including records that are not durable yet.
     pub state: FillState,
-    /// The stop rules, with what they remember of earlier sessions.
+    /// The stop rules, with the state that they have after earlier sessions.
     pub watch: StopWatch,
     /// Time during which earlier sessions ran.
     active_before: Duration,
     started: Instant,
-    /// Time of the last record that the session still runs.
+    /// Time of the last `Alive` record, which shows that the session still runs.
     alive: Instant,
     /// Number of the session.
     number: u32,
@@ -37,7 +37,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the fill in this directory, or creates it, and begins a session.
+    /// Opens or creates the fill in this directory, and starts a session.
     pub fn open(args: &Args, objects: &Objects, path: &Path) -> Result<Self, Failure> {
         let started = Reservation::take(path).and_then(|reservation| {
             let identity = objects.identity(&reservation)?;
@@ -68,7 +68,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Writes a record to the journal, and adds it to the state. It is durable after [`Self::sync`].
+    /// Writes a record to the journal, and adds it to the state. The record is durable after [`Self::sync`].
     pub fn note(&mut self, record: &Record) -> Result<(), StoreError> {
         if self.journal.pending_bytes() > PENDING_BYTES_MAX / 2 {
             self.sync()?;
@@ -80,7 +80,7 @@ impl Session {
 
     /// Waits until all records are on the disk.
     ///
-    /// After a failure, the records are written to the next segment.
+    /// If writing fails, writes the records to the next segment.
     pub fn sync(&mut self) -> Result<(), StoreError> {
         if self.alive.elapsed() >= ALIVE_EVERY {
             self.note_alive()?;
@@ -88,11 +88,11 @@ impl Session {
         let Err(error) = self.journal.sync(unix_ms()) else { return Ok(()) };
         self.journal.open_next_segment(None)?;
         self.journal.sync(unix_ms())?;
-        console::eprintln(&format!("the journal could not be written: {error}; it goes on in another file"));
+        console::eprintln(&format!("the journal could not be written: {error}; it continues in another file"));
         Ok(())
     }
 
-    /// Writes to the journal how long the session has run.
+    /// Writes the duration of the session so far to the journal.
     fn note_alive(&mut self) -> Result<(), StoreError> {
         self.alive = Instant::now();
         let active_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -102,7 +102,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the time for which this session and earlier ones ran.
+    /// Returns the total duration of this session and earlier sessions.
     pub fn active(&self) -> Duration {
         self.active_before + self.started.elapsed()
     }
@@ -112,7 +112,7 @@ impl Session {
         self.note(&Record::Event { unix_ms: unix_ms(), text: text.to_owned() })
     }
 
-    /// Returns the stop rule that holds before the session has uploaded anything, if one does.
+    /// Returns the stop rule that holds even before the session uploads an object, if any.
     pub fn stopped_already(&mut self) -> Option<Stopped> {
         let Totals { objects: files, file_bytes, .. } = self.state.totals;
         self.watch.note(Reached { active: self.active(), files, file_bytes, in_touch: true })
@@ -135,7 +135,7 @@ impl Session {
         self.runs.join(phase)
     }
 
-    /// Ends the session. Returns the directory of the fill, and the reason that the journal has.
+    /// Ends the session. Returns the directory of the fill, and the reason for the end.
     pub fn close(mut self, result: &Result<SessionEnd, Failure>) -> Result<(PathBuf, SessionEnd), Failure> {
         let interrupted = sys::signals::interrupts().count > 0;
         let reason = match result {
@@ -145,7 +145,7 @@ impl Session {
         };
         let path = self.directory.path().to_owned();
         let end = Record::SessionEnded { session: self.number, unix_ms: unix_ms(), reason: reason.clone() };
-        // A journal whose disk is full cannot take the end. The next session sees that this one has none.
+        // If the disk is full, the journal has no record of the end. The next session then finds no end.
         let noted = self.note_alive().and_then(|()| self.note(&end)).and_then(|()| self.sync());
         let noted = noted.and_then(|()| self.journal.close(unix_ms()));
         match noted {
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Writes the stop rules and the limit on spending to the journal if they differ from those of the session before.
+    /// Writes the stop rules and the limit on spending to the journal, if they have changed since the previous session.
     fn note_rules(&mut self, args: &Args) -> Result<(), StoreError> {
         let cap = args.cap.iter().map(|cap| format!("spending >= {cap}"));
         let rules: Vec<String> = args.stop_when.iter().map(ToString::to_string).chain(cap).collect();
@@ -168,19 +168,19 @@ impl Session {
     }
 }
 
-/// The earlier sessions, as far as the stop rules need them.
+/// State of the stop rules while the journal of earlier sessions is read.
 struct Recalled {
     watch: StopWatch,
-    /// Time for which the sessions before the current one ran.
+    /// Total duration of the sessions before the session that is being read.
     before: Duration,
-    /// Time for which the current session ran.
+    /// Duration of the session that is being read.
     session: ActiveTime,
-    /// Bytes of the objects that the sessions stored.
+    /// Bytes of stored objects so far.
     bytes: u64,
 }
 
 impl Recalled {
-    /// Returns the time for which the sessions ran.
+    /// Returns the total duration of the sessions so far.
     fn active(&self) -> Duration {
         self.before + self.session.get()
     }
@@ -200,9 +200,9 @@ impl Recalled {
         }
         let (active, bytes) = (self.active(), self.bytes);
         match &entry.record {
-            // The user goes on although the target was too slow or gone, so its past no longer counts.
+            // The user continues the fill although the target was too slow or gone, so earlier values no longer count.
             Record::SessionEnded { reason, .. } if is_about_the_target(reason) => self.watch.restart(active, bytes),
-            // The time for reading back and deleting is no time without progress.
+            // Reading back and deleting also count as progress.
             Record::Verified(_) | Record::Deleted(_) | Record::NotDeleted(_) => self.watch.restart(active, bytes),
             _ => self.watch.recall(active, bytes),
         }
@@ -223,6 +223,6 @@ fn cannot_open(error: &StoreError) -> Failure {
 pub fn cannot_write(error: &StoreError) -> Failure {
     let advice = if error.is_full() { "free some space" } else { "check the disk" };
     Failure::could_not_run(format!(
-        "the fill stops, because its journal cannot be written: {error}; {advice}, then the same command goes on"
+        "the fill stops, because its journal cannot be written: {error}; {advice}, then run the same command again"
     ))
 }

@@ -1,16 +1,16 @@
-//! A fill that stores nothing for a while, although its requests are answered: the target may be full, for example.
+//! A fill that stores nothing for a while, although the target responds. For example, the target may be full.
 
 use measure::units::format_span;
 use measure::{AttemptClass, Counts, Enumerated, Stats};
 use report::number::count;
 use std::time::Duration;
 
-/// Time without a stored object after which the user is told, and the time until the next message is this many times
-/// longer.
+/// Time without a stored object until the first message.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
+/// Factor by which the time grows until each further message.
 const LONGER: u32 = 10;
 
-/// What has happened since the last object was stored.
+/// Failures since the last object was stored.
 #[derive(Debug)]
 pub struct Stuck {
     objects: u64,
@@ -26,8 +26,8 @@ impl Default for Stuck {
 }
 
 impl Stuck {
-    /// Adds an interval that ended at `active`. `objects` is the number of stored objects. Returns a message, if it is
-    /// time for one.
+    /// Adds an interval that ended at `active`. `objects` is the number of stored objects. Returns a message if one is
+    /// due.
     pub fn note(&mut self, active: Duration, objects: u64, stats: &Stats) -> Option<String> {
         if self.since.is_none() || objects != self.objects {
             *self = Self { objects, since: Some(active), ..Self::default() };
@@ -44,7 +44,7 @@ impl Stuck {
         self.told_after = time.saturating_mul(LONGER);
         let (time, attempts) = (format_span(Duration::from_secs(time.as_secs())), count(self.classes.total()));
         Some(format!(
-            "no object stored for {time}: of {attempts} attempts, {} failed with {}: {}",
+            "no object stored for {time}: of {attempts} attempts, {} failed with {} ({})",
             count(number),
             most.name(),
             most.about()

@@ -1,7 +1,7 @@
 //! The local files of a fill with `--from`.
 //!
-//! The first start lists them in the manifest of the fill's directory. Later starts read this list, so files that were
-//! added or removed meanwhile do not change the numbers of the others.
+//! The first session lists the files in the manifest of the fill's directory. Later sessions read this list, so files
+//! that were added or removed in between do not change the numbers of other files.
 
 use crate::command::put::files;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use store::{SavedFill, StoreError};
 #[derive(Debug)]
 pub struct SourceDirectory {
     path: PathBuf,
-    /// Device and number of the directory. They change if its disk is no longer mounted there.
+    /// Device and inode number of the directory. Both change if the disk of the directory is unmounted.
     inode: (u64, u64),
 }
 
@@ -37,14 +37,14 @@ impl SourceDirectory {
         &self.path
     }
 
-    /// Returns whether the path leads nowhere or to another directory.
+    /// Returns whether the path does not exist or is another directory by now.
     pub fn is_gone(&self) -> bool {
         inode(&self.path).ok() != Some(self.inode)
     }
 
-    /// Returns a message for this case.
+    /// Returns an error message for a directory that [is gone](Self::is_gone).
     pub fn about_gone(&self) -> String {
-        format!("--from {}: the directory is gone: is its disk mounted?", self.path.display())
+        format!("the directory {} of --from is gone; check that its disk is mounted", self.path.display())
     }
 }
 
@@ -53,7 +53,8 @@ fn inode(path: &Path) -> io::Result<(u64, u64)> {
     Ok((about.dev(), about.ino()))
 }
 
-/// Returns the files below `root`: those in the manifest of the fill, or, if the fill does not exist, those on the disk.
+/// Returns the files below `root`. If the fill exists, its manifest lists the files. Otherwise, lists the files on the
+/// disk.
 pub fn find(root: &Path, copies: NonZeroU64, fill: Option<&Path>) -> Result<LocalFiles, Failure> {
     let manifest = fill.filter(|fill| SavedFill::is_in(fill)).map(|fill| fill.join(MANIFEST_FILE));
     let Some(manifest) = manifest.filter(|manifest| manifest.exists()) else { return files::find(root, copies) };
@@ -62,7 +63,7 @@ pub fn find(root: &Path, copies: NonZeroU64, fill: Option<&Path>) -> Result<Loca
     let file = |entry: Result<FileEntry, StoreError>| {
         let FileEntry { path, bytes: size, modified_nanos } = entry.map_err(Failure::could_not_run)?;
         let key = std::str::from_utf8(&path)
-            .map_err(|_| Failure::could_not_run(format!("{}: a name that is not UTF-8", manifest.display())))?;
+            .map_err(|_| Failure::could_not_run(format!("{} has a name that is not UTF-8", manifest.display())))?;
         Ok(LocalFile { key: key.into(), path: base.join(OsStr::from_bytes(&path)), size, modified_nanos })
     };
     Ok(LocalFiles::new(entries.map(file).collect::<Result<_, Failure>>()?, copies))

@@ -1,4 +1,5 @@
-//! A fill as a trial of a study. Its directory is inside that of the study, and its journal decides what is left to do.
+//! A fill as a trial of a study. The directory of the fill is inside the directory of the study. The journal of the
+//! fill shows which work is left.
 
 use super::budget::Budget;
 use super::objects::Objects;
@@ -9,18 +10,17 @@ use crate::saved;
 use std::path::Path;
 use store::journal::SessionEnd;
 
-/// Checks the flags of a fill that has not begun, without sending a request.
+/// Checks the flags of a fill that has not started, without sending a request.
 pub fn check(args: &Args) -> Result<(), Failure> {
     args.check()?;
     Budget::of(args)?;
     Objects::of(args, None).map(|_| ())
 }
 
-/// Begins the fill in this directory, or goes on with it. Returns a summary of it, or `None` if the user interrupted it.
+/// Starts or continues the fill in this directory. Returns a summary of the fill, or `None` if the user interrupted it.
 ///
 /// # Errors
-/// Fails also if this host could not go on, so that the trial is not finished: its disk is full, or it cannot read the
-/// files to upload.
+/// Fails also if the disk of this host is full or the files to upload cannot be read. The trial is then not finished.
 pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
     execute::prepare_process();
     let objects = Objects::of(args, Some(directory))?;
@@ -33,7 +33,7 @@ pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
     match reason {
         SessionEnd::DiskFull | SessionEnd::Failed => {
             let reasons = report::fill::result(&fill).reasons.join("; ");
-            Err(Failure::could_not_run(format!("the fill in {} could not go on: {reasons}", directory.display())))
+            Err(Failure::could_not_run(format!("the fill in {} could not continue: {reasons}", directory.display())))
         }
         _ => Ok(Some(report::fill::first_line(&fill))),
     }

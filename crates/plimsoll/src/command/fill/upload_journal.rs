@@ -1,4 +1,5 @@
-//! The journal of an upload run: reservations ahead, confirmed and failed uploads, and the stop rules.
+//! The journal of an upload run. The journal records reserved objects before their upload, and confirmed and failed
+//! uploads. The observer also checks the stop rules.
 
 use super::budget::Budget;
 use super::objects::Objects;
@@ -24,13 +25,13 @@ use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd, To
 /// Window of the bandwidth that the live line shows.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 
-/// The observer of an upload run that writes the journal. What it has not written yet does not count.
+/// The observer of an upload run that writes the journal. Only uploads in the journal count as stored.
 pub struct UploadJournal<'a> {
     session: &'a mut Session,
     budget: &'a Budget,
     targets: &'a Targets,
     reservation: Reservation,
-    /// Number of the run's operations whose objects were reserved before the run.
+    /// Number of operations in the run for objects that were reserved before the run.
     chosen: u64,
     /// Number of the first object that no earlier session reserved.
     from: u64,
@@ -38,12 +39,12 @@ pub struct UploadJournal<'a> {
     streaks: Streaks,
     /// The directory of the local files, if there are any.
     source: Option<&'a SourceDirectory>,
-    /// The end of the session, because this directory is gone.
+    /// The message and the end of the session, if this directory is gone.
     source_gone: Option<(String, SessionEnd)>,
     stuck: Stuck,
-    /// The end of the session, if a rule, the limit on spending or refusals ended the run.
+    /// The end of the session, if a stop rule, the limit on spending or refusals ended the run.
     stopped: Option<SessionEnd>,
-    /// The failure of the journal that ended the run.
+    /// The failure to write the journal, if it ended the run.
     failed: Option<StoreError>,
 }
 
@@ -56,13 +57,13 @@ struct Progress {
     bytes_before: u64,
     /// Number of objects of the fill.
     objects: u64,
-    /// Their size.
+    /// Total size of these objects in bytes.
     bytes: u64,
 }
 
 impl<'a> UploadJournal<'a> {
-    /// Returns the observer of a run that uploads `targets`: `chosen` objects that are reserved already, then all from
-    /// `from` on.
+    /// Returns the observer of a run that uploads `targets`. The first `chosen` targets are reserved already. All
+    /// objects from number `from` follow.
     pub fn new(
         session: &'a mut Session,
         (objects, budget): (&'a Objects, &'a Budget),
@@ -94,12 +95,12 @@ impl<'a> UploadJournal<'a> {
         }
     }
 
-    /// Reserves the first objects. Returns the number below which operations may start.
+    /// Reserves the first objects. Operations with numbers below the returned number may start.
     pub fn reserve_first(&mut self) -> Result<u64, StoreError> {
         self.reserve(Duration::ZERO, 0).map(|bound| bound.unwrap_or(self.chosen))
     }
 
-    /// Returns why the run ended, if this observer ended it.
+    /// Returns the reason for the end of the run, if this observer ended it.
     pub fn end(self) -> Result<Option<SessionEnd>, StoreError> {
         self.progress.live.clear();
         if let Some(error) = self.failed {
@@ -108,8 +109,8 @@ impl<'a> UploadJournal<'a> {
         Ok(self.stopped)
     }
 
-    /// Reserves the next objects, if it is time to. Returns the number below which operations may start now.
-    /// Operations with numbers from `started` on have not started.
+    /// Reserves the next objects if a reservation is due. Operations with numbers below the returned number may start
+    /// now. Operations from number `started` have not started.
     fn reserve(&mut self, at: Duration, started: u64) -> Result<Option<u64>, StoreError> {
         let next = self.from.saturating_add(started.saturating_sub(self.chosen));
         let Some(range) = self.reservation.due(at, next) else { return Ok(None) };
@@ -126,8 +127,8 @@ impl<'a> UploadJournal<'a> {
         if let Some(source) = gone {
             self.source_gone = Some((source.about_gone(), SessionEnd::Failed));
         }
-        // An upload that the end of the session cut off is neither stored nor failed: it stays in doubt. The same applies
-        // to an upload whose file is out of reach.
+        // An upload that the end of the session cut off stays in doubt, because it is neither stored nor failed. The
+        // same applies to an upload whose file cannot be reached.
         for op in ops.iter().filter(|op| !(is_cut_off(op) || gone.is_some() && is_local(op))) {
             note_streak(&mut self.streaks, op);
             let Some(number) = self.targets.object_number(op.subject) else { continue };
@@ -141,7 +142,7 @@ impl<'a> UploadJournal<'a> {
                 failed.push(FailedObject { number, attempts, sent_bytes, class, cause });
             }
         }
-        // The last upload that was created for an object is the one that was completed.
+        // Of several uploads of an object, the last created upload is the completed one.
         for object in &acked {
             if let Some(upload_id) = self.session.state.uploads.of(object.number).last().cloned() {
                 self.session.note(&Record::UploadGone { number: object.number, upload_id })?;
@@ -182,7 +183,7 @@ impl<'a> UploadJournal<'a> {
     }
 }
 
-/// Returns how a session ends by a stop rule.
+/// Returns the end of a session that a stop rule ended.
 pub fn session_end(stopped: Stopped) -> SessionEnd {
     match stopped.rule {
         StopRule::Gone(_) => SessionEnd::TargetGone,
@@ -190,7 +191,7 @@ pub fn session_end(stopped: Stopped) -> SessionEnd {
     }
 }
 
-/// Returns how a session ends by the limit on spending.
+/// Returns the end of a session that reached the limit on spending.
 pub fn end_by_cap(cap: &Cap) -> SessionEnd {
     SessionEnd::StopRule { text: format!("spending >= {cap}") }
 }
@@ -200,18 +201,18 @@ pub fn is_cut_off(op: &OpEntry) -> bool {
     matches!(op.outcome.class, AttemptClass::InflightAtEnd | AttemptClass::Interrupted)
 }
 
-/// Returns whether something was sent to the target or received from it in an interval.
+/// Returns whether the client sent bytes to the target or received bytes in an interval.
 pub fn in_touch(interval: &Interval) -> bool {
     let traffic = &interval.stats.traffic;
     traffic.sent + traffic.body + traffic.overhead > 0
 }
 
-/// Returns whether the run is ending already, so that no rule decides about it any more.
+/// Returns whether the run is already ending, so that stop rules no longer apply.
 pub fn is_over(control: &Control) -> bool {
     control.reason().is_some() || sys::signals::interrupts().count > 0
 }
 
-/// Adds an operation to the failures in a row, or ends them.
+/// Counts an operation as a failure in a row, or resets the count after a success.
 pub fn note_streak(streaks: &mut Streaks, op: &OpEntry) {
     match (op.outcome, op.status) {
         (AttemptOutcome { class: AttemptClass::Ok, .. }, _) => streaks.note_success(),
@@ -223,7 +224,7 @@ pub fn note_streak(streaks: &mut Streaks, op: &OpEntry) {
     }
 }
 
-/// Returns how a session ends by failures in a row, with a message.
+/// Returns a message and the end of a session that failures in a row ended.
 pub fn end_by_streak(kind: Hopeless) -> (String, SessionEnd) {
     let (what, end) = match kind {
         Hopeless::Refused => (
@@ -231,7 +232,7 @@ pub fn end_by_streak(kind: Hopeless) -> (String, SessionEnd) {
             SessionEnd::Refused,
         ),
         Hopeless::Unreadable => {
-            (format!("{IN_A_ROW_MAX} local files in a row could not be read: check their disk"), SessionEnd::Failed)
+            (format!("{IN_A_ROW_MAX} local files in a row could not be read: check the disk"), SessionEnd::Failed)
         }
     };
     (format!("{what}; no further object is started"), end)
@@ -297,7 +298,7 @@ impl Observer for UploadJournal<'_> {
         {
             self.stopped = Some(end);
             self.progress.live.clear();
-            console::eprintln(&format!("{about}: waiting for uploads in flight"));
+            console::eprintln(&format!("{about}; waiting for uploads in flight"));
             let noted = self.session.note_event(&about);
             self.keep(noted);
             control.stop(now, StopReason::Decided);

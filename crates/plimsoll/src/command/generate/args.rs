@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// Directory for the files; it is created if it does not exist.
+    /// Directory for the files, which is created if necessary.
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// The dataset.
@@ -29,8 +29,8 @@ pub struct Args {
     /// Also compare existing files with the expected content.
     #[arg(long)]
     pub check: bool,
-    /// Use the file names and sizes of another tool: dummy-file-generator (PREFIX00000000.testfile; all files have the
-    /// full size).
+    /// Use the file names and sizes of another tool. With dummy-file-generator, names are PREFIX00000000.testfile, and
+    /// all files have the full size.
     #[arg(long, value_name = "TOOL", hide_possible_values = true, conflicts_with_all = ["count", "digits", "extension", "directories"])]
     pub like: Option<Like>,
 }

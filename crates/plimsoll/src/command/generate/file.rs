@@ -24,7 +24,7 @@ pub enum FileProblem {
     Refused { doing: &'static str, path: PathBuf, error: io::Error },
 }
 
-/// Directory entry that has the name of an expected file, but is something else.
+/// A directory entry that has the name of an expected file, but is not this file.
 #[derive(Debug)]
 pub enum Occupant {
     /// A file of another size.
@@ -33,7 +33,7 @@ pub enum Occupant {
     Other,
 }
 
-/// An observer of the work on a file. It can stop the work.
+/// An observer of the work on a file, which can stop the work.
 pub trait Watch {
     /// Reports that another `bytes` bytes were written or checked. Returns `false` if the work must stop.
     fn passed(&self, bytes: u64) -> bool;
@@ -56,7 +56,7 @@ pub fn is_done(path: &Path, size: ByteSize) -> Result<bool, FileProblem> {
         Ok(found) if found.len() != size.0 => Err(occupied(Occupant::File(ByteSize(found.len())))),
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(FileProblem::Refused { doing: "look at", path: path.to_owned(), error }),
+        Err(error) => Err(FileProblem::Refused { doing: "check", path: path.to_owned(), error }),
     }
 }
 
@@ -80,7 +80,7 @@ pub fn check(path: &Path, object: ObjectContent, buffer: &mut [u8], watch: &impl
     }
 }
 
-/// Writes the file, under a temporary name until it is complete.
+/// Writes the file. The file has a temporary name until it is complete.
 pub fn write(
     path: &Path,
     object: ObjectContent,

@@ -52,7 +52,7 @@ fn lock(directory: &Path) -> Result<File, Failure> {
             "another `plimsoll generate` is writing to {}: wait until it ends, or name another directory",
             directory.display()
         ))),
-        // Some file systems do not support locks, so go on without one.
+        // Some file systems do not support locks, so continue without a lock.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
     }
 }
@@ -66,25 +66,25 @@ fn explain(problem: &FileProblem, done: &Done, dataset: &Dataset) -> Failure {
     let progress = progress(done, dataset);
     Failure::could_not_run(match problem {
         FileProblem::Occupied { path, by: Occupant::File(found), size } => format!(
-            "{} has {} B instead of {} B, so it is not part of this dataset; it was left alone: remove it, or choose another DIR or --prefix",
+            "{} has {} B instead of {} B, so it is not part of this dataset: remove this file, or choose another DIR or --prefix",
             path.display(),
             found.0,
             size.0
         ),
         FileProblem::Occupied { path, by: Occupant::Other, .. } => format!(
-            "{} is not a regular file; it was left alone: remove it, or choose another DIR or --prefix",
+            "{} exists, but is not a regular file: remove it, or choose another DIR or --prefix",
             path.display()
         ),
         FileProblem::Differs { path, mismatch } => format!(
-            "{} has wrong content, {mismatch}: it is damaged or has another seed; remove it and run the command again",
+            "{} is damaged or has another seed ({mismatch}): remove this file, and run the command again",
             path.display()
         ),
         FileProblem::Refused { path, error, .. } if is_full(error) => format!(
-            "the disk is full, cannot write {}: {progress}; free some space and run the same command again to write the rest",
+            "cannot write {}, because the disk is full; {progress}: free some space, and run the same command again",
             path.display()
         ),
         FileProblem::Refused { doing, path, error } => {
-            format!("cannot {doing} {}: {error}; {progress}, and the same command writes the rest", path.display())
+            format!("cannot {doing} {}: {error}; {progress}; the same command writes the rest", path.display())
         }
     })
 }

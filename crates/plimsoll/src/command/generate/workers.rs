@@ -13,16 +13,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 use sys::signals::Signal;
 
-/// Bytes that each thread writes or reads at a time.
+/// Number of bytes that a thread writes or reads in one call.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Interval at which interrupts are checked.
 const LOOK: Duration = Duration::from_millis(50);
 /// Interval at which the live line is rewritten.
 const SHOW: Duration = Duration::from_millis(500);
-/// Maximum number of objects for which the total size is calculated, to estimate the time left. The limit applies only
-/// if sizes differ.
+/// Maximum number of objects for which the total size is calculated, to estimate the remaining time. The limit applies
+/// only if sizes differ.
 const ADDED_UP_MAX: u64 = 1_000_000;
-/// Maximum time left that is shown, in seconds. Estimates above this value occur only before the first bytes are
+/// Longest remaining time to show, in seconds. Estimates above this value occur only before the first bytes are
 /// written.
 const LEFT_MAX_S: f64 = 3.2e7;
 
@@ -116,8 +116,8 @@ impl<'a> Workers<'a> {
                     interrupted = Some(signal);
                     self.stopped.store(true, Ordering::Relaxed);
                     if seen.count > 1 {
-                        // Do not wait for the threads: one may hang on a disk that does not respond. The files in
-                        // progress still have temporary names.
+                        // Do not wait for the threads, because a thread may hang on a disk that does not respond. The
+                        // files in progress still have temporary names.
                         progress.live.clear();
                         console::report_and_exit(super::interrupted(
                             signal,

@@ -4,20 +4,39 @@ use crate::failure::Failure;
 use crate::load::dataset;
 use crate::load::{self, dialect, s3};
 use clap::ValueEnum;
-use engine::plan::ExpectedChecksum;
+use engine::plan::{ExpectedChecksum, Zipf};
 use measure::units::ByteSize;
 use std::path::PathBuf;
 use wire::checksum::ChecksumError;
 
 /// The order in which URLs are requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
     /// In turn.
     RoundRobin,
     /// At random, with equal probability.
     Random,
+    /// At random. The popularity of the URLs follows Zipf's law with this exponent.
+    Zipf(f64),
     /// Each URL once. The run then ends.
     Once,
+}
+
+/// Default exponent of Zipf's law, as in YCSB.
+const EXPONENT: f64 = 0.99;
+
+fn order(text: &str) -> Result<Order, String> {
+    match (text, text.strip_prefix("zipf:")) {
+        ("round-robin", _) => Ok(Order::RoundRobin),
+        ("random", _) => Ok(Order::Random),
+        ("once", _) => Ok(Order::Once),
+        ("zipf", _) => Ok(Order::Zipf(EXPONENT)),
+        (_, Some(exponent)) => {
+            let exponent = exponent.parse().ok().filter(|exponent| Zipf::new(1, *exponent).is_some());
+            exponent.map(Order::Zipf).ok_or_else(|| format!("the exponent in `{text}` is not between 0 and 10"))
+        }
+        _ => Err(format!("`{text}` is not an order; use round-robin, random, zipf, zipf:EXPONENT or once")),
+    }
 }
 
 /// Operations of a system, as values of --do.
@@ -33,8 +52,8 @@ pub enum Do {
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER, mut_arg("total", |flag| flag.hide_short_help(true)), mut_arg("count", |flag| flag.hide_short_help(true)), mut_arg("size", |flag| flag.hide_short_help(true)))]
 pub struct Args {
-    /// URL to load, e.g. http://host:port/path or s3://BUCKET/KEY; with --count or --total, the location of a dataset;
-    /// with --as SYSTEM, a server and object names.
+    /// URL to load, e.g. http://host:port/path or s3://BUCKET/KEY. With --count or --total, the location of a dataset.
+    /// With --as SYSTEM, a server and object names.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
     /// The flags that all commands that make load share.
@@ -49,16 +68,16 @@ pub struct Args {
     /// Load the objects that the bucket already contains below s3://BUCKET/PREFIX.
     #[arg(long, conflicts_with_all = ["url_file", "system", "total", "count", "size"])]
     pub list: bool,
-    /// Order in which URLs are requested.
-    #[arg(long, value_enum, default_value = "round-robin", value_name = "ORDER")]
+    /// Order of the URLs: round-robin, random, once, or zipf[:EXPONENT], which prefers the first URLs.
+    #[arg(long, value_parser = order, default_value = "round-robin", value_name = "ORDER")]
     pub order: Order,
     /// Compare every byte with the dataset's content; with --as gateway, check the hash of every block and that no
     /// block is missing. A difference fails the run.
     #[arg(long)]
     pub verify: bool,
-    /// Verify the checksum of each complete body. For a single object: sha256:HEX (also md5, sha1, crc32, crc32c,
-    /// crc64nvme; or base64). For ETags that are MD5s: etag. For a checksum in each response (x-amz-checksum-*,
-    /// Content-MD5, Digest; also in a trailer): checksum.
+    /// Verify the checksum of each complete body. Use etag if ETags are MD5s. Use checksum if each response has
+    /// x-amz-checksum-*, Content-MD5 or Digest, in a header or trailer. Use e.g. sha256:HEX for a single object, also
+    /// with md5, sha1, crc32, crc32c or crc64nvme, and also with base64.
     #[arg(
         long,
         alias = "expect-hash",
@@ -96,10 +115,10 @@ pub struct Args {
     /// Send HEAD requests.
     #[arg(short = 'I', long, conflicts_with = "method", help_heading = "Requests", hide_short_help = true)]
     pub head: bool,
-    /// File with the request body, up to 64 MiB. It is sent by POST, unless -m names another method.
+    /// File with the request body, up to 64 MiB. The method is POST, unless -m names another method.
     #[arg(long, value_name = "FILE", help_heading = "Requests", hide_short_help = true)]
     pub body_file: Option<PathBuf>,
-    /// Request the range at this offset every time, instead of random ranges.
+    /// Request always the range at this offset, instead of random ranges.
     #[arg(long, value_name = "OFFSET", requires = "range", help_heading = "Requests", hide_short_help = true)]
     pub range_at: Option<ByteSize>,
     /// Size of the objects, for --range. Without this flag, HEAD requests find the sizes.
@@ -128,7 +147,7 @@ struct Alone {
 }
 
 impl Args {
-    /// Parses a command line of `get`. Its first word is the command's name.
+    /// Parses a command line of `get`. The first word is the command's name.
     pub fn of_line(words: &str) -> Result<Self, Failure> {
         Self::of_words(words.split(' ').map(str::to_owned))
     }

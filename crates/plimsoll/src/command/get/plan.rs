@@ -14,7 +14,7 @@ use crate::load::{
 use content::Content;
 use engine::dialect::{Access, Form};
 use engine::plan::{
-    Auth, BodyPlan, Choice, ExpectedChecksum, Mix, Plan, RangeChoice, RequestPlan, ResponseBody, Spread, Targets,
+    Auth, BodyPlan, Choice, ExpectedChecksum, Mix, Plan, RangeChoice, RequestPlan, ResponseBody, Spread, Targets, Zipf,
 };
 use measure::OpKind;
 use std::num::NonZeroU64;
@@ -72,7 +72,7 @@ fn requested_objects(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: None, query })
 }
 
-/// Returns the objects of a system: a dataset, or named objects. The names are the arguments that are not URLs, and the
+/// Returns the objects of a system: a dataset, or named objects. Names are the arguments that are not URLs, and the
 /// lines of a list.
 fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     let (servers, names): (Vec<_>, Vec<_>) = args.urls.iter().partition(|word| word.contains("://"));
@@ -94,7 +94,7 @@ fn objects_of_system(args: &Args) -> Result<RequestedObjects, Failure> {
     Ok(RequestedObjects { targets, credentials, auth, spread, form: Some(form), query })
 }
 
-/// Returns how response bodies are checked.
+/// Returns the checks of response bodies.
 fn response_body(args: &Args, targets: &Targets, form: Option<Form>, encoded: bool) -> Result<ResponseBody, Failure> {
     if let Some(wanted) = &args.expect {
         if matches!(wanted, ExpectedChecksum::Given(_)) && targets.count() != 1 {
@@ -148,14 +148,13 @@ pub fn of(args: &Args) -> Result<Plan, Failure> {
     }
     let response_body = response_body(args, &targets, form, checks.encoding_asked)?;
     let request = RequestPlan { checks, response_body, query, ..request(args, headers, range, form)? };
-    let workload = load::Workload {
-        targets,
-        choice: if args.order == Order::Random { Choice::Random } else { Choice::RoundRobin },
-        once: args.order == Order::Once,
-        mix: Mix::one(request),
-        auth,
-        spread,
+    let choice = match args.order {
+        Order::RoundRobin | Order::Once => Choice::RoundRobin,
+        Order::Random => Choice::Random,
+        Order::Zipf(exponent) => Zipf::new(targets.count(), exponent).map_or(Choice::RoundRobin, Choice::Zipf),
     };
+    let workload =
+        load::Workload { targets, choice, once: args.order == Order::Once, mix: Mix::one(request), auth, spread };
     load::plan(&args.common, workload)
 }
 

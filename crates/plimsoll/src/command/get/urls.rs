@@ -22,7 +22,7 @@ pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let Urls { targets, credentials, .. } = urls;
     if credentials.is_some() && targets.origins().len() > 1 {
         return Err(Failure::usage(
-            "credentials in a URL apply only to the host of that URL: for several hosts use -u user:password",
+            "credentials in a URL apply only to the host of that URL; for several hosts use -u user:password",
         ));
     }
     if targets.items().is_empty() {
@@ -41,7 +41,7 @@ struct Urls {
 }
 
 impl Urls {
-    /// Adds a URL. `place` is where the URL came from, for error messages.
+    /// Adds a URL. `place` is the source of the URL, for error messages.
     fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
         let url = match Url::parse(text) {
@@ -51,14 +51,14 @@ impl Urls {
         if let Some(found) = url.credentials() {
             let found = format!("{}:{}", found.user(), found.password());
             if self.credentials.get_or_insert_with(|| found.clone()) != &found {
-                return refused(&"all URLs must have the same credentials, or none: use -u");
+                return refused(&"all URLs must have the same credentials, or none; use -u");
             }
         }
         if self.targets.items().len() >= self.most {
-            return refused(&format_args!("more than {} URLs: split the list", self.most));
+            return refused(&format_args!("more than {} URLs; split the list", self.most));
         }
         if !self.targets.push(&url) {
-            return refused(&format_args!("more than {} different hosts: split the list", engine::plan::ORIGINS_MAX));
+            return refused(&format_args!("more than {} different hosts; split the list", engine::plan::ORIGINS_MAX));
         }
         Ok(())
     }

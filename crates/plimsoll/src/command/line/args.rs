@@ -13,7 +13,7 @@ use study::load_line::search::Bounds;
 /// The unit of the load line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum On {
-    /// Operations in flight: each slot starts its next operation when its previous one has ended.
+    /// Operations in flight. Each slot starts an operation when the previous operation of the slot has ended.
     Concurrency,
     /// Operations per second, independent of the response times.
     Rate,
@@ -39,7 +39,7 @@ pub enum On {
 )]
 #[group(skip)]
 pub struct Args {
-    /// A kind of load other than that of `get`.
+    /// A load other than the load of `get`.
     #[command(subcommand)]
     pub other: Option<OtherLoad>,
     /// The load, with the flags of `get`.
@@ -49,7 +49,7 @@ pub struct Args {
     pub search: SearchArgs,
 }
 
-/// A kind of load other than that of `get`.
+/// A load other than the load of `get`.
 #[derive(clap::Subcommand, Debug)]
 pub enum OtherLoad {
     /// Finds the load line of writes, with the flags of `plimsoll put`.
@@ -58,8 +58,7 @@ pub enum OtherLoad {
     Mix(Box<MixArgs>),
 }
 
-/// The flags of `put`, with one difference: `--from PATH` is `--files PATH` here, because `--from` of `line` is the
-/// first level.
+/// The flags of `put`, except that `--files PATH` replaces `--from PATH`. `--from` of `line` is the first level.
 #[derive(clap::Args, Debug)]
 #[command(
     disable_help_flag = true,
@@ -118,7 +117,7 @@ pub struct SearchArgs {
     /// Maximum width of the final bracket, as a share of its lower end [default: 5% in flight, 2% per second].
     #[arg(long, value_name = "PERCENT", value_parser = precision, help_heading = "Search")]
     pub precision: Option<f64>,
-    /// Confidence at which the result of a level is certain enough to stop it early.
+    /// Confidence in the result of a level that is enough to stop the level early.
     #[arg(long, value_name = "PERCENT", value_parser = confidence, default_value = "95%", help_heading = "Search", hide_short_help = true)]
     pub confidence: f64,
     /// Maximum duration of a level. A level is extended up to this time if its backlog or its percentiles are
@@ -142,9 +141,9 @@ pub enum Load {
     Mix(mix::Args),
 }
 
-const AFTER: &str = "A level lasts -d TIME [default of searches: 5s]. With --on rate, it lasts until it is certain \
-    whether its backlog grows. A level must meet every --objective. It counts as failed if it misses one twice in a \
-    row. `plimsoll report DIR` shows a search again. --help-all prints every flag.";
+const AFTER: &str = "A level lasts -d TIME [default of searches: 5s]. With --on rate, a level lasts until it is \
+    certain whether the backlog grows. A level must meet every --objective, and fails if it misses an objective twice \
+    in a row. `plimsoll report DIR` shows a search again. --help-all prints every flag.";
 
 /// Default duration of a level.
 pub const LEVEL_TIME: Duration = Duration::from_secs(5);

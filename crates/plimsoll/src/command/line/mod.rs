@@ -1,7 +1,8 @@
-//! `plimsoll line`: finds the load line of a target, the highest load at which it meets all objectives. Every level is
-//! a run of `get`, `put` or `mix` in its own directory.
+//! `plimsoll line`: finds the load line of a target, which is the highest load at which the target meets all
+//! objectives. Every level is a run of `get`, `put` or `mix` in its own directory.
 
 mod args;
+pub mod expected_time;
 mod search;
 mod target_recovery;
 

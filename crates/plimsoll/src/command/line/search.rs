@@ -1,6 +1,7 @@
 //! Runs levels one by one until the search has found the load line.
 
 use super::args::{Args, LEVEL_TIME, Load, On, SearchArgs};
+use super::expected_time::{self, ExpectedTime};
 use super::target_recovery::{Recovered, Recovery};
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -20,19 +21,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::{EndReason, SavedRun, StoreError, StudyLog, StudyRecord};
 use study::load_line::level::{self, FinishedLevel, LevelDuration, Unusable};
-use study::load_line::search::{Bounds, Search, SearchStep};
+use study::load_line::search::{Search, SearchStep};
 use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLICE};
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Typical duration of a failed level, as a fraction of the duration of a passed level.
-const FAILING: f64 = 0.3;
-
 /// Runs a search and saves all its levels below `base`.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
 pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
+    let expected = expected_time::of(&args);
     let (mut load, args) = args.parts();
     let level_time = *load.common().load.duration.get_or_insert(LEVEL_TIME);
     let options = load::run_options(load.common());
@@ -40,13 +39,13 @@ pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
     let begin = StudyRecord::line(args.on.unit(), bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
     let mut levels = Levels { load, args, level_time, options, base: base.to_owned(), log, levels: Vec::new() };
-    levels.announce(&bounds);
+    levels.announce(expected);
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
     Ok(found)
 }
 
-/// The levels that were run, and the settings for the next ones.
+/// The levels that were run, and the settings for the next levels.
 struct Levels {
     load: Load,
     args: SearchArgs,
@@ -61,15 +60,7 @@ struct Levels {
 
 impl Levels {
     /// Prints the expected duration of the search.
-    fn announce(&self, bounds: &Bounds) {
-        let (few, many) = bounds.levels_expected();
-        let least = self.duration(bounds.from.get()).min.as_secs_f64();
-        // At a high rate, a level quickly has enough samples, so only the first levels take longer.
-        let level_time = self.level_time.as_secs_f64();
-        let time = |(passing, failing): (f64, f64)| {
-            let seconds = passing * level_time + failing * level_time * FAILING + 2.0 * (least - level_time);
-            format_span(Duration::from_secs(seconds.round() as u64))
-        };
+    fn announce(&self, expected: ExpectedTime) {
         let longer = match self.args.on {
             On::Concurrency => String::new(),
             On::Rate => format!(
@@ -80,8 +71,8 @@ impl Levels {
         console::eprintln(&format!(
             "searching for the load line in {}: about {} to {}, levels of {}{longer}",
             self.args.on.unit().name(),
-            time(few),
-            time(many),
+            format_span(expected.shortest),
+            format_span(expected.longest),
             format_span(self.level_time)
         ));
     }

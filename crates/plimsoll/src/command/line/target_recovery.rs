@@ -1,9 +1,9 @@
 //! Recovery of a target after a level that overloaded it.
 //!
 //! An overloaded target may still be busy with its backlog. The next level would then measure the backlog instead of
-//! the target. The search therefore measures a few operations, one after the other, until they are about as fast as
-//! before the first level. Before it waits, it prints the maximum wait, which it calculates from the backlog and the
-//! target's rate.
+//! the target. The search therefore repeats a measurement of a few operations, one after the other. The wait ends when
+//! these operations are about as fast as before the first level. Before the wait, a message shows the maximum wait,
+//! which the search calculates from the backlog and the target's rate.
 
 use crate::console;
 use crate::execute::{self, RunOptions};
@@ -52,7 +52,7 @@ pub enum Recovered {
     Whole,
     /// The target responds, but it is slower than before the search, or some operations fail.
     InPart,
-    /// It does not respond.
+    /// The target does not respond.
     Gone,
 }
 
@@ -89,7 +89,7 @@ impl Recovery {
         loop {
             let run = self.ask()?;
             let now = run.summary().all.service.quantile(0.5).map(Duration::from_nanos);
-            // Operations in flight at the end are not failures: they may only need more time.
+            // Operations in flight at the end are not failures, because they may only need more time.
             serves |= run.summary().all.ok > 0 || run.summary().stats.measured.unfinished > 0;
             let recovered = now.is_some_and(|now| now <= allowed) && run.summary().all.failed == 0;
             let waited = begun.elapsed();

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 /// Maximum number of failures to print. The file of failures lists all failures.
 const NAMED_MAX: usize = 5;
-/// Maximum number of owners to print. Owners that are not printed have a file, too.
+/// Maximum number of owners to print. Every owner has a file, even if it is not printed.
 const LISTED_MAX: usize = 64;
 /// Maximum length of a name in a message, in characters.
 const NAME_MAX: usize = 200;
@@ -38,8 +38,9 @@ pub struct Args {
 }
 
 const AFTER: &str = "Requests the first byte of each object. Status 206 means that the server has the object; a \
-    redirect names the owner. Writes to DIR: owners.txt (lines of owner|name), a list of URLs for each owner (for \
-    `plimsoll get --url-file`), and failures.txt if an owner was not found (exit code 1, or 4 if no owner was found).";
+    redirect names the owner. Writes owners.txt (lines of owner|name), a list of URLs for each owner (for \
+    `plimsoll get --url-file`), and failures.txt with objects without an owner. The exit code is then 1, or 4 if no \
+    owner was found.";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
@@ -73,7 +74,7 @@ fn failure(name: &str, status: Option<u16>, cause: &str) -> String {
 }
 
 fn print_owners(owners: &ObjectOwners, lists: &[files::List], failed: usize) -> Result<(), Failure> {
-    let mut text = format!("{} objects, {} owners, {failed} without one\n", owners.names().len(), lists.len());
+    let mut text = format!("{} objects, {} owners, {failed} without an owner\n", owners.names().len(), lists.len());
     let width = lists.iter().take(LISTED_MAX).map(|list| list.owner.len()).max().unwrap_or(0);
     for list in lists.iter().take(LISTED_MAX) {
         let mark = if list.owner == owners.entry() { "  (entry server)" } else { "" };

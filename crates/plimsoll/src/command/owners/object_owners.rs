@@ -21,7 +21,7 @@ use wire::Url;
 /// Maximum number of objects in a list. Ten million names and their URLs take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
 
-/// Flags for access to a cluster. Each has the same meaning as for `get`.
+/// Flags for access to a cluster. Each flag has the same meaning as in `get`.
 #[derive(clap::Args, Debug, Clone)]
 pub struct ClusterFlags {
     /// Number of operations in flight.
@@ -36,7 +36,7 @@ pub struct ClusterFlags {
     /// Basic authentication; also from the URL, @FILE or ${ENV}.
     #[arg(short = 'u', long = "user", value_name = "USER:PASSWORD")]
     pub user: Option<String>,
-    /// Connect to another host or port, like curl: HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
+    /// Connect to another host or port, as in curl. RULE is HOST:PORT:TO_HOST:TO_PORT; any part may be empty.
     #[arg(long, value_name = "RULE")]
     pub connect_to: Vec<String>,
     /// Trust the CA certificates in this PEM file instead of the system's.
@@ -46,7 +46,7 @@ pub struct ClusterFlags {
     #[arg(long)]
     pub insecure: bool,
     /// Use HTTP/2. With https, the client offers HTTP/2 by ALPN, and the server may choose HTTP/1.1. With http, the
-    /// server must support prior knowledge.
+    /// server must accept HTTP/2 without negotiation (prior knowledge).
     #[arg(long)]
     pub http2: bool,
     /// Also follow redirects from https:// to http://.
@@ -80,7 +80,7 @@ impl ClusterFlags {
         words
     }
 
-    /// Returns the plan of `get` for `url`. Its load is not set yet.
+    /// Returns the plan of `get` for `url`. The caller must set the load of this plan.
     pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
         args.common.tls.cacert.clone_from(&self.cacert);
@@ -130,14 +130,14 @@ fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
             continue;
         }
         if name.trim() != name {
-            return Err(refused("the name starts or ends with a blank, which is probably a mistake: remove the blank"));
+            return Err(refused("the name starts or ends with a blank, which is probably a mistake; remove the blank"));
         }
         if names.len() == NAMES_MAX {
-            return Err(refused(&format!("more than {NAMES_MAX} names: split the list")));
+            return Err(refused(&format!("more than {NAMES_MAX} names; split the list")));
         }
         let url = base.below(name).map_err(|error| refused(&error.to_string()))?;
         if !targets.push(&url) {
-            return Err(refused("too many different hosts: split the list"));
+            return Err(refused("too many different hosts; split the list"));
         }
         names.push(name.into());
     }

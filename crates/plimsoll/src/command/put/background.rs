@@ -1,4 +1,4 @@
-//! Uploads that a server accepts at once and carries out later, by itself: those of siad.
+//! Uploads to siad. The server accepts an upload at once, and carries it out later in the background.
 
 use super::Args;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ pub fn is_in_background(args: &Args) -> bool {
     args.dialect.system == Some(System::Siad)
 }
 
-/// Returns the requests of such an upload: the one that the server accepts, and the list that shows its progress.
+/// Returns the requests of a background upload. One request starts the upload, and the other lists its progress.
 pub fn requests(request: RequestPlan, every: Duration) -> Result<Mix, Failure> {
     let poll = Poll { request: 1, every, check: PollCheck::SiadUpload };
     let list = RequestPlan {
@@ -28,7 +28,7 @@ pub fn requests(request: RequestPlan, every: Duration) -> Result<Mix, Failure> {
     Mix::of(vec![(1, upload), (0, list)]).ok_or_else(|| Failure::usage("--as siad: the upload has no requests"))
 }
 
-/// Returns the path of --from. It is absolute if the server reads the files itself.
+/// Returns the path of --from. The path is absolute if the server reads the files itself.
 pub fn source<'p>(args: &Args, path: &'p Path) -> Result<Cow<'p, Path>, Failure> {
     if !is_in_background(args) {
         return Ok(Cow::Borrowed(path));
@@ -41,7 +41,7 @@ pub fn source<'p>(args: &Args, path: &'p Path) -> Result<Cow<'p, Path>, Failure>
 pub fn check(args: &Args) -> Result<(), Failure> {
     if args.from.is_none() {
         return Err(Failure::usage(
-            "--as siad: siad reads files from its own disk: name them with --from DIR (`plimsoll generate` writes test files)",
+            "--as siad needs --from DIR, because siad reads files from its own disk; `plimsoll generate` writes test files",
         ));
     }
     let settings = [
@@ -51,7 +51,9 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         ("--method", args.method.is_some()),
     ];
     match settings.iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => Err(Failure::usage(format!("{flag}: siad reads the files itself: leave it out"))),
+        Some((flag, _)) => {
+            Err(Failure::usage(format!("{flag} has no effect, because siad reads the files itself: leave it out")))
+        }
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! The files to upload: one file, or all files below a directory.
 //!
-//! Like `aws s3 cp --recursive`, `put` follows symbolic links. It skips broken links, links to a directory that
-//! contains them, and anything that is neither a file nor a directory. It counts and reports skipped entries.
+//! Like `aws s3 cp --recursive`, `put` follows symbolic links. `put` skips broken links, links to a directory that
+//! contains the link, sockets, pipes and devices. A message has the number of skipped entries.
 
 use crate::console;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of files of a run. The limit also applies to the number of visited files and directories, because
 /// links may lead to the same file many times.
 const FILES_MAX: usize = 10_000_000;
-/// Linux's error number for "too many levels of symbolic links". There is no stable `ErrorKind` for it.
+/// Linux's error number for "too many levels of symbolic links". No stable `ErrorKind` exists for this error.
 const ELOOP: i32 = 40;
 /// Maximum depth of nested directories.
 const DEPTH_MAX: usize = 256;
@@ -37,7 +37,7 @@ pub fn find(path: &Path, copies: NonZeroU64) -> Result<LocalFiles, Failure> {
     }
     let file = |FoundFile { path, size, modified_nanos }| {
         let key = Path::strip_prefix(&path, base).ok().and_then(Path::to_str);
-        let key = key.ok_or_else(|| refused(&path, &"its name is not UTF-8: rename it"))?.into();
+        let key = key.ok_or_else(|| refused(&path, &"the name is not UTF-8; rename the file"))?.into();
         Ok(LocalFile { key, size, modified_nanos, path })
     };
     Ok(LocalFiles::new(found.files.into_iter().map(file).collect::<Result<_, Failure>>()?, copies))
@@ -73,7 +73,7 @@ struct FoundFile {
 struct Skipped {
     /// Links with a missing target, and links that lead only to each other.
     broken: u64,
-    /// Links to a directory that contains them.
+    /// Links to a directory that contains the link.
     circles: u64,
     /// Sockets, pipes and devices.
     special: u64,
@@ -94,11 +94,11 @@ impl Skipped {
         let some = some.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
         let all = self.broken + self.circles + self.special;
         let all = plural(all, "entry");
-        Some(format!("skipped {all}: {} (first: {})", some.collect::<Vec<_>>().join(", "), first.display()))
+        Some(format!("skipped {all}: {}; the first is {}", some.collect::<Vec<_>>().join(", "), first.display()))
     }
 }
 
-/// Device and inode number. Together they identify a directory, whatever its path.
+/// Device and inode number, which identify a directory independently of its path.
 type Identity = (u64, u64);
 
 impl FoundFiles {
@@ -115,7 +115,7 @@ impl FoundFiles {
         };
         self.looked_at += 1;
         if self.looked_at > FILES_MAX {
-            return Err((path.to_owned(), format!("more than {FILES_MAX} files: name a smaller directory")));
+            return Err((path.to_owned(), format!("more than {FILES_MAX} files; name a smaller directory")));
         }
         if about.is_file() {
             let (size, modified_nanos) = (about.len(), LocalFile::modified_nanos(&about));
@@ -129,7 +129,7 @@ impl FoundFiles {
             if above.len() >= DEPTH_MAX {
                 return Err((
                     path.to_owned(),
-                    format!("more than {DEPTH_MAX} nested directories: name a directory further down"),
+                    format!("more than {DEPTH_MAX} nested directories; name a directory further down"),
                 ));
             }
             above.push(identity);
@@ -185,7 +185,7 @@ mod tests {
             let expected = [("link", 4), ("sub/file", 1), ("to-sub/file", 1)];
             assert_eq!(names, expected.map(|(name, size)| (name.to_owned(), size)), "{top}");
             let Skipped { broken, circles, special, .. } = found.skipped;
-            // The link to a directory above it is found twice: below `sub`, and below `to-sub`.
+            // The link to a directory that contains the link is found twice: below `sub`, and below `to-sub`.
             assert_eq!((broken, circles, special), (2, 2, 1), "{top}");
             let description = found.skipped.description().unwrap();
             assert!(

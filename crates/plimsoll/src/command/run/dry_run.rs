@@ -2,6 +2,7 @@
 
 use super::{Planned, command};
 use crate::command::fill::{self, Estimate};
+use crate::command::line;
 use crate::command::load_command::LoadCommand;
 use engine::plan::{Plan, RangeChoice};
 use measure::units::format_span;
@@ -42,12 +43,16 @@ fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
         Ok(LoadCommand::Fill(args)) => {
             fill::estimate(&args).map(|estimate| of_fill(&args, &estimate, assumed)).unwrap_or_default()
         }
-        Ok(LoadCommand::Line(_)) | Err(_) => Projected::default(),
+        Ok(LoadCommand::Line(args)) => {
+            Projected { time: Some(line::expected_time::of(&args).longest), ..Projected::default() }
+        }
+        Err(_) => Projected::default(),
         Ok(command) => command.plan().map(|(plan, _)| of_plan(&plan, assumed)).unwrap_or_default(),
     }
 }
 
-/// Returns the expected time, traffic and costs of a fill. Reading back moves every byte a second time.
+/// Returns the expected time, traffic and costs of a fill. If the fill reads objects back, every byte is transferred
+/// twice.
 fn of_fill(args: &fill::Args, estimate: &Estimate, assumed: Option<f64>) -> Projected {
     let bytes = estimate.upload_bytes as f64;
     let at_speed = assumed.and_then(|speed| Duration::try_from_secs_f64(bytes / speed).ok());

@@ -46,7 +46,7 @@ pub struct Args {
     /// Speed that --dry-run assumes, e.g. 1.25GB/s, to convert between bytes and times.
     #[arg(long, value_name = "SPEED", value_parser = speed, requires = "dry_run")]
     pub assume: Option<f64>,
-    /// Resume the study in this directory: run only the trials that are missing, and go on with an unfinished fill.
+    /// Resume the study in this directory: run only the missing trials, and continue an unfinished fill.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// Directory in which to save the runs [default: runs/TIME-NAME].
@@ -64,7 +64,7 @@ pub struct Args {
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
-    values, see docs/scenarios.md. `plimsoll report DIR` shows a study again, `plimsoll report DIR/TRIAL` a single \
+    values; see docs/scenarios.md. `plimsoll report DIR` shows a study again, and `plimsoll report DIR/TRIAL` a single \
     run.";
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -73,7 +73,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let wrong = || format!("`{text}` is not a speed: use a form such as 1.25GB/s");
+    let wrong = || format!("`{text}` is not a speed; use a form such as 1.25GB/s");
     let size: ByteSize = text.strip_suffix("/s").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
     if size.0 > 0 { Ok(size.0 as f64) } else { Err(wrong()) }
 }
@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         (Err(failure), Ok(_)) => {
             Err(failure.and(&format!("`plimsoll run {file} --resume {}` continues the study", base.display())))
         }
-        // Print the other failure first, so that the last message is the reason why the study stopped.
+        // Print first that the results could not be shown. The last message is then the reason why the study stopped.
         (Err(failure), Err(unshown)) => {
             console::report(unshown);
             Err(failure)
@@ -148,7 +148,7 @@ fn listed(variables: &[Variable]) -> String {
         let default = match &variable.default {
             Some(default) if crate::redact::is_secret(&variable.name, default) => " = (hidden)".to_owned(),
             Some(default) => format!(" = {}", escape(default)),
-            None => ": no default; set it with --set, or in the environment".to_owned(),
+            None => " has no default; set it with --set, or in the environment".to_owned(),
         };
         text.push_str(&format!("{}{default}\n", escape(&variable.name)));
         if let Some(about) = &variable.about {
@@ -258,7 +258,7 @@ fn selectable(scenario: &Scenario) -> String {
 /// Parses the command of a trial.
 fn command(trial: &TrialCommand) -> Result<LoadCommand, Failure> {
     if trial.name == "line" && trial.arguments.first().is_some_and(|load| load == "fill") {
-        return Err(Failure::usage("`command`: a fill has no load line: write a number as `concurrency`"));
+        return Err(Failure::usage("`command`: a fill has no load line; write a number as `concurrency`"));
     }
     let typed = ["plimsoll".to_owned(), trial.name.clone()].into_iter().chain(trial.arguments.iter().cloned());
     LoadCommand::parse(typed.map(Into::into))

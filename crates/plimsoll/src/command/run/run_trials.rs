@@ -1,8 +1,9 @@
 //! Runs the trials of a study one by one, and records each completed trial in a log.
 
 use super::dry_run::projected;
+use super::hooks::{self, During};
 use super::served::Servers;
-use super::{Args, Planned, command, hooks};
+use super::{Args, Planned, command};
 use crate::command::load_command::LoadCommand;
 use crate::command::{fill, line, mix};
 use crate::console;
@@ -20,24 +21,24 @@ use std::time::{Duration, Instant};
 use store::{RECORDS_FILE, STUDY_FILE, SavedFill, StoreError, StoreErrorKind, StudyLog, StudyRecord};
 use study::scenario::Scenario;
 
-/// Creates a study, or resumes one. Returns its directory, its log, and the completed trials.
+/// Creates or resumes a study. Returns the directory and the log of the study, and the completed trials.
 pub fn begin(
     args: &Args,
     scenario: &Scenario,
     text: &str,
     trials: usize,
 ) -> Result<(PathBuf, StudyLog, HashSet<String>), Failure> {
-    // From here on, the text and the variables are only saved and compared, so remove their secrets.
+    // From here on, the text and the variables are only saved and compared, so remove secrets from both.
     let (text, set) = crate::redact::scenario(text, &args.set);
     let Some(directory) = &args.resume else {
         let base = args.out.clone().unwrap_or_else(|| saved::default_directory(&scenario.name));
         let log = StudyLog::create(&base, &StudyRecord::scenario(&text, &set, trials as u64))
-            .map_err(|error| cannot_save(&error))?;
+            .map_err(|error| cannot_create(&error, &base))?;
         return Ok((base, log, HashSet::new()));
     };
     let (log, records) = StudyLog::resume(directory).map_err(|error| match error.kind {
         StoreErrorKind::NotARun => Failure::usage(format!(
-            "--resume: {} is not a study: name the directory of a study that `plimsoll run` started",
+            "--resume {} is not a study: name the directory of a study that `plimsoll run` started",
             directory.display()
         )),
         _ => Failure::usage(format!("--resume: {error}")),
@@ -46,7 +47,7 @@ pub fn begin(
         Some(StudyRecord::Scenario { text: begun, set: with, .. }) if *begun == text && *with == set => {}
         _ => {
             return Err(Failure::usage(format!(
-                "--resume: {} was started with another scenario or other variables; leave out --resume for a new study",
+                "the study {} has another scenario or other variables: leave out --resume to start a new study",
                 directory.display()
             )));
         }
@@ -63,8 +64,8 @@ pub fn begin(
     Ok((directory.clone(), log, done.collect()))
 }
 
-/// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`],
-/// whatever the results of the trials. Showing the results determines the exit code.
+/// Runs the missing trials. Returns the interrupt if the user stopped the trials, and otherwise [`Exit::Good`]. The
+/// results of the trials determine the exit code later, when they are shown.
 pub fn run_all(
     scenario: &Scenario,
     planned: &[Planned],
@@ -76,8 +77,8 @@ pub fn run_all(
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
-            // Before the first trial, add up the expected durations. The sum is unknown if one duration is, such as
-            // that of a search.
+            // Before the first trial, add up the expected durations. The sum is unknown if any duration is unknown. For
+            // example, the duration of a search is unknown.
             0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
             _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };
@@ -101,6 +102,16 @@ pub fn run_all(
     Ok(Exit::Good)
 }
 
+/// Returns the failure to create a study in this directory. If the directory has a study, the message shows how to
+/// continue it.
+fn cannot_create(error: &StoreError, base: &Path) -> Failure {
+    let failure = cannot_save(error);
+    match base.join(STUDY_FILE).is_file() {
+        true => failure.and(&format!("`--resume {}` instead of --out continues the study", base.display())),
+        false => failure,
+    }
+}
+
 fn cannot_save(error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save the study: {error}"))
 }
@@ -109,7 +120,11 @@ fn cannot_save(error: &StoreError) -> Failure {
 fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let (hooks, hook_output) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
     let measured = match hooks::before(hooks, &trial.hook_environment, &hook_output) {
-        Ok(true) => run_trial(trial, base),
+        Ok(true) => During::start(hooks, &trial.hook_environment, &hook_output).and_then(|during| {
+            let result = run_trial(trial, base);
+            drop(during);
+            result
+        }),
         Ok(false) => Ok(None),
         Err(failure) => Err(failure),
     };
@@ -120,8 +135,8 @@ fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failur
     }
 }
 
-/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. A fill goes on with what an earlier
-/// attempt left in the directory of the trial. Other trials replace it.
+/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. If an earlier attempt left files in
+/// the directory of the trial, a fill continues there. Other trials replace the directory.
 fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
     let directory = base.join(&trial.directory);
     let command = command(&trial.command)?;

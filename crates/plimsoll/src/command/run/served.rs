@@ -4,6 +4,7 @@
 //! once the server runs, so plans contain a placeholder until then.
 
 use super::Planned;
+use crate::command::serve::{ACCESS_KEY, SECRET_KEY};
 use crate::failure::Failure;
 use report::escape::escape;
 use std::io::{BufRead, BufReader, Read};
@@ -29,15 +30,27 @@ pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
         Some((flag, given)) if flag.starts_with("--") => format!("{flag}={}", value(given)),
         _ => value(word),
     };
-    let arguments = command.arguments.iter().map(argument).collect();
+    let mut arguments: Vec<String> = command.arguments.iter().map(argument).collect();
+    arguments.extend(keys(&arguments));
     TrialCommand { arguments, ..command }
+}
+
+/// Returns flags with the keys of an S3 server that the study starts. These are the public default keys of
+/// `serve --s3`. Returns no flags if the settings already choose keys, or if the target is not such a server.
+fn keys(arguments: &[String]) -> Vec<String> {
+    let is_given = |flag: &&str| arguments.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
+    let is_s3 = arguments.iter().any(|word| *word == format!("--endpoint={PLACEHOLDER}"));
+    if !is_s3 || ["--access-key", "--profile", "--credentials", "--anonymous"].iter().any(|flag| is_given(flag)) {
+        return Vec::new();
+    }
+    vec![format!("--access-key={ACCESS_KEY}"), format!("--secret-key={SECRET_KEY}")]
 }
 
 fn is_served(trial: &Planned) -> bool {
     trial.command.arguments.iter().any(|word| word.contains(PLACEHOLDER))
 }
 
-/// The servers of a study. They end with it.
+/// The servers of a study. The servers end with the study.
 #[derive(Default)]
 pub struct Servers {
     running: Vec<Served>,
@@ -63,7 +76,7 @@ impl Servers {
         Ok(servers)
     }
 
-    /// Returns a trial with the address of its server. Its hooks find the address in PLIMSOLL_SERVED.
+    /// Returns a trial with the address of its server. Hooks find this address in PLIMSOLL_SERVED.
     pub fn resolved(&self, trial: &Planned) -> Planned {
         let server = self.running.iter().find(|server| server.target == trial.target);
         let address = server.map_or(PLACEHOLDER, |server| server.address.as_str());
@@ -86,7 +99,7 @@ impl Served {
         let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
         let mut command = Command::new(program);
         command.arg("serve").args(flags).args(["--listen=127.0.0.1:0", "--until-stdin-closes"]);
-        // An interrupt of the terminal reaches only this program, which stops the servers after the last trial.
+        // Interrupts from the terminal must reach only this program, because it stops the servers after the last trial.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut process = command.spawn().map_err(|error| failed(&error.to_string()))?;
         let mut output = process.stdout.take().map(BufReader::new);
@@ -107,7 +120,8 @@ impl Served {
     }
 }
 
-/// Reads the address from the output of a server, such as `http://127.0.0.1:40123`. `None` if the server ends first.
+/// Reads the address of a server, such as `http://127.0.0.1:40123`, from the server's output. Returns `None` if the
+/// server ends first.
 fn address(output: &mut BufReader<ChildStdout>) -> Option<String> {
     let mut line = String::new();
     while output.read_line(&mut line).ok()? > 0 {
@@ -150,5 +164,7 @@ mod tests {
         assert_eq!(found[..2], [at("/a"), at("")]);
         assert_eq!(found[3], format!("--endpoint={PLACEHOLDER}"));
         assert_eq!([&found[2], &found[4], &found[5]], ["servedx", "--header=X: served", "http://h/served"]);
+        // The endpoint is an S3 server of the study, so its keys follow.
+        assert_eq!(found[6..], ["--access-key=plimsoll", "--secret-key=plimsoll-secret"]);
     }
 }

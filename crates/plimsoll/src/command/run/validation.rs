@@ -1,4 +1,4 @@
-//! Checks of a study before it starts. They report every mistake with its position.
+//! Checks of a study before it starts. The checks report the position of every mistake.
 
 use super::{Planned, command};
 use crate::cli::Cli;
@@ -21,10 +21,10 @@ pub fn set(text: &str, set: &[(String, String)], file: &str) -> Result<(), Failu
     let Ok(names) = scenario::variable_names(text) else { return Ok(()) };
     let Some((name, _)) = set.iter().find(|(name, _)| !names.contains(name)) else { return Ok(()) };
     let known = match names.as_slice() {
-        [] => "it has no variables".to_owned(),
-        names => format!("its variables are {}", names.join(", ")),
+        [] => "variables".to_owned(),
+        names => format!("such variable; its variables are {}", names.join(", ")),
     };
-    Err(Failure::usage(format!("--set {}: {file} has no such variable: {known}", escape(name))))
+    Err(Failure::usage(format!("--set {}: {file} has no {known}", escape(name))))
 }
 
 /// Returns the mistakes in names: names that a report cannot show, and names that lead to the same directory.
@@ -34,7 +34,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         let bare = axis.values.iter().filter(|value| value.label == value.value);
         for value in bare.filter(|value| crate::redact::is_secret(&axis.name, &value.value)) {
             let why = format!(
-                "a value of `{0}` contains a secret, and cells are named by their values: give it a name, for example {0}: {{mine: …}}",
+                "a value of `{0}` contains a secret, so it needs a name for reports; write for example {0}: {{mine: …}}",
                 axis.name
             );
             faults.push(Diagnostic::new(value.at, why));
@@ -45,8 +45,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         let again = axis.values.iter().enumerate();
         for (_, value) in again.filter(|(index, value)| before(*index).any(|other| other.label == value.label)) {
             let why = format!(
-                "`{}` is listed twice as a value of `{}`, and cells are named by their values: remove one, or write `repeats` next to \
-                 `targets`",
+                "`{}` is listed twice as a value of `{}`; remove one, or write `repeats` next to `targets` to repeat trials",
                 value.label, axis.name
             );
             faults.push(Diagnostic::new(value.at, why));
@@ -60,7 +59,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         let instead = if name == "repeat" { "; write `repeats` next to `targets`" } else { "" };
         faults.push(Diagnostic::new(
             at,
-            format!("`{name}` is not a setting: a study decides what is run, where its runs go and how they are shown; leave it out{instead}"),
+            format!("`{name}` is not a setting, because the study itself decides this; leave it out{instead}"),
         ));
     }
     let mut directories: Vec<String> = Vec::new();
@@ -72,7 +71,7 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
         } else if directories.contains(&directory) {
             faults.push(Diagnostic::new(
                 at,
-                format!("another target has the same directory name, `{directory}`: rename one"),
+                format!("another target has the same directory name, `{directory}`; rename one"),
             ));
         }
         directories.push(directory);
@@ -86,7 +85,7 @@ pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
     for settings in scenario.targets.iter().filter_map(|target| target.serve.as_ref()) {
         let at = settings.first().map_or(Position::START, |setting| setting.at);
         if let Some(setting) = settings.iter().find(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str())) {
-            let why = format!("`{}`: the study chooses a free port and stops the server; leave it out", setting.name);
+            let why = format!("`{}` is not a setting, as the study itself decides this; leave it out", setting.name);
             faults.push(Diagnostic::new(setting.at, why));
             continue;
         }
@@ -146,8 +145,8 @@ fn one_by_one(command: &TrialCommand) -> Vec<Diagnostic> {
     faults
 }
 
-/// Returns the diagnostic for a mistake in the combination of settings. Its position is the setting that the message
-/// names, or else the first setting.
+/// Returns the diagnostic for a mistake in the combination of settings. The diagnostic has the position of the setting
+/// that the message names, or else of the first setting.
 fn of_command(command: &TrialCommand, message: String) -> Diagnostic {
     let place = |flag: &str| message.contains(&format!("--{flag}")) || message.contains(&format!("`{flag}`"));
     let named = command.positions.iter().rev().find(|(name, _)| place(name));

@@ -34,7 +34,7 @@ pub enum What {
 /// The flags of `schema`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Document whose schema is printed.
+    /// Document for which to print the schema.
     #[arg(value_enum, default_value = "report")]
     pub what: What,
 }
@@ -61,7 +61,7 @@ pub fn run(args: &Args, command: &clap::Command) -> Result<ExitCode, Failure> {
 /// The flags of `completions`.
 #[derive(clap::Args, Debug)]
 pub struct Completions {
-    /// The shell.
+    /// Shell for which to print completions.
     pub shell: Shell,
 }
 

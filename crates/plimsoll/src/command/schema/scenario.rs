@@ -1,8 +1,8 @@
-//! The JSON Schema of a scenario, for editors. It contains the scenario's keys. The settings are the flags of the
-//! commands, with their help texts.
+//! The JSON Schema of a scenario, for editors. The schema contains the scenario's keys. The settings are the flags of
+//! the commands, with their help texts.
 //!
-//! The schema is generated from the parser of the command line, so it is always up to date. It describes a setting as a
-//! text, a number, a boolean, or a list of these. Only the program checks the values.
+//! The schema is generated from the parser of the command line, so it is always up to date. In the schema, a setting is
+//! a text, a number, a boolean, or a list of such values. Only the program checks the values.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use study::scenario::Order;
 /// Commands whose flags are settings. If several commands have the same flag, the help text comes from the first of
 /// these commands.
 const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
-/// Flags that are not settings. The study itself decides what is run, where runs are saved, how often they are repeated
-/// and how they are shown.
+/// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
+/// results.
 pub const NO_SETTINGS: [&str; 10] =
     ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all", "dry-run", "no-upload"];
 
@@ -55,7 +55,7 @@ pub fn schema(cli: &clap::Command) -> Value {
             "targets": {
                 "type": "object",
                 "minProperties": 1,
-                "description": "The systems to measure; the others are compared with the first.",
+                "description": "The systems to measure. All other systems are compared with the first system.",
                 "additionalProperties": {"type": "object", "additionalProperties": false, "properties": of_target},
             },
             "settings": {"$ref": "#/$defs/settings", "description": "Settings of all trials."},
@@ -86,7 +86,7 @@ pub fn schema(cli: &clap::Command) -> Value {
             "texts": {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}},
             "hooks": {
                 "type": "object",
-                "description": "Commands before and after each trial.",
+                "description": "Commands before, during and after each trial.",
                 "additionalProperties": false,
                 "properties": hooks,
             },
@@ -131,7 +131,7 @@ fn serve(cli: &clap::Command) -> Value {
         .collect();
     json!({
         "type": "object",
-        "description": "A server that the study starts and stops: flags of `plimsoll serve`. In other settings, `served` is its address.",
+        "description": "Flags of `plimsoll serve` for a server that the study starts and stops. In other settings, `served` is the address of this server.",
         "additionalProperties": false,
         "properties": properties,
     })

@@ -54,7 +54,7 @@ pub struct Args {
     /// Delay every N-th request by an additional time, e.g. 10:100ms.
     #[arg(long, value_name = "N:TIME", value_parser = every, help_heading = "Faults")]
     pub slow_every: Option<(NonZeroU64, Duration)>,
-    /// Stall once, e.g. 4s:1s (4s after the first request, for 1s).
+    /// Stall once; 4s:1s means 4s after the first request, for 1s.
     #[arg(long, value_name = "AT:TIME", value_parser = stall, help_heading = "Faults")]
     pub stall: Option<(Duration, Duration)>,
     /// Limit each response to this many body bytes per second, e.g. 10MB.
@@ -85,12 +85,12 @@ const AFTER: &str = "The paths /blackhole/1KiB, /blackhole/10GiB and so on have 
     ?delay=20ms &status=503 &chunked &close &truncate=1KiB &flip=0 &header=A:b &redirect=/x &code=307";
 
 fn listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("`{text}` is not an address to listen on: use a form such as 127.0.0.1:8080"))
+    text.parse().map_err(|_| format!("`{text}` is not an address to listen on; use a form such as 127.0.0.1:8080"))
 }
 
 fn split_at_colon(text: &str) -> Result<(&str, &str), String> {
     text.split_once(':')
-        .ok_or_else(|| format!("`{text}`: two values separated by a colon are required, for example 4s:1s or 100:1s"))
+        .ok_or_else(|| format!("`{text}` is not a pair of values with a colon, for example 4s:1s or 100:1s"))
 }
 
 fn pair(text: &str) -> Result<(&str, Duration), String> {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Time after which a liar stops on its own.
+/// Time after which the scripted server stops on its own.
 const LIAR_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Prints all cases, or plays the case with this name.
@@ -20,7 +20,7 @@ pub fn run(name: &str, args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let case = Case::named(name)
-        .ok_or_else(|| Failure::usage(format!("--liar: there is no case `{name}`; `--liar list` prints all cases")))?;
+        .ok_or_else(|| Failure::usage(format!("--liar has no case `{name}`; `--liar list` prints all cases")))?;
     console::print(&format!("{}: {}\n", case.name, case.about))?;
     console::print(&format!(
         "a client should classify the last request as {}: {}\n",

@@ -17,7 +17,8 @@ pub const PASSWORD: &str = "plimsoll";
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Clusters and stand-ins")]
 pub struct SiaArgs {
-    /// siad, renterd: password of the API; also @FILE or ${ENV} [default: none for siad, plimsoll for renterd on loopback].
+    /// siad, renterd: password of the API; also @FILE or ${ENV} [default: none for siad, plimsoll for renterd on
+    /// loopback].
     #[arg(long, value_name = "PASSWORD", hide_short_help = true)]
     pub api_password: Option<String>,
     /// siad, renterd: time until the daemon is synced [default: 0s].
@@ -50,12 +51,9 @@ pub struct SiaArgs {
     /// renterd: minimum and total number of shards of a slab [default: 2:3].
     #[arg(long, value_name = "MIN:TOTAL", value_parser = shards, hide_short_help = true)]
     pub shards: Option<(NonZeroU64, NonZeroU64)>,
-    /// renterd: store each object in slabs of its own.
+    /// renterd: store each object in its own slabs.
     #[arg(long, hide_short_help = true)]
     pub no_packing: bool,
-    /// renterd: a bucket that exists from the start.
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub bucket: Option<String>,
 }
 
 /// Versions of siad.
@@ -78,7 +76,7 @@ fn restarts(text: &str) -> Result<Restarts, String> {
         None => (span(text)?, RESTART),
     };
     if every <= length {
-        return Err(format!("`{text}`: the interval must be longer than a restart ({length:?})"));
+        return Err(format!("the interval in `{text}` must be longer than a restart ({length:?})"));
     }
     Ok(Restarts { every, length })
 }
@@ -89,7 +87,7 @@ fn shards(text: &str) -> Result<(NonZeroU64, NonZeroU64), String> {
     let (min, total): (NonZeroU64, NonZeroU64) =
         (min.parse().map_err(|_| invalid())?, total.parse().map_err(|_| invalid())?);
     if min > total || total.get() > 255 {
-        return Err(format!("`{text}`: the total must be at least the minimum, and at most 255"));
+        return Err(format!("the total in `{text}` must be at least the minimum, and at most 255"));
     }
     Ok((min, total))
 }
@@ -114,11 +112,7 @@ impl SiaArgs {
             ("--restart-every", self.restart_every.is_some()),
             ("--falling-storage", self.falling_storage.is_some()),
         ];
-        let renterd = [
-            ("--shards", self.shards.is_some()),
-            ("--no-packing", self.no_packing),
-            ("--bucket", self.bucket.is_some()),
-        ];
+        let renterd = [("--shards", self.shards.is_some()), ("--no-packing", self.no_packing)];
         [names(&both), names(&siad), names(&renterd)]
     }
 
@@ -152,15 +146,21 @@ impl SiaArgs {
         })
     }
 
-    /// Returns the renterd stand-in that the flags describe. `local` is `true` if only this host can reach it.
-    pub fn renterd(&self, store_max: Option<ByteSize>, local: bool) -> Result<Renterd, Failure> {
+    /// Returns the renterd stand-in that the flags describe, with an empty bucket if `bucket` is given. `local` is
+    /// `true` if only this host can reach it.
+    pub fn renterd(
+        &self,
+        store_max: Option<ByteSize>,
+        bucket: Option<String>,
+        local: bool,
+    ) -> Result<Renterd, Failure> {
         let usual = Renterd::default();
         let password = match &self.api_password {
             Some(text) => expand(text, "--api-password")?,
             None if local => PASSWORD.to_owned(),
             None => {
-                let why = "other hosts can reach this address: set your own password with --api-password";
-                return Err(Failure::usage(format!("--as renterd: {why}")));
+                let why = "because other hosts can reach this address";
+                return Err(Failure::usage(format!("--as renterd needs --api-password, {why}")));
             }
         };
         let (min_shards, total_shards) = self.shards.unwrap_or((usual.min_shards, usual.total_shards));
@@ -174,7 +174,7 @@ impl SiaArgs {
             min_shards,
             total_shards,
             packing: !self.no_packing,
-            bucket: self.bucket.clone(),
+            bucket,
             ..usual
         })
     }

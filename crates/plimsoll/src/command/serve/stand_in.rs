@@ -57,7 +57,7 @@ pub struct StandInArgs {
     /// some of them.
     #[arg(long, value_name = "N[:TIME]", value_parser = slow_above, conflicts_with = "capacity", hide_short_help = true)]
     pub slow_above: Option<(NonZeroU64, Duration)>,
-    /// alluxio: limit of concurrent requests; requests above it get 503 SlowDown.
+    /// alluxio: maximum number of concurrent requests; further requests get 503 SlowDown.
     #[arg(long, value_name = "N", value_parser = count::<NonZeroU64>, conflicts_with_all = ["capacity", "slow_above"], hide_short_help = true)]
     pub queue: Option<NonZeroU64>,
     /// alluxio: close the connection after each response.
@@ -129,7 +129,7 @@ impl StandInArgs {
                 StandIn::Filestash(Filestash { logins_per_second, sftp: self.sftp, ..usual })
             }
             Some(System::Siad) => StandIn::Siad(self.sia.siad(config.directory.as_deref())?),
-            // The hyper front serves renterd (see `tls_and_s3`).
+            // The module `tls_and_s3` serves renterd.
             Some(System::Renterd) => StandIn::None,
         };
         self.apply_faults(&mut config.faults);
@@ -240,7 +240,7 @@ impl StandInArgs {
         }
     }
 
-    /// Returns the cluster that the flags describe. Its first port is the port of `base`.
+    /// Returns the cluster that the flags describe. The first port of the cluster is the port of `base`.
     pub fn cluster(&self, base: Option<&SocketAddr>) -> Result<Option<ClusterConfig>, Failure> {
         let Some(servers) = self.cluster.map(NonZeroUsize::get) else { return Ok(None) };
         if servers > SERVERS_MAX {
@@ -308,5 +308,5 @@ fn write_list(path: &Path, flag: &str, count: u64, line: impl Fn(u64) -> String)
         let _ = writeln!(text, "{}", line(index));
     }
     std::fs::write(path, text)
-        .map_err(|error| Failure::could_not_run(format!("{flag}: cannot write {}: {error}", path.display())))
+        .map_err(|error| Failure::could_not_run(format!("cannot write {} for {flag}: {error}", path.display())))
 }

@@ -10,6 +10,7 @@ use measure::units::ByteSize;
 use server::{Config, HyperServer, Identity, Renterd, S3Config, StoreIn, Tls};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use wire::s3::Bucket;
 
 const HEADING: &str = "TLS, HTTP/2 and S3";
 
@@ -50,6 +51,9 @@ pub struct S3Args {
     /// Maximum number of bytes that S3 or renterd stores [default: 1GiB in memory].
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub store_max: Option<ByteSize>,
+    /// Create this bucket in S3 or renterd at the start.
+    #[arg(long, value_name = "NAME", value_parser = bucket, hide_short_help = true)]
+    pub bucket: Option<String>,
     /// Access key to accept [default on loopback: plimsoll].
     #[arg(long, value_name = "KEY", requires = "secret_key", hide_short_help = true)]
     pub access_key: Option<String>,
@@ -64,15 +68,22 @@ pub struct S3Args {
 /// Default maximum number of bytes that S3 stores in memory.
 const MEMORY_MAX: u64 = 1 << 30;
 /// Default access key, for tests on one host.
-const ACCESS_KEY: &str = "plimsoll";
-const SECRET_KEY: &str = "plimsoll-secret";
+pub const ACCESS_KEY: &str = "plimsoll";
+/// Secret key of [`ACCESS_KEY`]. This key is public.
+pub const SECRET_KEY: &str = "plimsoll-secret";
+
+fn bucket(name: &str) -> Result<String, String> {
+    Bucket::parse(name).map(|bucket| bucket.as_str().to_owned()).map_err(|error| error.to_string())
+}
 
 /// Refuses flags that contradict each other.
 pub fn check(args: &Args) -> Result<(), Failure> {
     let stores = args.s3.s3 || is_renterd(args);
-    for (flag, is_given) in
-        [("--store-max", args.s3.store_max.is_some()), ("--lose-every", args.s3.lose_every.is_some())]
-    {
+    for (flag, is_given) in [
+        ("--store-max", args.s3.store_max.is_some()),
+        ("--bucket", args.s3.bucket.is_some()),
+        ("--lose-every", args.s3.lose_every.is_some()),
+    ] {
         if is_given && !stores {
             return Err(Failure::usage(format!("{flag} requires --s3 or --as renterd")));
         }
@@ -86,7 +97,7 @@ pub fn check(args: &Args) -> Result<(), Failure> {
         ));
     }
     if args.s3.s3 && (args.stand_in.stand_in.is_some() || args.stand_in.list.is_some()) {
-        return Err(Failure::usage("--s3 serves only what is stored in it: leave out --as and --list"));
+        return Err(Failure::usage("--s3 serves only objects that clients store: leave out --as and --list"));
     }
     Ok(())
 }
@@ -104,7 +115,7 @@ fn is_renterd(args: &Args) -> bool {
 
 fn renterd(args: &Args) -> Result<Renterd, Failure> {
     let local = args.listen.iter().all(|address| address.ip().is_loopback());
-    args.stand_in.sia.renterd(args.s3.store_max, local)
+    args.stand_in.sia.renterd(args.s3.store_max, args.s3.bucket.clone(), local)
 }
 
 /// Starts the hyper front and prints its addresses.
@@ -119,7 +130,7 @@ pub fn start(args: &Args, config: &Config) -> Result<HyperServer, Failure> {
     };
     let front = front.map_err(|error| super::cannot_serve(&error))?;
     if let (Some(path), Some(pem)) = (&args.tls.tls_ca_out, front.ca_pem()) {
-        let failed = |error| Failure::could_not_run(format!("--tls-ca-out: cannot write {}: {error}", path.display()));
+        let failed = |error| Failure::could_not_run(format!("cannot write --tls-ca-out {}: {error}", path.display()));
         std::fs::write(path, pem).map_err(failed)?;
     }
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -153,15 +164,15 @@ fn tls(args: &TlsArgs) -> Result<Option<Tls>, Failure> {
 }
 
 fn s3(args: &Args) -> Result<S3Config, Failure> {
-    let S3Args { store, store_max, access_key, secret_key, .. } = &args.s3;
+    let S3Args { store, store_max, bucket, access_key, secret_key, .. } = &args.s3;
     let local = args.listen.iter().all(|address| address.ip().is_loopback());
     let (access_key, secret_key) = match (access_key, secret_key) {
         (Some(access), Some(secret)) => (expand(access, "--access-key")?, expand(secret, "--secret-key")?),
         (None, Some(secret)) => (ACCESS_KEY.to_owned(), expand(secret, "--secret-key")?),
         _ if local => (ACCESS_KEY.to_owned(), SECRET_KEY.to_owned()),
         _ => {
-            let why = "other hosts can reach this address: set your own keys";
-            return Err(Failure::usage(format!("--s3: {why} with --access-key and --secret-key")));
+            let why = "because other hosts can reach this address";
+            return Err(Failure::usage(format!("--s3 needs --access-key and --secret-key, {why}")));
         }
     };
     if access_key.is_empty() || secret_key.is_empty() {
@@ -171,7 +182,7 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
     if store != Path::new("memory") && store.exists() && !store.is_dir() {
         let path = store.display();
         return Err(Failure::usage(format!(
-            "--store {path}: not a directory; name one, or leave --store out for memory"
+            "--store {path} is not a directory; name one, or leave --store out for memory"
         )));
     }
     let (store, store_max) = if store == Path::new("memory") {
@@ -179,5 +190,5 @@ fn s3(args: &Args) -> Result<S3Config, Failure> {
     } else {
         (StoreIn::Directory(store.clone()), max)
     };
-    Ok(S3Config { store, store_max, access_key, secret_key })
+    Ok(S3Config { store, store_max, bucket: bucket.clone(), access_key, secret_key })
 }

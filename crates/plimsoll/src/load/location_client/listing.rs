@@ -30,7 +30,7 @@ impl LocationClient<'_> {
         if found.is_empty() {
             return Err(Failure::could_not_run(match prefix.as_str() {
                 "" => "the bucket is empty: write objects first, for example with `plimsoll prepare`".to_owned(),
-                prefix => format!("no object has the prefix `{prefix}`: check it, or leave it out"),
+                prefix => format!("no object has the prefix `{prefix}`: check the prefix, or leave it out"),
             }));
         }
         let sizes: Vec<u64> = found.iter().map(|object| object.size).collect();

@@ -22,7 +22,7 @@ const NUMBERS_MAX: u64 = 1 << 40;
 pub struct MixRecord {
     /// The objects with numbers below this number were written. Excludes objects of a warm-up.
     below: u64,
-    /// The same bound for objects that a warm-up wrote. The numbers of these objects start at [`WARMUP_NUMBERS`].
+    /// Like `below`, for objects that a warm-up wrote. The numbers of warm-up objects start at [`WARMUP_NUMBERS`].
     of_warmup: u64,
     /// `true` while a run is in progress, and after a run that did not complete. Such a run may have written more
     /// objects.
@@ -30,8 +30,8 @@ pub struct MixRecord {
 }
 
 impl MixRecord {
-    /// Returns the record as JSON. While a run is open, `below` is null, for earlier versions of this program. They
-    /// understand null, but not `known`.
+    /// Returns the record as JSON. While a run is open, `below` is null, because earlier versions of this program
+    /// understand null but not `known`.
     fn to_json(self) -> Value {
         json!({ "below": (!self.open).then_some(self.below), "known": self.below, "of_warmup": self.of_warmup })
     }
@@ -79,7 +79,7 @@ impl LocationClient<'_> {
     /// Runs `loads` of `mix`, and records the objects that they write next to the dataset.
     ///
     /// # Errors
-    /// Fails if `loads` fail, or if the record cannot be written before they start.
+    /// Fails if `loads` fail, or if the record cannot be written before the loads start.
     pub fn record_mix<T>(&self, loads: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let before = self.mix_record()?;
         let known = before.unwrap_or_default();
@@ -89,7 +89,7 @@ impl LocationClient<'_> {
         let written = execute::written();
         let own =
             MixRecord { below: written.below(), of_warmup: written.of_warmup(), open: known.open || !written.is_all() };
-        // Another run may have changed the record since this run started. Whether that run is still open is unknown.
+        // Another run may have changed the record since this run started. That run may have ended by now.
         let meanwhile = self.mix_record().map(|mixed| MixRecord { open: false, ..mixed.unwrap_or_default() });
         let kept = meanwhile.and_then(|meanwhile| match (before, written.is_any()) {
             // The loads were refused before they started, so nothing was written.
@@ -99,7 +99,7 @@ impl LocationClient<'_> {
         });
         if let Err(failure) = kept {
             console::eprintln(&format!(
-                "plimsoll: `cleanup` will not find what this run wrote: {}",
+                "plimsoll: `cleanup` will not find the objects of this run: {}",
                 failure.into_message()
             ));
         }

@@ -1,5 +1,5 @@
-//! Single requests to a dataset's location, outside of any run. They read and write the record of the dataset, and list
-//! objects and unfinished uploads.
+//! Single requests to a dataset's location, outside of any run. These requests read and write the record of the
+//! dataset, and list objects and unfinished uploads.
 //!
 //! The record is a small object next to the objects of the dataset. The record describes the dataset for later
 //! commands, and defines which objects `cleanup` may delete.
@@ -71,13 +71,13 @@ impl Reply {
 pub fn s3_error(message: &[u8]) -> String {
     match ErrorBody::parse(message) {
         Ok(error) if error.message.is_empty() => format!(", {}", escape(error.code.as_str())),
-        Ok(error) => format!(", {}: {}", escape(error.code.as_str()), escape(&error.message)),
+        Ok(error) => format!(", {} ({})", escape(error.code.as_str()), escape(&error.message)),
         Err(_) => String::new(),
     }
 }
 
 impl<'a> LocationClient<'a> {
-    /// Returns a client for the location. It sends requests as the flags specify.
+    /// Returns a client that sends requests to the location, as the flags specify.
     pub fn new(args: &Args, location: &'a DatasetLocation, patience: Patience) -> Result<Self, Failure> {
         let request = RequestPlan { headers: headers(&args.requests, location.credentials.clone())?, ..get() };
         let workload = Workload {
@@ -93,7 +93,7 @@ impl<'a> LocationClient<'a> {
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
     }
 
-    /// Returns the plan whose settings the requests use.
+    /// Returns the plan with the settings of all requests.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -1,5 +1,5 @@
-//! Debian's Chromium without a window. It opens a file as the browser of a user would, and returns the state of the
-//! page.
+//! Debian's Chromium without a window. This module opens a file as the browser of a user would, and returns the state
+//! of the page.
 
 use super::{PATIENCE, Running, TestDir, peer};
 use std::io::{BufRead, BufReader};

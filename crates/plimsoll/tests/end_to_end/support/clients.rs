@@ -11,7 +11,7 @@ const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/clients");
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
 const S3CMDS: [&str; 2] = ["/usr/bin/s3cmd", "/usr/local/bin/s3cmd"];
 
-/// Returns every installed Python that has boto3, whatever its version.
+/// Returns every installed Python that has any version of boto3.
 pub fn pythons_with_boto3() -> Vec<PathBuf> {
     let mut found: Vec<(String, PathBuf)> = Vec::new();
     let environments = environments("boto3-").into_iter().map(|place| place.join("bin/python"));

@@ -1,5 +1,5 @@
-//! MinIO, another S3 server. It takes minutes to build, so it is used only if `PLIMSOLL_MINIO` names its executable.
-//! `.ci/minio` builds it and runs the tests that need it.
+//! MinIO, another S3 server. Building MinIO takes minutes, so tests use it only if `PLIMSOLL_MINIO` names its
+//! executable. `.ci/minio` builds MinIO and runs the tests that need it.
 
 use super::versitygw::{ACCESS_KEY, SECRET_KEY};
 use super::{skip, wait_for};
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A running server. It stops when this value is dropped.
+/// A running server, which stops when this value is dropped.
 pub struct Minio {
     child: Child,
     _directory: TempDir,
@@ -52,7 +52,7 @@ impl Minio {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Returns the number of S3 requests for each operation, and the number of those with a status of 400 or more.
+    /// Returns the number of S3 requests for each operation, and the number of requests with a status of 400 or more.
     pub fn answered(&self) -> BTreeMap<String, (u64, u64)> {
         let page = self.get("/minio/metrics/v3/api/requests").unwrap();
         let mut operations: BTreeMap<String, (u64, u64)> = BTreeMap::new();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Paths of nginx. The PATH of ordinary users does not contain it.
+/// Paths of nginx. The PATH of ordinary users does not contain nginx.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
 /// Settings of a server, in addition to the plain files `/f/1k`, `/f/1m` and `/f/64m`.
@@ -67,7 +67,7 @@ pub struct Request {
     pub tls_client: String,
 }
 
-/// A running server. It stops when this value is dropped.
+/// A running server, which stops when this value is dropped.
 pub struct Nginx {
     child: Child,
     directory: TempDir,

@@ -1,12 +1,12 @@
-//! Other programs that tests need. If one is missing, the tests that need it are skipped, counted and named. With
-//! `REQUIRE_PEERS=1` they fail instead.
+//! Other programs that tests need. If a program is missing, the tests that need it are skipped, counted and named. With
+//! `REQUIRE_PEERS=1`, such tests fail instead.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SKIPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns `found`. If it is `None`, the test is skipped, or fails with `REQUIRE_PEERS=1`.
+/// Returns `found`. If `found` is `None`, the test is skipped, or fails with `REQUIRE_PEERS=1`.
 pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
     if found.is_none() {
         let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
@@ -17,7 +17,7 @@ pub fn peer<T>(name: &str, found: Option<T>) -> Option<T> {
 }
 
 /// Reports that this test is skipped, because this machine cannot run it now. For example, other processes may use the
-/// cores, or the test may need something that the machine does not allow.
+/// cores, or the machine may not allow what the test does.
 pub fn skip(reason: &str) {
     let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     // Write directly to the file descriptor, because the test harness hides the output of tests that pass.

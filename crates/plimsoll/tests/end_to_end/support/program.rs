@@ -23,7 +23,7 @@ pub struct Running {
 /// The output of a process, and its exit code.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code, or `None` if a signal killed it.
+    /// Exit code of the process, or `None` if a signal killed the process.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = "/usr/sbin/sshd";
 
-/// A server with its own host key and its own user key. It stops when this value is dropped.
+/// A server with its own host key and its own user key. The server stops when this value is dropped.
 pub struct Sshd {
     directory: TempDir,
     address: SocketAddr,

@@ -1,4 +1,4 @@
-//! VersityGW, an S3 server that stores objects in a directory. It listens on a free loopback port.
+//! VersityGW, an S3 server that stores objects in a directory, and listens on a free loopback port.
 
 use super::{Ended, Running, TestDir, peer, signal, wait_for};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub fn run(place: &TestDir, endpoint: &str, words: &[&str]) -> Ended {
     Running::of(command).end()
 }
 
-/// A running server. It stops when this value is dropped.
+/// A running server, which stops when this value is dropped.
 pub struct Versitygw {
     child: Child,
     directory: TempDir,
@@ -110,8 +110,8 @@ impl Versitygw {
     }
 }
 
-/// Returns whether this process listens on a loopback port. A connection attempt is not a sufficient test. It also
-/// succeeds if another process listens on the port, or if the connecting socket itself gets the port.
+/// Returns whether this process listens on a loopback port. A connection attempt would not be a sufficient test,
+/// because it also succeeds if another process listens on the port, or if the connecting socket itself gets the port.
 fn listens(process: u32, port: u16) -> bool {
     const LISTENING: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();

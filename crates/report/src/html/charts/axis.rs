@@ -14,15 +14,14 @@ pub fn unit(metric: Metric) -> Unit {
     }
 }
 
-/// Returns whether an axis is logarithmic. It is logarithmic for times, because times in a failing run may be a hundred
-/// times longer than in a good run.
+/// Returns whether an axis is logarithmic. Axes of times are, because times in a failing run may be a hundred times
+/// longer than in a good run.
 pub fn is_log(unit: Unit) -> bool {
     unit == Unit::Time
 }
 
 /// Returns the bound that an objective sets in the chart of a metric. Returns `None` if the objective has another
-/// metric. Also returns `None` if the objective applies to one kind of operation, because charts show all kinds
-/// together.
+/// metric, or applies to one kind of operation only. Charts show all kinds together.
 pub fn bound(objective: &Objective, metric: Metric) -> Option<Bound> {
     let drawn = objective.metric() == metric && objective.kind().is_none();
     drawn.then(|| Bound { label: objective.to_string(), value: objective.bound() })

@@ -12,7 +12,7 @@ const ROLES: [Role; 6] = [Role::Line0, Role::Line1, Role::Line2, Role::Line3, Ro
 /// Maximum number of charts of collected values.
 const CHARTS_MAX: usize = 24;
 
-/// For each chart, the kind and the unit of its columns, and its title.
+/// The charts. Each entry has the kind and the unit of the chart's columns, and its title.
 const GROUPS: [(ColumnKind, ColumnUnit, &str); 11] = [
     (ColumnKind::Gauge, ColumnUnit::Share, "shares"),
     (ColumnKind::Gauge, ColumnUnit::Bytes, "bytes"),
@@ -46,8 +46,8 @@ pub fn of(run: &SavedRun, times: &Times) -> Vec<Chart> {
     charts
 }
 
-/// Returns whether a column has values other than zero. A host has many counters that never change, for example those
-/// of unused network cards.
+/// Returns whether a column has values other than zero. A host has many counters that never change, for example the
+/// counters of unused network cards.
 fn is_drawn(summary: &ColumnSummary) -> bool {
     summary.count > 0 && (summary.min != 0.0 || summary.max != 0.0)
 }
@@ -99,7 +99,8 @@ fn line(series: &Series, times: &Times, index: usize, column: &Column, role: Rol
     }
 }
 
-/// Returns the value of a column from `start` to `end`: the mean, weighted by time, and the extremes.
+/// Returns the value of a column from `start` to `end`, with the lowest and the highest value. The value is the mean,
+/// weighted by time.
 fn within(series: &Series, index: usize, start: f64, end: f64) -> Option<PointValue> {
     let first = series.points.partition_point(|point| point.to <= start);
     let (mut found, mut seconds): (Option<PointValue>, f64) = (None, 0.0);

@@ -8,7 +8,7 @@ use crate::number::seconds;
 use store::SavedFill;
 use store::journal::{Column, EventKind, History, SessionEnd};
 
-/// Maximum number of marks. The newest ones are shown.
+/// Maximum number of marks. If there are more, the newest marks are shown.
 const MARKS_MAX: usize = 60;
 
 /// Returns the columns and the charts that use them. There are no charts if the fill has not started.
@@ -27,7 +27,7 @@ pub fn of(fill: &SavedFill) -> (Times, Vec<Chart>) {
     (times, charts.collect())
 }
 
-/// Returns for each column whether a session ran in it.
+/// Returns a value for each column, which is `true` if a session ran in the column.
 fn ran(fill: &SavedFill, history: &History, start: u64) -> Vec<bool> {
     let column = |unix_ms: u64| (unix_ms.saturating_sub(start) / history.column_ms()) as usize;
     let mut ran = vec![false; history.columns().len()];
@@ -39,7 +39,7 @@ fn ran(fill: &SavedFill, history: &History, start: u64) -> Vec<bool> {
     ran
 }
 
-/// Returns the resumptions and the ends of sessions, and the events.
+/// Returns marks for the starts of sessions after the first, for the ends of sessions, and for the events.
 fn marks(fill: &SavedFill, start: u64) -> Vec<TimeMark> {
     let at = |unix_ms: u64, label: String| TimeMark { at: unix_ms.saturating_sub(start) as f64 / 1000.0, label };
     let mut marks = Vec::new();
@@ -71,7 +71,7 @@ fn line(label: &str, role: Role, values: Vec<Option<f64>>) -> Line {
     Line { label: label.into(), role, values, low: Vec::new(), high: Vec::new() }
 }
 
-/// Returns a count per second in each column in which a session ran.
+/// Returns a count per second for each column in which a session ran.
 fn per_second(history: &History, width: f64, ran: &[bool], of: fn(&Column) -> u64) -> Vec<Option<f64>> {
     let columns = history.columns().iter().zip(ran);
     columns.map(|(column, ran)| ran.then(|| short(of(column) as f64 / width))).collect()

@@ -24,8 +24,8 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
     });
     let column_seconds = run.heat.column_nanos() as f64 / 1e9;
     let caption = format!(
-        "Successful operations in each {} by response time. Stronger color means more, on a logarithmic scale. Two bands mean \
-         that the target responds in two different ways.",
+        "Successful operations in each {} by response time. A stronger color means more operations, on a logarithmic \
+         scale. Two bands mean that the target responds in two different ways.",
         seconds(run.heat.column_nanos() as f64 / 1e9)
     );
     let plot = Plot::Heat { column_seconds, edges: edges.collect(), columns: columns.collect() };

@@ -93,7 +93,7 @@ fn response(curve: &Curve) -> Chart {
     ];
     let (mut bounds, mut about) = (Vec::new(), P99.about.to_owned());
     for objective in objectives(curve.line) {
-        // The chart shows all kinds of operations together, so only the table shows bounds on one kind.
+        // The chart shows all kinds of operations together, so bounds on one kind are only in the table.
         let (Metric::Time(timed, q), None) = (objective.metric(), objective.kind()) else { continue };
         bounds.push(Bound { label: objective.to_string(), value: objective.bound() });
         if timed == Timed::Response && (q == 0.5 || q == 0.99) {
@@ -147,7 +147,7 @@ fn chart(metric: &LevelMetric, prefix: &str, curves: &[Curve]) -> Chart {
 /// Returns a sentence that explains the band, or an empty text if there is no band.
 fn band(curves: &[Curve]) -> &'static str {
     if curves.iter().any(|curve| bracket(curve).is_some_and(|bracket| bracket.failed.is_some())) {
-        " The band is the load line: from the highest level that passed to the lowest level above it that did not."
+        " The band is the load line. It reaches from the highest level that passed to the next level that did not pass."
     } else {
         ""
     }

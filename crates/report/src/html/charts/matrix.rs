@@ -8,7 +8,7 @@ use crate::study::{MedianRange, Row, SavedStudy, StudyCell, Trial, rows, target_
 use measure::objective::{Metric, Timed};
 use std::collections::HashMap;
 
-/// Maximum number of charts for one part of the scenario and one metric. Other combinations are only in the tables.
+/// Maximum number of charts for one part of the scenario and one metric. Further combinations are only in the tables.
 const CHARTS_MAX: usize = 48;
 
 /// A metric of a cell, with the texts of its charts.
@@ -62,7 +62,7 @@ struct Table<'s> {
     by_key: HashMap<(&'s str, &'s str), usize>,
 }
 
-/// A chart before it gets its data: the title, and the cells from left to right.
+/// A chart without its data. It has the title, and the cells from left to right.
 struct Frame<'s> {
     title: String,
     across: Across,
@@ -122,7 +122,7 @@ impl<'s> Table<'s> {
 }
 
 /// Returns the charts of a part. The setting with the most values is on the horizontal axis. If several settings have
-/// the same number of values, the last of them is chosen.
+/// the most values, it is the last of these settings.
 fn frames<'s>(cells: &[&'s StudyCell]) -> Vec<Frame<'s>> {
     let axes = cells.first().map_or(0, |cell| cell.values.len());
     let values = |axis: usize| {
@@ -242,8 +242,7 @@ fn bounds(table: &Table, frame: &Frame, metric: &CellMetric) -> Vec<Bound> {
 fn versus_first(table: &Table, id: &str, frames: &[Frame]) -> Option<Choice> {
     let first = table.targets.first().filter(|_| table.targets.len() > 1)?;
     let label = format!("vs. {first}");
-    // If nothing succeeded on the first target, the ratio is infinite. Charts cannot show this, so only the tables
-    // contain such a ratio.
+    // If nothing succeeded on the first target, the ratio is infinite. Only the tables can show such a ratio.
     let ratio = |row: &Row| row.ratio_to(table.rows.get(row.first?)?).filter(|ratio| ratio.most.is_finite());
     let chart = |frame: &Frame| {
         let plot = Plot::Points {

@@ -8,7 +8,7 @@ use store::SavedRun;
 const STEPS_PER_NINE: u32 = 50;
 /// Number of nines at the end of the axis: 4 means p99.99.
 const NINES: u32 = 4;
-/// Common percentiles that are not among the evenly spaced points, and are added to them.
+/// Common percentiles that are added to the evenly spaced points.
 const OFF_THE_STEPS: [f64; 3] = [0.5, 0.75, 0.95];
 
 /// Returns the chart; `None` if nothing succeeded.
@@ -33,13 +33,14 @@ pub fn of(run: &SavedRun) -> Option<Chart> {
         line("service time", Role::Secondary, &|q| percentile::of(&all.service, q)),
     ];
     let mut caption = String::from(
-        "Response time counts from when an operation should have started, service time from when its request was sent. \
-         Both are those of successful operations.",
+        "Response time starts when an operation should have started. Service time starts when its request was sent. \
+         Both are shown for successful operations.",
     );
     if all.failed.max(all.unfinished).max(dropped) > 0 {
         lines.push(line("response time, failures included", Role::Failed, &|q| percentile::of_all(all, dropped, q)));
         caption.push_str(
-            " “Failures included” also counts failed, dropped and unfinished operations. Its line ends where they begin.",
+            " The line “failures included” also counts failed, dropped and unfinished operations. It ends where these \
+              begin.",
         );
     }
     caption.push_str(" A line ends where too few samples are left.");

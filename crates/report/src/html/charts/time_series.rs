@@ -2,11 +2,11 @@
 //!
 //! A day has 86,400 intervals, but a screen has only about a thousand columns. Neighboring intervals are therefore
 //! merged into one column. A column keeps the lowest and the highest value of its intervals, so that one bad second in
-//! a day remains visible. The rate of a column is computed over its whole length. Percentiles of several intervals
-//! cannot be averaged, so a column shows their range.
+//! a day remains visible. The rate of a column is computed over its whole length. Percentiles cannot be averaged, so a
+//! column shows the range over its intervals.
 //!
-//! Old intervals of a long run are longer than a second. In such a run, all columns cover the same length of time,
-//! which is at least that of the longest interval.
+//! Old intervals of a long run are longer than a second. In such a run, all columns have the same length, which is at
+//! least the length of the longest interval.
 
 use crate::html::script_data::{Chart, Line, Plot, Role, Times, Unit};
 use crate::number::{count, seconds};
@@ -17,7 +17,7 @@ use store::{Point, SavedRun};
 /// Maximum number of columns.
 pub const COLUMNS_MAX: usize = 1200;
 /// Minimum length of an interval in seconds. A shorter interval has no meaningful rate. For example, one operation in
-/// the last millisecond of a drain does not mean 1,000/s. Shorter intervals are omitted, unless the run has no others.
+/// the last millisecond of a drain does not mean 1,000/s. Shorter intervals are omitted, unless all of them are short.
 const SECONDS_MIN: f64 = 0.1;
 
 /// Returns the columns and the charts that use them. There are no charts if the run has no interval.
@@ -138,8 +138,8 @@ impl ChartBuilder<'_> {
                 Width::Seconds(length) => format!("the intervals of {}", seconds(length)),
             };
             caption.push_str(&format!(
-                " Each point stands for {covered}: the line shows {line}, the band reaches from the lowest to the \
-                 highest."
+                " Each point stands for {covered}. The line shows {line}, and the band reaches from the lowest to the \
+                highest."
             ));
         }
         Chart { id: id.into(), title: title.into(), caption, plot: Plot::Series { unit, log, lines } }

@@ -1,4 +1,4 @@
-//! The section of collected values: their range and their last value.
+//! The section of collected values, with the range and the last value of each column.
 
 use crate::collected::{level, value};
 use crate::escape::escape;

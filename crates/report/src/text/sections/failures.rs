@@ -47,8 +47,7 @@ pub fn failed(classes: &Counts<AttemptClass>) -> impl Iterator<Item = (AttemptCl
     classes.nonzero().filter(|(class, _)| is_failure(*class))
 }
 
-/// Returns whether a class is a failure. Attempts in flight at the end of the drain are not failures: they count as
-/// unfinished.
+/// Returns whether a class is a failure. Attempts in flight at the end of the drain are not failures, but unfinished.
 fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }

@@ -1,4 +1,5 @@
-//! The sections with breakdowns: metrics by host, by body size, and by value of a response header.
+//! The sections with breakdowns: metrics by host, by body size, by value of a response header, and by
+//! first and repeated access.
 
 use crate::escape::escape;
 use crate::label::OTHER;
@@ -32,6 +33,10 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     if !values.is_empty() {
         let name = run.begin.header.as_deref().map_or_else(|| "a response header".into(), escape);
         breakdown(page, &format!("By {name}"), &values);
+    }
+    let accesses = of(Dimension::Access);
+    if accesses.len() > 1 {
+        breakdown(page, "By access of the object", &accesses);
     }
 }
 

@@ -1,5 +1,5 @@
-//! The sections of a text report. Each is a function that writes to a page. A section that does not apply to the run
-//! writes nothing.
+//! The sections of a text report. Each section is a function that writes to a page. A section that does not apply to
+//! the run writes nothing.
 
 pub(super) mod as_ab;
 pub(super) mod bytes;

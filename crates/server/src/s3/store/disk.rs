@@ -43,7 +43,7 @@ impl Record {
     }
 }
 
-/// The records of an earlier server.
+/// The records that an earlier server wrote.
 pub(super) struct LoadedStore {
     pub(super) records: Vec<(u64, Record, Content)>,
     /// The lowest number that is above all used numbers.

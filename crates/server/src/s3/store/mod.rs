@@ -19,7 +19,7 @@ use super::content::quota::{Quota, WriteError};
 use super::content::writer::ContentWriter;
 use super::listing::{ListRequest, Page, page};
 use disk::{Disk, Record};
-use error::StoreError;
+pub(super) use error::StoreError;
 use objects::{Completed, Headers, Object, ObjectInfo, Upload, UploadedPart};
 
 /// Maximum number of buckets, as on S3.

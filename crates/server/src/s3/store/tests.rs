@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 fn config(store: StoreIn, store_max: Option<u64>) -> S3Config {
-    S3Config { store, store_max, access_key: String::new(), secret_key: String::new() }
+    S3Config { store, store_max, bucket: None, access_key: String::new(), secret_key: String::new() }
 }
 
 fn open(path: &Path) -> Store {

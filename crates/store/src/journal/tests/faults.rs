@@ -35,7 +35,7 @@ struct Fill {
 enum Step {
     Ack(u64),
     Sync,
-    /// Syncs until this succeeds, in new segments.
+    /// Syncs, with a new segment after each failure, until a sync succeeds.
     SyncAnyhow,
     Kill,
     PowerLoss(u64),
@@ -56,7 +56,7 @@ impl Fill {
         if self.writer.is_none() {
             let (replay, tip) = self.replay();
             self.check(&replay);
-            // The session goes on from the replayed state, so it counts all of it.
+            // The session continues from the replayed state, so it counts all objects of this state.
             match JournalWriter::start(Box::new(self.disk.clone()), Path::new("j"), IDENTITY, tip) {
                 Ok(writer) => self.writer = Some(writer),
                 Err(_) => {
@@ -115,7 +115,7 @@ impl Fill {
         }
     }
 
-    /// Checks a replay against what was added and counted.
+    /// Checks that a replay has all counted objects, and only added objects.
     fn check(&self, replay: &Replay) {
         let completed: BTreeSet<u64> = replay.state.completed.iter().collect();
         assert!(completed.is_superset(&self.counted), "counted, but lost: {:?}", self.counted.difference(&completed));
@@ -165,7 +165,7 @@ fn a_failed_sync_ends_the_segment() {
     let mut fill = Fill::new();
     fill.step(Step::Ack(3));
     fill.step(Step::Sync);
-    // Group, then sync.
+    // The disk counts the write of the group first, then its sync.
     fill.disk.plan([(1, Fault::Broken)]);
     fill.step(Step::Ack(2));
     let writer = fill.writer.as_mut().unwrap();
@@ -189,7 +189,7 @@ fn a_failed_sync_ends_the_segment() {
 
 #[test]
 fn a_second_sync_of_the_same_segment_would_lose_what_it_reports_as_durable() {
-    // This is the reason for new segments. It also shows that the disk of these tests behaves like Linux.
+    // This behavior is the reason for new segments. The test also shows that the simulated disk behaves like Linux.
     use crate::journal::disk::Disk;
     let mut disk = SimDisk::default();
     let path = Path::new("j/000001.wal");

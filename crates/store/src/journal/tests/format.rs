@@ -150,8 +150,8 @@ fn records_of_newer_versions_are_refused_by_their_type() {
         matches!(error.kind, StoreErrorKind::Fill(FillError::UnknownRecord { kind: 77, at_byte: at }) if at == at_byte)
     );
     let reason = format!(
-        "000001.wal: the record at byte {at_byte} has the unknown type 77: made by a newer version; \
-                          resume with that version"
+        "000001.wal: a newer version wrote the record of unknown type 77 at byte {at_byte}; \
+                          resume the fill with that version"
     );
     assert_eq!(error.to_string(), reason);
 }
@@ -170,7 +170,7 @@ fn segments_of_other_formats_fills_and_programs_are_refused() {
     assert!(matches!(other.kind, StoreErrorKind::Fill(FillError::OtherFill)));
     replay_bytes(&[&bytes], None).unwrap();
     for foreign in [&b"GIF89a"[..], &[b'x'; 500]] {
-        // Shorter than a header is what a crash can leave.
+        // A crash can leave a file that is shorter than a header.
         assert_eq!(replay(foreign).is_ok(), foreign.len() < 93);
     }
     assert!(matches!(kind(&segment(3, None, 0, &[])), StoreErrorKind::Fill(FillError::Damaged { at_byte: 0, .. })));
@@ -207,10 +207,10 @@ fn a_missing_segment_is_named() {
     assert_eq!(replay_bytes(&[&first, &second], None).unwrap().state.deleted.len(), 2);
     let named = |number, bytes| Source::from_bytes(&segment_path(Path::new("j"), number), number, bytes);
     let alone = replay_sources(&[named(2, &second)], None).err().unwrap().to_string();
-    assert!(alone.starts_with("j/000001.wal: missing, but a later segment continues it"), "{alone}");
+    assert!(alone.starts_with("j/000001.wal: missing, although a later segment exists"), "{alone}");
     let third = segment(3, Some(Previous { number: 2, bytes: 126 }), 1, &more);
     let hole = replay_sources(&[named(1, &first), named(3, &third)], None).err().unwrap().to_string();
-    assert!(hole.starts_with("j/000002.wal: missing, but a later segment continues it"), "{hole}");
+    assert!(hole.starts_with("j/000002.wal: missing, although a later segment exists"), "{hole}");
     let emptied = replay_bytes(&[&first, &[], &third], None).unwrap_err();
     assert!(matches!(emptied.kind, StoreErrorKind::Fill(FillError::Damaged { at_byte: 0, .. })), "{emptied}");
     let itself = segment(1, Some(previous), 1, &more);
@@ -234,7 +234,7 @@ fn a_segment_counts_once_it_has_what_it_repeats() {
         assert!(replay.extent.segments == 1 || replay.extent.abandoned_bytes > 0, "{len} bytes");
         counts.push(replay.extent.segments);
     }
-    // It has the last repeated record when its own one is missing.
+    // The second segment counts from the length at which only its own record is missing.
     assert_eq!(counts.iter().position(|count| *count == 2), Some(second.len() - record_bytes));
 }
 

@@ -42,7 +42,7 @@ fn replay(segments: &Segments) -> Result<Replay, StoreError> {
     replay_sources(&sources(segments), Some(&IDENTITY)).map(|(replay, _)| replay)
 }
 
-/// Asserts that a replay is that of a prefix of the journal. Returns the number of objects.
+/// Asserts that a replay contains exactly a prefix of the journal. Returns the number of objects.
 fn assert_prefix(replay: &Replay) -> u64 {
     let count = replay.state.completed.len();
     assert_eq!(replay.state.completed, (0..count).collect::<NumberSet>());
@@ -120,7 +120,7 @@ fn every_flipped_bit_is_damage_or_a_torn_tail_of_one_group() {
             let mut flipped = JOURNAL.clone();
             flipped[segment].1[byte] ^= 1 << (byte % 8);
             match replay(&flipped) {
-                // All but the last group of the last segment is known to have been durable.
+                // The journal shows that everything before the last group of the last segment was durable.
                 Ok(replay) => {
                     let count = assert_prefix(&replay);
                     let is_excluded = segment == 0 && count == 80;
@@ -137,8 +137,8 @@ fn damage_names_file_and_offset() {
     let mut flipped = JOURNAL.clone();
     flipped[0].1[140] ^= 1;
     let error = replay(&flipped).unwrap_err().to_string();
-    let expected = "journal/000001.wal: damaged at byte 126: a record with a wrong checksum; restore the file from a copy, \
-                    or start again with another --out";
+    let expected = "journal/000001.wal: damaged at byte 126 (a record with a wrong checksum); restore the file from a \
+                    copy, or start again with another --out";
     assert_eq!(error, expected);
 }
 

@@ -1,4 +1,4 @@
-//! The record of a renter's ledger during a session: snapshots before and after, and a table of samples in between.
+//! The record of a renter's ledger during a session: snapshots before and after the session, and a table of samples.
 
 use super::super::session::Session;
 use super::Renter;
@@ -47,8 +47,8 @@ impl ActualSpending {
 }
 
 impl LedgerRecord {
-    /// Takes the snapshot before the phases of a session, and begins to add samples to the table in the directory of the
-    /// fill.
+    /// Takes the snapshot before the phases of a session. Then starts to add samples to the table in the directory of
+    /// the fill.
     pub fn begin(renter: Renter, session: &Session, every: Duration) -> Result<Self, Failure> {
         let now = renter.save_snapshot(session, Moment::Before);
         let earlier = store::fill_directory::snapshots(session.directory()).unwrap_or_default();
@@ -66,12 +66,12 @@ impl LedgerRecord {
         &self.renter
     }
 
-    /// Returns the spending since the first snapshot; `None` if the target does not show it.
+    /// Returns the spending since the first snapshot, or `None` if the target does not report spending.
     pub fn spending(&self) -> Option<ActualSpending> {
         self.spending.clone()
     }
 
-    /// Takes a snapshot while all stored objects are at the target.
+    /// Takes the snapshot after the uploads, before objects are deleted.
     pub fn note_uploaded(&self, session: &Session) {
         self.renter.save_snapshot(session, Moment::Uploaded);
     }
@@ -106,7 +106,7 @@ enum Moment {
 }
 
 impl Moment {
-    /// Returns the beginning of the name of a snapshot.
+    /// Returns the start of a snapshot's file name.
     fn name(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -124,18 +124,18 @@ impl Moment {
     }
 }
 
-/// The end of the thread, and the newest ledger if it is to be kept.
+/// The flag that ends the thread, and the newest ledger if it is needed.
 type Shared = (Arc<AtomicBool>, Option<Arc<Mutex<Ledger>>>);
 
 impl Renter {
-    /// Takes a snapshot and writes it to the directory of the fill. A snapshot that cannot be written is reported, and
-    /// the session goes on.
+    /// Takes a snapshot and writes it to the directory of the fill. If writing fails, prints a message, and the session
+    /// continues.
     fn save_snapshot(&self, session: &Session, moment: Moment) -> Snapshot {
         let snapshot = self.snapshot(self.system.documents());
         if let Some((document, why)) = snapshot.missing.iter().next() {
             let number = snapshot.missing.len();
             console::eprintln(&format!(
-                "the snapshot {} lacks {number} of {} documents of {}: {document}: {why}",
+                "the snapshot {} lacks {number} of {} documents of {}; for example, {document} failed: {why}",
                 moment.text(),
                 self.system.documents().len(),
                 self.system.name()
@@ -184,7 +184,7 @@ impl Renter {
     }
 }
 
-/// Returns the ledger that a poll shows; `None` if a request failed.
+/// Returns the ledger in the responses of a poll, or `None` if a request failed.
 fn ledger_of(system: System, poll: &Poll) -> Option<Ledger> {
     let row = row(poll, Latency::Shown);
     match system {

@@ -1,7 +1,7 @@
 //! Sia's renters as targets of a fill: requests to their control API, outside of any run.
 //!
-//! A renter is checked before the first upload ([`readiness`]). Snapshots of it are taken before and after the phases of
-//! a session, and a table of samples in between ([`ledger`]).
+//! The module [`readiness`] checks a renter before the first upload. The module [`ledger`] takes snapshots of the
+//! renter before and after the phases of a session, and samples in between.
 
 mod ledger;
 mod readiness;
@@ -21,11 +21,11 @@ use report::escape::escape;
 use sia::snapshot::{Document, Snapshot, System};
 use std::time::{Duration, Instant};
 
-/// Attempts to read a document of a snapshot.
+/// Maximum number of attempts to read a document of a snapshot.
 const ATTEMPTS: u32 = 3;
-/// Pause between them.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Maximum time of a request, so that a renter that hangs does not keep an interrupted session from ending.
+/// Timeout of a request. With a timeout, an interrupted session ends even if the renter hangs.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 /// Interval at which a pause checks for interrupts.
 const LOOK: Duration = Duration::from_millis(50);
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// A renter of Sia that is the target of a fill.
 pub struct Renter {
     system: System,
-    /// The plan whose connections the requests use.
+    /// The plan with the connection settings of the requests.
     plan: Plan,
     /// A request with the header fields that the renter needs.
     request: RequestPlan,
@@ -54,7 +54,7 @@ impl Unread {
 }
 
 impl Renter {
-    /// Returns the renter that the flags name; `None` if the target is another system.
+    /// Returns the renter that the flags name, or `None` if the target is another system.
     pub fn of(args: &Args, objects: &Objects) -> Option<Self> {
         let system = match args.put.dialect.system? {
             dialect::System::Siad => System::Siad,
@@ -64,7 +64,7 @@ impl Renter {
         let headers = objects.upload.mix.requests().first().map(|upload| upload.headers.clone()).unwrap_or_default();
         let request = RequestPlan {
             headers,
-            // A document is no object, whose size would be checked.
+            // Do not check the size, because a document is not an object of the dataset.
             pick: Pick::Container,
             response_body: ResponseBody::KeptList,
             ..RequestPlan::new("GET", OpKind::Request)
@@ -74,8 +74,8 @@ impl Renter {
         Some(Self { system, plan, request })
     }
 
-    /// Returns a snapshot with these documents. A document that cannot be read is missing from it. Once the renter does
-    /// not respond, no further document is requested.
+    /// Returns a snapshot with these documents, except those that cannot be read. If the renter does not respond, no
+    /// further document is requested.
     pub fn snapshot(&self, documents: &[Document]) -> Snapshot {
         let mut snapshot = Snapshot::new(self.system);
         let mut silent: Option<String> = None;

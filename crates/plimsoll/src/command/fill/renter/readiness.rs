@@ -1,4 +1,4 @@
-//! The wait until a renter accepts uploads: it is synced, its wallet can pay, and enough contracts are formed.
+//! The wait until a renter accepts uploads. The renter must be synced, and must have enough money and contracts.
 
 use super::{Renter, Unread, is_interrupted, pause};
 use crate::console;
@@ -9,7 +9,7 @@ use sia::Unmet;
 use std::mem::discriminant;
 use std::time::{Duration, Instant};
 
-/// First pause between two checks. It doubles up to the longest one.
+/// First pause between two checks. Each pause is twice as long as the previous one, up to the longest pause.
 const PAUSE: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
@@ -17,7 +17,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 enum Obstacle {
     /// A condition for uploads is not met.
     Unmet(Unmet),
-    /// The renter does not show whether the conditions are met.
+    /// The renter does not report whether the conditions are met.
     Unknown(String),
 }
 
@@ -39,8 +39,8 @@ impl Obstacle {
 }
 
 impl Renter {
-    /// Waits until the renter accepts uploads, for up to `most` for each condition. Fails at once if waiting is of no
-    /// use, because the user must do something. `reach` waits for a renter that does not respond.
+    /// Waits until the renter accepts uploads, up to `most` for each condition. Fails at once if only the user can meet
+    /// a condition. `reach` waits for a renter that does not respond.
     pub fn wait_until_ready(&self, most: Duration, reach: &dyn Fn() -> Result<(), Failure>) -> Result<(), Failure> {
         let name = self.system.name();
         let refused = self.system.documents().first().and_then(|document| self.get(*document).err());

@@ -1,5 +1,5 @@
-//! siad's list of files. siad uploads in the background, so the list shows which objects it has, and downloading them
-//! would cost money.
+//! siad's list of files, which shows the objects that siad has completely uploaded in the background. The list is free,
+//! but downloading the objects would cost money.
 
 use super::super::objects::Objects;
 use super::Renter;
@@ -8,7 +8,7 @@ use crate::progress::requests_failed;
 use sia::siad::Files;
 use sia::snapshot::System;
 
-/// The files of siad, as far as they can belong to a fill.
+/// The files of siad that may belong to a fill.
 pub struct SiadFiles(Files);
 
 /// State of an object at siad.
@@ -20,12 +20,12 @@ pub enum AtSiad {
     UnderWay,
     /// There is no such file.
     Missing,
-    /// The file has another size, so it is not the object.
+    /// A file with the name of the object has another size, so it is not this object.
     OtherSize,
 }
 
 impl SiadFiles {
-    /// Reads the list, if the renter is siad.
+    /// Reads the list of files. Returns `None` if the renter is not siad.
     pub fn of(renter: Option<&Renter>) -> Result<Option<Self>, Failure> {
         let Some(renter) = renter.filter(|renter| renter.system == System::Siad) else { return Ok(None) };
         let documents = System::Siad.documents().iter().filter(|document| document.name == "files");
@@ -46,7 +46,7 @@ impl SiadFiles {
     /// Returns the numbers of the objects that are not completely uploaded.
     ///
     /// # Errors
-    /// Fails if a file has the name of an object and another size.
+    /// Fails if a file has the name of an object, but another size.
     pub fn incomplete(&self, objects: &Objects, numbers: &[u64]) -> Result<Vec<u64>, Failure> {
         let mut incomplete = Vec::new();
         for number in numbers {
@@ -56,7 +56,7 @@ impl SiadFiles {
                 AtSiad::OtherSize => {
                     let path = objects.siapath(*number).unwrap_or_default();
                     return Err(Failure::could_not_run(format!(
-                        "siad has another file with the name {path} and another size: delete it, or add a folder to the URL"
+                        "siad has a file {path} of another size: delete this file, or add a folder to the URL"
                     )));
                 }
             }
