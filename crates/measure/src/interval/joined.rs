@@ -172,7 +172,7 @@ mod tests {
             assert_eq!((a.intervals, &a.seconds), (b.intervals, &b.seconds));
             assert_eq!((a.limits.cpu, a.limits.seconds), (b.limits.cpu, b.limits.seconds));
         }
-        // These are the warm-up, three minutes that the window touches, and the drain.
+        // Five intervals: the warm-up, one for each of the three clock minutes that overlap the window, and the drain.
         assert_eq!(once.len(), 5);
     }
 

@@ -196,7 +196,7 @@ fn the_digest_of_a_list_covers_every_url() {
     assert!(!alike.stderr.contains("url_list"), "{}", alike.stderr);
     let refused = place.run(["compare", "--base", "one", "--new", "other"]);
     refused.expect(2);
-    assert!(refused.stderr.contains("url_list: `15 paths on 1 server, sha256 "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("url_list (`15 paths on 1 server, sha256 "), "{}", refused.stderr);
 }
 
 /// Breaks the accounting of a saved run. Afterwards, the records count one operation that started but did not end.

@@ -151,7 +151,7 @@ fn check_compares_the_content_of_existing_files() {
     bytes[1_234_567] ^= 1;
     fs::write(&path, &bytes).expect("can change the file");
     expect_summary(&place.run(words), "0 files, 0 B in ", "; 3 existed already");
-    expect_refusal(&check(), 4, &["object-00000001.bin", "byte 1234567: expected ", "remove it"]);
+    expect_refusal(&check(), 4, &["object-00000001.bin", "byte 1234567: expected ", "remove this file"]);
     assert_eq!(fs::read(&path).expect("the file exists"), bytes, "the file was changed");
     let other = place.run(words.iter().chain(&["--check", "--seed", "2"]));
     expect_refusal(&other, 4, &["byte 0: expected ", "another seed"]);

@@ -116,7 +116,7 @@ fn a_study_is_drawn_with_its_matrix_its_pairs_and_its_lines() {
         "Differences",
         "far − near",
         "TTFB p50",
-        "with fewer than 6 pairs",
+        "if there are fewer than 6",
         "Failed attempts",
         "http_5xx",
         "plimsoll run pair.yaml",

@@ -171,7 +171,7 @@ fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
     let row = |row: &Row| study::cells(row, row.first.and_then(|first| rows.get(first))).to_vec();
     let mut section = table("Cells", &study::COLUMNS, &[0, 1, 9], rows.iter().map(row).collect());
     let about = "All values are medians of the repeats. “vs. first” is the goodput divided by the goodput of the first \
-                 target in the same repeat. Without bodies, operations per second are divided. The range over the \
+                 target in the same repeat. If there is no goodput, “vs. first” compares operations per second. The range over the \
                  repeats is in parentheses.";
     section.blocks.insert(0, Block::Line { text: about.into() });
     section.blocks.extend(study::about_ranges(&study.study.trials).map(|text| Block::Line { text: text.into() }));

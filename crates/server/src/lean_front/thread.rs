@@ -47,7 +47,7 @@ enum Watch {
 struct Entry {
     connection: Connection,
     watch: Watch,
-    /// The time that the connection waits for.
+    /// Instant at which the connection is to continue; `None` if it waits for no timer.
     wakes: Option<Duration>,
 }
 

@@ -22,7 +22,7 @@ pub struct Args {
     /// Collect the CPU, memory, disks and network cards of this host.
     #[arg(long)]
     pub host: bool,
-    /// Collect the CPU time, memory and restarts of processes, on a remote host with NAME@HOST.
+    /// Collect the CPU time, memory and restarts of processes. NAME@HOST selects those of a remote host.
     #[arg(long, value_name = "NAME|PID")]
     pub process: Vec<String>,
     /// Collect the CPU, memory, disks and network cards of a remote host, over ssh.

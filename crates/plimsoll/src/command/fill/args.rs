@@ -33,7 +33,7 @@ pub struct Args {
     /// Storage period that the costs include [default: 1 month].
     #[arg(long, value_name = "TIME", default_value = prices::KEEP, hide_default_value = true, help_heading = "Fill")]
     pub keep: Months,
-    /// Start no upload once this amount is spent, e.g. 20USD. siad, renterd or --prices determine the spending.
+    /// Start no upload once this much is spent (by siad, renterd or --prices), e.g. 20USD.
     #[arg(long, value_name = "MONEY", help_heading = "Fill")]
     pub cap: Option<Cap>,
     /// siad, renterd: maximum wait for each condition (synced, contracts formed) before uploads [default: 10m].
