@@ -2,6 +2,7 @@
 //! is written to a log next to the trial.
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -16,10 +17,15 @@ const TIME_MAX: Duration = Duration::from_secs(60 * 60);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the hooks before a trial. Returns `false` if the user interrupted them.
-pub fn before(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+pub fn before(
+    hooks: &Hooks,
+    environment: &[(String, String)],
+    log: &Path,
+    progress: &Progress,
+) -> Result<bool, Failure> {
     for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
         if let Some(command) = command
-            && !run(name, command, environment, log)?
+            && !run(name, command, (environment, log), progress)?
         {
             return Ok(false);
         }
@@ -28,11 +34,21 @@ pub fn before(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Re
 }
 
 /// Runs the hook after a trial. Returns `false` if the user interrupted it.
-pub fn after(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
-    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, environment, log))
+pub fn after(
+    hooks: &Hooks,
+    environment: &[(String, String)],
+    log: &Path,
+    progress: &Progress,
+) -> Result<bool, Failure> {
+    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, (environment, log), progress))
 }
 
-fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+fn run(
+    name: &str,
+    command: &str,
+    (environment, log): (&[(String, String)], &Path),
+    progress: &Progress,
+) -> Result<bool, Failure> {
     let failed = |why: String| {
         let place = log.display();
         Failure::could_not_run(format!("the hook `{name}` {why}, so the study stops; its output is in {place}"))
@@ -53,6 +69,7 @@ fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) 
         if let Some(ended) = process.wait(LOOK).map_err(cannot)? {
             return if ended.status.success() { Ok(true) } else { Err(failed(format!("failed ({})", ended.status))) };
         }
+        progress.refresh();
         let interrupted = sys::signals::interrupts().count > 0;
         if interrupted || begun.elapsed() >= TIME_MAX {
             process.kill_group().map_err(cannot)?;
