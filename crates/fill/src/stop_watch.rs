@@ -86,6 +86,20 @@ impl StopWatch {
         Some(Stopped { rule, bandwidth: None })
     }
 
+    /// Returns the rules. A bandwidth rule has its average so far, over its window or the shorter time since the start.
+    pub fn so_far(&self) -> impl Iterator<Item = (StopRule, Option<DataRate>)> + '_ {
+        self.rules.iter().map(|watched| {
+            let so_far = watched.trailing.as_ref().and_then(Trailing::so_far);
+            (watched.rule, so_far.and_then(|(bytes, time)| DataRate::of(bytes, time)))
+        })
+    }
+
+    /// Returns the time at `active` since the last contact with the target.
+    #[must_use]
+    pub fn silent(&self, active: Duration) -> Duration {
+        active.saturating_sub(self.in_touch)
+    }
+
     /// Records the progress. Returns the first rule that is met.
     pub fn note(&mut self, reached: Reached) -> Option<Stopped> {
         if reached.in_touch {

@@ -24,12 +24,15 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
+        console::overlay::remove_forever();
         let location = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
         console::eprintln(&format!("plimsoll: internal error{location}; please report it, with the command line"));
     }));
     let _ = sys::signals::refuse_files_too_large();
-    match cli::parse(std::env::args_os()) {
+    let exit = match cli::parse(std::env::args_os()) {
         Ok(command) => command.run().unwrap_or_else(console::report),
         Err(failure) => console::report(failure),
-    }
+    };
+    console::overlay::remove_forever();
+    exit
 }

@@ -37,4 +37,4 @@ pub use json::{
     json, json_comparison, json_repeats, prepared_schema, repeats_schema, schema,
 };
 pub use study::{SavedStudy, StudyCell};
-pub use text::{SHORT_LINES_MAX, Style, comparison, repeats, short_text, text, uploads};
+pub use text::{SHORT_LINES_MAX, Style, comparison, failed_attempts, repeats, short_text, text, uploads};

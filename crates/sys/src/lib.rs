@@ -24,6 +24,7 @@ pub mod resolve;
 pub mod scheduling;
 pub mod signals;
 pub mod socket;
+pub mod terminal;
 
 pub use poll::{Events, Interest, Poller, Ready, Waker};
 pub use socket::{Connected, Socket};

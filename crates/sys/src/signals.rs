@@ -77,7 +77,7 @@ extern "C" fn count_signal(signal: libc::c_int) {
     COUNT.fetch_add(1, Ordering::AcqRel);
 }
 
-fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
+pub(crate) fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
     // SAFETY: all-zero bytes are a valid `sigaction`, which is only written to.
     let mut present: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: without a new action, the call only fills in `present`.
@@ -85,7 +85,7 @@ fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
     Ok(present.sa_sigaction == libc::SIG_IGN)
 }
 
-fn install(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
+pub(crate) fn install(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigaction` (default action, empty mask, no flags).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;

@@ -6,6 +6,7 @@ use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
 use crate::load::{count, span};
+use crate::progress::{Progress, View};
 use crate::saved::{self, OutputFormat};
 use engine::plan::{Plan, StopAfter, Targets};
 use measure::LimitedBy;
@@ -195,8 +196,9 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
     let output = RunOptions {
         directory: Some(directory.to_owned()),
         format: OutputFormat::Text,
-        live: true,
+        progress: Progress::new(View::Line),
         repeat: 1,
+        number: None,
         objectives: vec![measure::Objective::DEFAULT],
         // Do not fail a run that has too few operations for its objectives, because the comparison uses all operations
         // of a pair.

@@ -22,8 +22,7 @@ pub use written_objects::{forget_written, written};
 use crate::collectors::Collecting;
 use crate::console;
 use crate::failure::{Exit, Failure};
-use crate::progress::LiveLine;
-use crate::saved::{self, OutputFormat, cannot_save, repeats};
+use crate::saved::{self, cannot_save, repeats};
 use companion::Accompanied;
 use engine::Control;
 use engine::plan::Plan;
@@ -54,6 +53,7 @@ pub fn run_and_show(mut plan: Plan, options: &RunOptions) -> Result<(Vec<SavedRu
     let mut exit = Exit::Good;
     for number in 1..=options.repeat {
         let directory = if options.repeat > 1 { repeats::directory(&base, number) } else { base.clone() };
+        let options = &RunOptions { number: Some((number, options.repeat)), ..options.clone() };
         let (run, _) = run_in(&plan, options, &directory, None)?;
         if let Some(failure) = run_end::unreachable(&plan, &run) {
             return Err(failure);
@@ -118,6 +118,7 @@ fn run_in(
     let begin = description::begin(plan, options, saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
+    options.progress.run_starts(&begin, plan.stop, options.number.filter(|(_, all)| *all > 1));
     let log = match log_ops {
         true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save("the run", &error))?),
         false => None,
@@ -126,9 +127,8 @@ fn run_in(
     if let Some(companion) = &companion {
         control.let_start_below(companion.start_below);
     }
-    let live = LiveLine::new(options.live && options.format != OutputFormat::None);
     let cpu_before = sys::clock::process_cpu_time();
-    let recording = Recording::new(plan, options, directory, (writer, log), live);
+    let recording = Recording::new(plan, options, directory, (writer, log));
     let mut recording = Accompanied { companion: companion.map(|companion| companion.observer), recording };
     // The clock of the run starts a moment later than the collectors. This delay is negligible compared with the time
     // between two polls.
@@ -153,7 +153,8 @@ fn run_in(
     let mut recording = recording.recording;
     let cpu_nanos = u64::try_from((sys::clock::process_cpu_time() - cpu_before).as_nanos()).unwrap_or(u64::MAX);
     let completed = matches!(reason, EndReason::Completed);
-    let probes = options.probe.filter(|_| completed).and_then(|time| slot_probe::run(plan, time, &mut left));
+    let probes = options.probe.filter(|_| completed);
+    let probes = probes.and_then(|time| slot_probe::run(plan, time, &options.progress, &mut left));
     let end = End {
         reason,
         at,

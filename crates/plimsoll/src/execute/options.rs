@@ -1,6 +1,7 @@
 //! The options of a run that are not part of its plan.
 
 use crate::collectors::Collect;
+use crate::progress::Progress;
 use crate::saved::OutputFormat;
 use measure::Objective;
 use std::path::PathBuf;
@@ -14,10 +15,12 @@ pub struct RunOptions {
     pub directory: Option<PathBuf>,
     /// The output format.
     pub format: OutputFormat,
-    /// `true` to show a live line.
-    pub live: bool,
+    /// Progress to which the run reports.
+    pub progress: Progress,
     /// Number of times to run the plan.
     pub repeat: u64,
+    /// Number of this run and of all runs, if the plan runs several times.
+    pub number: Option<(u64, u64)>,
     /// Objectives of the run.
     pub objectives: Vec<Objective>,
     /// `true` to accept objectives that have too few operations. With `false`, such objectives fail the run.

@@ -1,31 +1,28 @@
 //! Recording of a run in progress. It saves and shows every interval, and handles interrupts.
 
 use super::{RunOptions, damaged_object};
-use crate::progress::{Interrupts, LiveLine};
+use crate::progress::{Interrupts, Progress};
 use crate::redact;
-use engine::plan::{Plan, StopAfter, Subject, Targets};
+use engine::plan::{Plan, Subject, Targets};
 use engine::{Control, Observer, StopReason};
 use engine::{HopEntry, OpEntry};
 use measure::{Instant, Interval};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use store::{
     DamagedWriter, End, EndReason, HOPS_KEPT_MAX, HopRecord, OpLogWriter, OpRecord, RunWriter, Slice, StoreError,
 };
 use study::objective_monitor::{Decision, Missed, ObjectiveMonitor};
 
-/// The state of a run in progress: its records and its live line.
+/// The state of a run in progress: its records, and what the user sees of it.
 pub struct Recording {
     writer: RunWriter,
     log: Option<OpLogWriter>,
     damaged: DamagedWriter,
     targets: Arc<Targets>,
     lines: Vec<u8>,
-    live: LiveLine,
-    stop: StopAfter,
-    warmup: Duration,
+    progress: Progress,
     full: bool,
     failed: Option<StoreError>,
     interrupts: Interrupts,
@@ -46,7 +43,6 @@ impl Recording {
         options: &RunOptions,
         directory: &Path,
         (writer, log): (RunWriter, Option<OpLogWriter>),
-        live: LiveLine,
     ) -> Self {
         Self {
             writer,
@@ -54,9 +50,7 @@ impl Recording {
             damaged: DamagedWriter::new(directory),
             targets: Arc::clone(&plan.targets),
             lines: Vec::new(),
-            live,
-            stop: plan.stop,
-            warmup: plan.warmup,
+            progress: options.progress.clone(),
             full: false,
             failed: None,
             // Start with no interrupts seen. There are none from earlier repeats, because an interrupt ends all
@@ -94,7 +88,7 @@ impl Recording {
     /// # Errors
     /// Returns all failures to save, in the order in which they happened.
     pub fn end(mut self, mut end: End) -> Result<(), Vec<StoreError>> {
-        self.live.clear();
+        self.progress.run_ends();
         end.damaged = self.damaged.counts();
         if let Err(error) = self.damaged.flush() {
             self.lost(error);
@@ -177,7 +171,7 @@ impl Observer for Recording {
             self.broken(error, control, now);
         }
         self.flush_log();
-        self.live.interval(interval, &self.stop, self.warmup);
+        self.progress.interval(&shown);
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
@@ -196,7 +190,8 @@ impl Observer for Recording {
         if self.full || self.failed.is_some() {
             control.stop(now, StopReason::ResultsFull);
         }
-        self.interrupts.handle("operations", &self.live, control, now);
+        self.interrupts.handle("operations", control, now);
+        self.progress.tick(now);
     }
 }
 

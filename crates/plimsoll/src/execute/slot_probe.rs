@@ -4,7 +4,7 @@
 use super::prepare::own_descriptors;
 use super::written_objects::make_load;
 use crate::console;
-use crate::progress::{Interrupts, LiveLine};
+use crate::progress::{Interrupts, Progress};
 use engine::plan::{LoadModel, Plan, StopAfter};
 use engine::run_loop::OpEntry;
 use engine::schedule::Profile;
@@ -21,7 +21,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// An observer that adds up the results of a probe, and handles interrupts.
 struct ProbeRun<'p> {
     plan: &'p Plan,
-    live: LiveLine,
+    progress: &'p Progress,
     interrupts: Interrupts,
     summary: Summary,
 }
@@ -34,13 +34,15 @@ impl Observer for ProbeRun<'_> {
     fn ops(&mut self, _: &[OpEntry]) {}
 
     fn tick(&mut self, control: &Control, now: Instant) {
-        self.interrupts.handle("operations", &self.live, control, now);
+        self.interrupts.handle("operations", control, now);
+        self.progress.tick(now);
     }
 }
 
 /// Runs the probes, each for `time`. Adds objects and uploads that remain on the server to `left`. Returns `None`
 /// unless the load has a fixed number of slots.
-pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
+pub fn run(plan: &Plan, time: Duration, progress: &Progress, left: &mut Left) -> Option<Probes> {
+    let progress = &progress.aside();
     let LoadModel::Closed { slots, .. } = &plan.load else { return None };
     let slots = NonZeroU64::new(slots.peak() as u64).filter(|_| slots.is_constant())?.get();
     let most = sys::limits::descriptor_limits().map_or(u64::MAX, |limits| limits.soft);
@@ -53,12 +55,12 @@ pub fn run(plan: &Plan, time: Duration, left: &mut Left) -> Option<Probes> {
             slots.saturating_mul(2)
         ));
     }
-    let mut measure = |slots: Option<u64>| slots.and_then(|slots| run_one(plan, slots, time, left));
+    let mut measure = |slots: Option<u64>| slots.and_then(|slots| run_one((plan, slots, time), progress, left));
     Some(Probes { lower: measure(lower), higher: measure(higher) })
 }
 
 /// Runs one probe. Returns `None` if the probe failed or was interrupted.
-fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<Probe> {
+fn run_one((plan, slots, time): (&Plan, u64, Duration), progress: &Progress, left: &mut Left) -> Option<Probe> {
     let LoadModel::Closed { think, .. } = plan.load else { return None };
     let load = LoadModel::Closed { slots: Profile::slots(NonZeroU64::new(slots)?), think };
     let stop = StopAfter { time: Some(time), ..StopAfter::default() };
@@ -67,12 +69,8 @@ fn run_one(plan: &Plan, slots: u64, time: Duration, left: &mut Left) -> Option<P
     let plan = Plan { load, stop, warmup, drain: DRAIN, log_ops: false, slices: None, ..plan.clone() };
     console::eprintln(&format!("probe: {slots} slots for {} s", (time + warmup).as_secs_f64()));
     let model = plan.load.model();
-    let mut observer = ProbeRun {
-        plan: &plan,
-        live: LiveLine::new(false),
-        interrupts: Interrupts::default(),
-        summary: Summary::default(),
-    };
+    let mut observer =
+        ProbeRun { plan: &plan, progress, interrupts: Interrupts::default(), summary: Summary::default() };
     let ran = make_load(&plan, &Control::new(None), &mut observer);
     let failed = ran.is_err();
     left.merge(ran.map_or_else(|error| error.left, |ending| ending.left));

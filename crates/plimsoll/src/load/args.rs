@@ -2,6 +2,7 @@
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
+use crate::progress::View;
 use crate::saved::OutputFormat;
 use crate::saved::ci_output::CiOutput;
 use clap::ArgAction;
@@ -312,8 +313,19 @@ pub struct Output {
         hide_short_help = true
     )]
     pub collect_every: Duration,
-    /// Do not show the live line.
-    #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
+    /// How to show progress on a terminal: `full` for charts and results so far (at least 80 columns and 20 lines),
+    /// `line` for one line, or `none` [default: full; line on a smaller terminal; none with --print none].
+    #[arg(
+        long,
+        value_enum,
+        value_name = "VIEW",
+        hide_possible_values = true,
+        help_heading = "Checks and results",
+        hide_short_help = true
+    )]
+    pub view: Option<View>,
+    /// Show no progress, like --view none.
+    #[arg(long, conflicts_with = "view", help_heading = "Checks and results", hide_short_help = true)]
     pub quiet: bool,
 }
 

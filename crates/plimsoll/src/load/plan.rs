@@ -1,10 +1,12 @@
 //! The plan of a run, from the flags that all kinds of load share. Reports every mistake in the flags.
 
-use super::args::{Args, Checks, Load, Requests};
+use super::args::{Args, Checks, Load, Output, Requests};
 use super::connections::{check_https, connections};
 use super::dialect::DialectSettings;
 use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
+use crate::progress::{Progress, View};
+use crate::saved::OutputFormat;
 use engine::plan::{
     Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules, ResumedUploads,
     Spread, StopAfter, Targets, Timeouts,
@@ -123,8 +125,9 @@ pub fn run_options(args: &Args) -> RunOptions {
     RunOptions {
         directory: output.out.clone(),
         format: output.print.or(output.json, output.full),
-        live: !output.quiet,
+        progress: progress(output),
         repeat: output.repeat.get(),
+        number: None,
         objectives: objectives(&args.checks),
         accept_not_enough_data: args.checks.accept_not_enough_data,
         abort: args.checks.abort_when.clone(),
@@ -133,6 +136,13 @@ pub fn run_options(args: &Args) -> RunOptions {
         collect: output.collect.clone(),
         collect_every: output.collect_every,
     }
+}
+
+/// Returns progress that is shown as the flags specify.
+fn progress(output: &Output) -> Progress {
+    let prints_nothing = output.print.or(output.json, output.full) == OutputFormat::None;
+    let default = if output.quiet || prints_nothing { View::None } else { View::Full };
+    Progress::new(output.view.unwrap_or(default))
 }
 
 /// Returns the objectives of the run. There is always an objective for the share of successful operations.

@@ -1,7 +1,6 @@
 //! Interrupts during requests. After the first interrupt, the program waits for the requests in flight. The second
 //! interrupt cuts them off.
 
-use super::LiveLine;
 use crate::console;
 use crate::failure::Exit;
 use engine::{Control, StopReason};
@@ -17,7 +16,7 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Handles the interrupts since the last check. `what` is the name of the work in flight, for the message.
-    pub fn handle(&mut self, what: &str, live: &LiveLine, control: &Control, now: Instant) {
+    pub fn handle(&mut self, what: &str, control: &Control, now: Instant) {
         let seen = sys::signals::interrupts();
         if seen.count <= self.seen {
             return;
@@ -28,7 +27,6 @@ impl Interrupts {
             control.abandon(now);
         } else {
             control.stop(now, StopReason::Interrupted);
-            live.clear();
             console::eprintln(&format!("interrupted: waiting for {what} in flight; interrupt again to leave at once"));
         }
     }

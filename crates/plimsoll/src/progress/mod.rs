@@ -1,10 +1,16 @@
-//! Progress of long work: the live line, interrupts, and requests outside of runs.
+//! Progress of long work: the live view, the live line, interrupts, and requests outside of runs.
 
+mod choice;
 mod interrupts;
 mod live_line;
+mod shown;
+pub mod state;
+mod view;
 
+pub use choice::View;
 pub use interrupts::{Interrupts, exit_of_interrupt, interrupting_signal};
 pub use live_line::LiveLine;
+pub use shown::Progress;
 
 use crate::failure::Failure;
 use engine::Control;
@@ -18,9 +24,9 @@ pub type Tick<'t> = dyn FnMut(u64, &Control, Instant) + 't;
 /// of the live line from the number of responses and the elapsed time.
 pub fn with_progress<T>(describe: impl Fn(u64, Duration) -> String, ask: impl FnOnce(&mut Tick<'_>) -> T) -> T {
     let begun = std::time::Instant::now();
-    let (mut live, mut interrupts) = (LiveLine::new(true), Interrupts::default());
+    let (mut live, mut interrupts) = (LiveLine::new(), Interrupts::default());
     let result = ask(&mut |seen, control, now| {
-        interrupts.handle("requests", &live, control, now);
+        interrupts.handle("requests", control, now);
         live.message(begun.elapsed(), &describe(seen, begun.elapsed()));
     });
     live.clear();

@@ -27,6 +27,7 @@ mod interrupts;
 mod limits;
 mod line;
 mod lists;
+mod live_view;
 mod merge;
 mod minio;
 mod outcomes;

@@ -4,7 +4,7 @@ mod short;
 mod table;
 mod text;
 
-pub use short::short_text;
+pub use short::{bar, short_text};
 pub(crate) use text::ESTIMATED;
 pub use text::text;
 

@@ -27,7 +27,7 @@ pub fn short_text(line: &LoadLine, style: &Style) -> String {
             ok.map_or_else(|| "–".to_owned(), rate),
             level.metrics.p50(),
             line.bounded_values(level),
-            bar(ok.unwrap_or(0.0), most),
+            bar(ok.unwrap_or(0.0), most, BAR),
         ]
     };
     let rows: Vec<[String; 7]> = std::iter::once(titles).chain(levels.iter().map(row)).collect();
@@ -52,10 +52,11 @@ fn around_the_line<'a>(line: &LoadLine, levels: Vec<&'a Level>) -> (Vec<&'a Leve
     (levels.into_iter().skip(first).take(LEVELS_MAX).collect(), left_out)
 }
 
-/// Returns a bar for a value between 0 and `most`, in eighths of a character.
-fn bar(value: f64, most: f64) -> String {
+/// Returns a bar for a value between 0 and `most`, in eighths of a character. The bar of `most` has `width` characters.
+#[must_use]
+pub fn bar(value: f64, most: f64, width: usize) -> String {
     const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = if most > 0.0 { (value / most * (BAR * 8) as f64).round() as usize } else { 0 };
+    let eighths = if most > 0.0 { (value / most * (width * 8) as f64).round() as usize } else { 0 };
     let (whole, part) = (eighths / 8, eighths % 8);
     let mut bar = "█".repeat(whole);
     if part > 0 {
@@ -70,6 +71,7 @@ mod tests {
 
     #[test]
     fn bars_grow_with_the_value() {
+        let bar = |value, most| super::bar(value, most, BAR);
         assert_eq!((bar(0.0, 0.0), bar(0.0, 5.0), bar(5.0, 5.0)), (String::new(), String::new(), "█".repeat(BAR)));
         assert_eq!(bar(1.0, 160.0), "▏");
         assert_eq!(bar(12.0, 160.0), "█▌");

@@ -71,6 +71,11 @@ impl Budget {
         Some(sheet.bill(&usage(totals, &self.costs.keep)).total().money)
     }
 
+    /// Returns the limit on spending.
+    pub fn cap(&self) -> Option<&Cap> {
+        self.cap.as_ref()
+    }
+
     /// Returns the limit if the spending has reached it.
     pub fn reached(&self, totals: &Totals) -> Option<&Cap> {
         let (cap, spent) = (self.cap.as_ref()?, self.spent(totals)?);

@@ -30,6 +30,7 @@ pub use estimate::{Estimate, estimate};
 use crate::console;
 use crate::failure::Failure;
 use crate::load;
+use crate::progress::Progress;
 use crate::saved;
 use budget::Budget;
 use objects::Objects;
@@ -50,7 +51,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory)?;
+    let options = load::run_options(&args.put.common);
+    let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory, &options.progress)?;
     let goes_on = match &reason {
         SessionEnd::Finished => "",
         end @ SessionEnd::StopRule { .. } if !is_about_the_target(end) => {
@@ -61,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let saved_in = format!("saved in {}{goes_on}", directory.display());
     result.map_err(|failure| failure.and(&saved_in))?;
     let fill = saved::fill::read(&directory)?;
-    saved::fill::print(&fill, budget.costs(), load::run_options(&args.put.common).format)?;
+    saved::fill::print(&fill, budget.costs(), options.format)?;
     console::eprintln(&saved_in);
     let exit = match reason {
         SessionEnd::Interrupted => crate::progress::exit_of_interrupt(),
@@ -80,11 +82,18 @@ struct Ended {
     result: Result<(), Failure>,
 }
 
-/// Runs a session of the fill in this directory, with all phases that the flags select. Shows no report.
-fn run_session(args: &Args, mut objects: Objects, budget: &mut Budget, directory: &Path) -> Result<Ended, Failure> {
+/// Runs a session of the fill in this directory, with all phases that the flags select. Shows its progress, but no
+/// report.
+fn run_session(
+    args: &Args,
+    mut objects: Objects,
+    budget: &mut Budget,
+    directory: &Path,
+    progress: &Progress,
+) -> Result<Ended, Failure> {
     objects.prepare()?;
     let mut session = Session::open(args, &objects, directory)?;
-    let result = phases::carry_out(args, &objects, budget, &mut session);
+    let result = phases::carry_out(args, &objects, budget, &mut session, progress);
     let (directory, reason) = session.close(&result)?;
     Ok(Ended { directory, reason, result: result.map(|_| ()) })
 }

@@ -12,8 +12,8 @@ use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
 use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
-use crate::progress::LiveLine;
-use crate::saved::OutputFormat;
+use crate::progress::Progress;
+use crate::progress::state::fill as fill_state;
 use engine::dialect::Access;
 use engine::plan::{Choice, Mix, Plan, RequestPlan, StopAfter, Targets};
 use engine::{Control, Observer, OpEntry, StopReason};
@@ -35,9 +35,10 @@ pub fn carry_out(
     objects: &Objects,
     budget: &mut Budget,
     session: &mut Session,
+    progress: &Progress,
 ) -> Result<SessionEnd, Failure> {
     let mut ledger = None;
-    let end = carry_out_until_gone(args, (objects, budget), session, &mut ledger);
+    let end = carry_out_until_gone(args, (objects, budget), (&mut *session, progress), &mut ledger);
     if let Some(ledger) = ledger {
         ledger.end(session);
     }
@@ -53,7 +54,7 @@ pub fn carry_out(
 fn carry_out_until_gone(
     args: &Args,
     (objects, budget): (&Objects, &mut Budget),
-    session: &mut Session,
+    (session, progress): (&mut Session, &Progress),
     ledger: &mut Option<LedgerRecord>,
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
@@ -72,7 +73,7 @@ fn carry_out_until_gone(
         if let Some(renter) = renter {
             renter.wait_until_ready(args.ready_timeout, &|| client.check_reachable())?;
         }
-        end = upload_in_rounds(args, (objects, &*budget), (&client, renter), session)?;
+        end = upload_in_rounds(args, (objects, &*budget), (&client, renter), (&mut *session, progress))?;
         if goes_on(&end) {
             abort_leftovers(objects, &client, session)?;
         }
@@ -81,10 +82,10 @@ fn carry_out_until_gone(
         ledger.note_uploaded(session);
     }
     if args.verify && goes_on(&end) {
-        end = after(end, verify(args, (objects, renter), session)?);
+        end = after(end, verify(args, (objects, renter), (&mut *session, progress))?);
     }
     if args.delete && goes_on(&end) {
-        end = after(end, delete(args, objects, session)?);
+        end = after(end, delete(args, objects, (session, progress))?);
     }
     Ok(end)
 }
@@ -101,13 +102,13 @@ fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
     (client, renter): (&LocationClient<'_>, Option<&Renter>),
-    session: &mut Session,
+    (session, progress): (&mut Session, &Progress),
 ) -> Result<SessionEnd, Failure> {
     let mut round = 1;
     loop {
         let before = session.state.totals.objects;
         let recovered = recover::recover(args, objects, (client, renter), session)?;
-        let end = upload(args, (objects, budget), session, (round, recovered))?;
+        let end = upload(args, (objects, budget), (&mut *session, progress), (round, recovered))?;
         let failed = session.state.failed.len();
         let has_progress = session.state.totals.objects > before;
         if end != SessionEnd::Finished || failed == 0 || !has_progress || round == ROUNDS_MAX {
@@ -122,7 +123,7 @@ fn upload_in_rounds(
 fn upload(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
-    session: &mut Session,
+    (session, progress): (&mut Session, &Progress),
     (round, recovered): (u32, Recovered),
 ) -> Result<SessionEnd, Failure> {
     let from = session.state.intended_end;
@@ -145,12 +146,10 @@ fn upload(
         resumed_uploads: Arc::new(recovered.uploads),
         ..objects.upload.clone()
     };
-    let options = load::run_options(&args.put.common);
+    let options = RunOptions { progress: progress.clone(), ..load::run_options(&args.put.common) };
     let name = if round == 1 { "upload".to_owned() } else { format!("upload-{round}") };
     let directory = session.run_directory(&name);
-    let live = LiveLine::new(options.live && options.format != OutputFormat::None);
-    let options = RunOptions { live: false, ..options };
-    let mut journal = UploadJournal::new(session, (objects, budget), (&targets, chosen, from), live);
+    let mut journal = UploadJournal::new(session, (objects, budget), (&targets, chosen, from), progress);
     let start_below = journal.reserve_first().map_err(|error| cannot_write(&error))?;
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below, log_ops, observer: &mut journal };
@@ -165,7 +164,7 @@ fn upload(
 fn verify(
     args: &Args,
     (objects, renter): (&Objects, Option<&Renter>),
-    session: &mut Session,
+    (session, progress): (&mut Session, &Progress),
 ) -> Result<SessionEnd, Failure> {
     let state = &session.state;
     let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
@@ -176,9 +175,14 @@ fn verify(
         numbers.retain(|number| missing.binary_search(number).is_err());
         note_missing(&missing, session)?;
     }
-    let phase =
-        Phase { name: "verify", access: Access::Read, request: objects.reading_back(args)?, record_of: &verified };
-    each_stored(args, objects, session, phase, &numbers)
+    let phase = Phase {
+        name: "verify",
+        shown: fill_state::Phase::Verify,
+        access: Access::Read,
+        request: objects.reading_back(args)?,
+        record_of: &verified,
+    };
+    each_stored(args, objects, (session, progress), phase, &numbers)
 }
 
 /// Writes to the journal that the target does not have these objects.
@@ -191,12 +195,17 @@ fn note_missing(missing: &[u64], session: &mut Session) -> Result<(), Failure> {
 }
 
 /// Deletes every stored object that has not been deleted yet.
-fn delete(args: &Args, objects: &Objects, session: &mut Session) -> Result<SessionEnd, Failure> {
+fn delete(
+    args: &Args,
+    objects: &Objects,
+    (session, progress): (&mut Session, &Progress),
+) -> Result<SessionEnd, Failure> {
     let state = &session.state;
     let numbers: Vec<u64> = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
     let request = objects.request(args, Access::Delete, ("DELETE", OpKind::Delete))?;
-    let phase = Phase { name: "delete", access: Access::Delete, request, record_of: &deleted };
-    each_stored(args, objects, session, phase, &numbers)
+    let shown = fill_state::Phase::Delete;
+    let phase = Phase { name: "delete", shown, access: Access::Delete, request, record_of: &deleted };
+    each_stored(args, objects, (session, progress), phase, &numbers)
 }
 
 /// Returns the record of an object that was read back.
@@ -226,6 +235,8 @@ type RecordOf = dyn Fn(u64, &OpEntry) -> Record;
 struct Phase<'a> {
     /// Name of the phase's run directory.
     name: &'static str,
+    /// The phase as the user sees it.
+    shown: fill_state::Phase,
     access: Access,
     request: RequestPlan,
     record_of: &'a RecordOf,
@@ -235,12 +246,19 @@ struct Phase<'a> {
 fn each_stored(
     args: &Args,
     objects: &Objects,
-    session: &mut Session,
+    (session, progress): (&mut Session, &Progress),
     phase: Phase<'_>,
     numbers: &[u64],
 ) -> Result<SessionEnd, Failure> {
     let Some(count) = NonZeroU64::new(numbers.len() as u64) else { return Ok(SessionEnd::Finished) };
-    let Phase { name, access, request, record_of } = phase;
+    let Phase { name, shown, access, request, record_of } = phase;
+    let totals = &session.state.totals;
+    progress.update(|state| {
+        let fill = state.fill.get_or_insert_default();
+        fill.phase = shown;
+        fill.objects = (totals.objects, objects.set.count());
+        fill.bytes = (totals.file_bytes, objects.bytes());
+    });
     let targets = Arc::new(objects.chosen(access, numbers));
     let plan = Plan {
         targets: Arc::clone(&targets),
@@ -254,7 +272,8 @@ fn each_stored(
     let mut journal = StoredJournal { session, targets: &targets, record_of, streaks, stopped: None, failed: None };
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below: u64::MAX, log_ops, observer: &mut journal };
-    let run = execute::run_with(&plan, &load::run_options(&args.put.common), &directory, companion);
+    let options = RunOptions { progress: progress.clone(), ..load::run_options(&args.put.common) };
+    let run = execute::run_with(&plan, &options, &directory, companion);
     match (journal.failed, journal.stopped) {
         (Some(error), _) => Err(cannot_write(&error)),
         (None, Some(end)) => run.map(|_| end),

@@ -6,6 +6,8 @@ use super::objects::Objects;
 use super::{Args, Ended, run_session};
 use crate::execute;
 use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::progress::state::study::TrialResult;
 use crate::saved;
 use std::path::Path;
 use store::journal::SessionEnd;
@@ -21,10 +23,10 @@ pub fn check(args: &Args) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Fails also if the disk of this host is full or the files to upload cannot be read. The trial is then not finished.
-pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
+pub fn run(args: &Args, directory: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     execute::prepare_process();
     let objects = Objects::of(args, Some(directory))?;
-    let Ended { reason, result, .. } = run_session(args, objects, &mut Budget::of(args)?, directory)?;
+    let Ended { reason, result, .. } = run_session(args, objects, &mut Budget::of(args)?, directory, progress)?;
     if reason == SessionEnd::Interrupted {
         return Ok(None);
     }
@@ -35,6 +37,9 @@ pub fn run(args: &Args, directory: &Path) -> Result<Option<String>, Failure> {
             let reasons = report::fill::result(&fill).reasons.join("; ");
             Err(Failure::could_not_run(format!("the fill in {} could not continue: {reasons}", directory.display())))
         }
-        _ => Ok(Some(report::fill::first_line(&fill))),
+        _ => {
+            let (word, text) = (report::fill::result(&fill).word, report::fill::first_line(&fill));
+            Ok(Some(TrialResult { word, text }))
+        }
     }
 }

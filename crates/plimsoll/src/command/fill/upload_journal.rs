@@ -7,7 +7,9 @@ use super::session::Session;
 use super::stuck::Stuck;
 use super::tree::SourceDirectory;
 use crate::console;
-use crate::progress::LiveLine;
+use crate::progress::Progress;
+use crate::progress::state::Fill;
+use crate::progress::state::fill::Phase;
 use cost::Cap;
 use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
@@ -18,11 +20,12 @@ use fill::streaks::{Hopeless, IN_A_ROW_MAX, Streaks};
 use fill::trailing::Trailing;
 use measure::units::{ByteSize, DataRate, format_span};
 use measure::{AttemptClass, AttemptOutcome, Cause, Enumerated, Instant, Interval};
+use report::number::{bit_rate, count};
 use std::time::Duration;
 use store::StoreError;
-use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Totals};
+use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd};
 
-/// Window of the bandwidth that the live line shows.
+/// Window of the bandwidth that the user sees.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
 
 /// The observer of an upload run that writes the journal. Only uploads in the journal count as stored.
@@ -35,7 +38,7 @@ pub struct UploadJournal<'a> {
     chosen: u64,
     /// Number of the first object that no earlier session reserved.
     from: u64,
-    progress: Progress,
+    shown: Shown<'a>,
     streaks: Streaks,
     /// The directory of the local files, if there are any.
     source: Option<&'a SourceDirectory>,
@@ -48,9 +51,9 @@ pub struct UploadJournal<'a> {
     failed: Option<StoreError>,
 }
 
-/// The progress of the whole fill, for the live line.
-struct Progress {
-    live: LiveLine,
+/// The whole fill as the user sees it.
+struct Shown<'a> {
+    progress: &'a Progress,
     /// Bytes that this session has stored.
     trailing: Trailing,
     /// Bytes that earlier sessions have stored.
@@ -68,19 +71,19 @@ impl<'a> UploadJournal<'a> {
         session: &'a mut Session,
         (objects, budget): (&'a Objects, &'a Budget),
         (targets, chosen, from): (&'a Targets, u64, u64),
-        live: LiveLine,
+        progress: &'a Progress,
     ) -> Self {
         let in_flight_max = objects.upload.load.in_flight_max();
         let bytes_before = session.state.totals.file_bytes;
-        Self {
+        let mut journal = Self {
             reservation: Reservation::new(objects.set.count(), from, in_flight_max),
             session,
             budget,
             targets,
             chosen,
             from,
-            progress: Progress {
-                live,
+            shown: Shown {
+                progress,
                 trailing: Trailing::new(SHOWN_WINDOW),
                 bytes_before,
                 objects: objects.set.count(),
@@ -92,7 +95,9 @@ impl<'a> UploadJournal<'a> {
             stuck: Stuck::default(),
             stopped: None,
             failed: None,
-        }
+        };
+        journal.show(Duration::ZERO);
+        journal
     }
 
     /// Reserves the first objects. Operations with numbers below the returned number may start.
@@ -102,7 +107,6 @@ impl<'a> UploadJournal<'a> {
 
     /// Returns the reason for the end of the run, if this observer ended it.
     pub fn end(self) -> Result<Option<SessionEnd>, StoreError> {
-        self.progress.live.clear();
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -172,15 +176,46 @@ impl<'a> UploadJournal<'a> {
         }
     }
 
-    fn show(&mut self, interval: &Interval) {
-        let elapsed = Duration::from_nanos(interval.end.as_nanos());
+    /// Shows the fill, `elapsed` after the start of the run.
+    fn show(&mut self, elapsed: Duration) {
         let totals = &self.session.state.totals;
-        let spent = self.budget.spent(totals).map(|spent| format!(", {spent}")).unwrap_or_default();
-        let text = format!("{}{spent}", self.progress.describe(elapsed, totals));
-        if interval.seconds() > 0.2 {
-            self.progress.live.message(elapsed, &text);
-        }
+        let shown = &mut self.shown;
+        shown.trailing.note(elapsed, totals.file_bytes - shown.bytes_before);
+        let bandwidth = shown.trailing.so_far().map(|(bytes, time)| bytes as f64 / time.as_secs_f64());
+        let fill = Fill {
+            phase: Phase::Upload,
+            elapsed,
+            objects: (totals.objects, shown.objects),
+            bytes: (totals.file_bytes, shown.bytes),
+            failed: totals.failed_uploads,
+            bandwidth,
+            spent: self.budget.spent(totals).map(|spent| spent.to_string()),
+            cap: self.budget.cap().map(ToString::to_string),
+            rules: rules_so_far(self.session),
+        };
+        shown.progress.update(|state| state.fill = Some(fill));
     }
+}
+
+/// Returns the stop rules in words, with their values so far.
+fn rules_so_far(session: &Session) -> Vec<(String, Option<String>)> {
+    let totals = &session.state.totals;
+    let value = |(rule, bandwidth): (StopRule, Option<DataRate>)| {
+        let now = match rule {
+            StopRule::TrailingBandwidth { .. } => {
+                bandwidth.map(|rate| format!("now {}", bit_rate(rate.as_bits() as f64 / 8.0)))
+            }
+            StopRule::Time(_) => Some(format!("now {}", format_span(Duration::from_secs(session.active().as_secs())))),
+            StopRule::Bytes(_) => Some(format!("now {}", ByteSize(totals.file_bytes).human())),
+            StopRule::Files(_) => Some(format!("now {}", count(totals.objects))),
+            StopRule::Gone(_) => {
+                let silent = session.watch.silent(session.active());
+                Some(format!("no contact for {}", format_span(Duration::from_secs(silent.as_secs()))))
+            }
+        };
+        (rule.to_string(), now)
+    };
+    session.watch.so_far().map(value).collect()
 }
 
 /// Returns the end of a session that a stop rule ended.
@@ -244,30 +279,6 @@ pub fn about(stopped: &Stopped) -> String {
     format!("the stop rule `{}` holds{measured}", stopped.rule)
 }
 
-impl Progress {
-    /// Returns the text of the live line: `1h2m 1,200 of 5,000 objects 12 GiB of 50 GiB 120Mbit/s (last minute) 3h left`.
-    fn describe(&mut self, elapsed: Duration, totals: &Totals) -> String {
-        self.trailing.note(elapsed, totals.file_bytes - self.bytes_before);
-        let rate = self.trailing.so_far();
-        let rate = rate.and_then(|(bytes, time)| Some((DataRate::of(bytes, time)?, bytes as f64 / time.as_secs_f64())));
-        let left = rate.filter(|(_, per_second)| *per_second > 0.0).map(|(_, per_second)| {
-            let seconds = self.bytes.saturating_sub(totals.file_bytes) as f64 / per_second;
-            format!(", {} left", format_span(Duration::from_secs(seconds.min(3.0e9) as u64)))
-        });
-        format!(
-            "{} {} of {} objects, {} of {}, {}{}{}",
-            format_span(Duration::from_secs(elapsed.as_secs())),
-            report::number::count(totals.objects),
-            report::number::count(self.objects),
-            ByteSize(totals.file_bytes).human(),
-            ByteSize(self.bytes).human(),
-            rate.map_or_else(|| "-".to_owned(), |(rate, _)| rate.to_string()),
-            left.unwrap_or_default(),
-            if totals.failed_uploads > 0 { format!(", {} failed", totals.failed_uploads) } else { String::new() },
-        )
-    }
-}
-
 impl Observer for UploadJournal<'_> {
     fn interval(&mut self, interval: &Interval, control: &Control, now: Instant) {
         if self.failed.is_none() {
@@ -286,9 +297,8 @@ impl Observer for UploadJournal<'_> {
             Some((format!("the limit of {cap} is reached"), end_by_cap(cap)))
         };
         let totals = &self.session.state.totals;
-        let is_complete = totals.objects == self.progress.objects;
+        let is_complete = totals.objects == self.shown.objects;
         if let Some(about) = self.stuck.note(reached.active, totals.objects, &interval.stats) {
-            self.progress.live.clear();
             console::eprintln(&about);
         }
         if self.stopped.is_none()
@@ -297,13 +307,12 @@ impl Observer for UploadJournal<'_> {
             && let Some((about, end)) = stopped.or_else(spent)
         {
             self.stopped = Some(end);
-            self.progress.live.clear();
             console::eprintln(&format!("{about}; waiting for uploads in flight"));
             let noted = self.session.note_event(&about);
             self.keep(noted);
             control.stop(now, StopReason::Decided);
         }
-        self.show(interval);
+        self.show(Duration::from_nanos(interval.end.as_nanos()));
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
@@ -321,9 +330,6 @@ impl Observer for UploadJournal<'_> {
     }
 
     fn tick(&mut self, control: &Control, now: Instant) {
-        if sys::signals::interrupts().count > 0 {
-            self.progress.live.clear();
-        }
         if self.failed.is_none() && control.reason().is_none() {
             match self.reserve(Duration::from_nanos(now.as_nanos()), control.started_below()) {
                 Ok(Some(bound)) => control.let_start_below(bound),
@@ -336,7 +342,6 @@ impl Observer for UploadJournal<'_> {
             && self.stopped.is_none()
             && !is_over(control)
         {
-            self.progress.live.clear();
             console::eprintln(&about);
             self.stopped = Some(end);
             control.stop(now, StopReason::Decided);

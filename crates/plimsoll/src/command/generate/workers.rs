@@ -214,7 +214,7 @@ impl<'a> Progress<'a> {
     fn new(workers: &'a Workers<'a>, start: Instant) -> Self {
         let quick = workers.dataset.description().sizes.as_fixed().is_some() || workers.dataset.count() <= ADDED_UP_MAX;
         let total = quick.then(|| workers.dataset.total_bytes() as f64);
-        Self { workers, start, shown: start, total, live: LiveLine::new(true) }
+        Self { workers, start, shown: start, total, live: LiveLine::new() }
     }
 
     fn show(&mut self) {

@@ -13,6 +13,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
+use crate::progress::Progress;
 use crate::saved::{self, load_line};
 use args::OtherLoad;
 use measure::result::load_line::Found;
@@ -31,7 +32,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         Some(directory) => directory.clone(),
         None => saved::default_directory(args.urls().first().map_or("line", String::as_str)),
     };
-    search(args, &base)?;
+    search(args, &base, &options.progress)?;
     let (line, last) = load_line::read_with_last_run(&base)?;
     load_line::print(&line, options.format)?;
     if let Some(file) = page {
@@ -42,15 +43,18 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(load_line::exit_code(&line).into())
 }
 
-/// Runs a search and saves all its levels below `base`. Also records the objects that a mix writes, for `cleanup`.
+/// Runs a search, shows its progress, and saves all its levels below `base`. Also records the objects that a mix
+/// writes, for `cleanup`.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
-pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
-    let Some(OtherLoad::Mix(load)) = &args.other else { return search::search(args, base) };
-    let Some(place) = mix::unlisted(&load.mix, &mix::plan(&load.mix)?)? else { return search::search(args, base) };
+pub fn search(args: Args, base: &Path, progress: &Progress) -> Result<Found, Failure> {
+    let Some(OtherLoad::Mix(load)) = &args.other else { return search::search(args, base, progress) };
+    let Some(place) = mix::unlisted(&load.mix, &mix::plan(&load.mix)?)? else {
+        return search::search(args, base, progress);
+    };
     let stored = LocationClient::new(&load.mix.common, &place, Patience::Once)?;
-    stored.record_mix(|| search::search(args, base))
+    stored.record_mix(|| search::search(args, base, progress))
 }
 
 /// Refuses flags that the search sets itself, and flags that contradict each other.

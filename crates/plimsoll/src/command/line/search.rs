@@ -7,7 +7,9 @@ use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
 use crate::load;
-use crate::progress;
+use crate::progress::state::Line;
+use crate::progress::state::line::Step;
+use crate::progress::{self, Progress};
 use crate::saved;
 use engine::plan::Plan;
 use measure::limits;
@@ -26,20 +28,21 @@ use study::objective_monitor::{LevelEvidence, ObjectiveMonitor, OfferedLoad, SLI
 
 /// Directory of the levels.
 const LEVELS: &str = "levels";
-/// Runs a search and saves all its levels below `base`.
+/// Runs a search, shows its progress, and saves all its levels below `base`.
 ///
 /// # Errors
 /// Fails if a level cannot be run or saved. A search that finds no load line is a result, not an error.
-pub fn search(args: Args, base: &Path) -> Result<Found, Failure> {
+pub fn search(args: Args, base: &Path, progress: &Progress) -> Result<Found, Failure> {
     let expected = expected_time::of(&args);
     let (mut load, args) = args.parts();
     let level_time = *load.common().load.duration.get_or_insert(LEVEL_TIME);
-    let options = load::run_options(load.common());
+    let options = RunOptions { progress: progress.clone(), ..load::run_options(load.common()) };
     let bounds = args.on.bounds(&args);
     let begin = StudyRecord::line(args.on.unit(), bounds.precision);
     let log = StudyLog::create(base, &begin).map_err(|error| cannot_save(&error))?;
     let mut levels = Levels { load, args, level_time, options, base: base.to_owned(), log, levels: Vec::new() };
     levels.announce(expected);
+    progress.show(|state| state.line = Some(Line::new(levels.args.on.unit())));
     let found = levels.search(&mut Search::new(bounds))?;
     levels.log.append(&StudyRecord::Found(found)).map_err(|error| cannot_save(&error))?;
     Ok(found)
@@ -93,6 +96,7 @@ impl Levels {
                 return Ok(Found::Line { passed, failed: level });
             }
             if !outcome.is_passed() {
+                self.show_step(Step::Recovery);
                 let passed = self.passed_below(level);
                 match recovery.wait(self.args.recovery, &saved)? {
                     Recovered::Whole => {}
@@ -100,7 +104,7 @@ impl Levels {
                     Recovered::Gone => return Ok(Found::Gone { passed, failed: level }),
                 }
             }
-            rest(self.args.rest);
+            self.rest();
         }
     }
 
@@ -119,6 +123,20 @@ impl Levels {
         let last = self.levels.iter().rev().take(2);
         let mine = last.filter(|(step, run)| *step == level && !run.passed && run.limited_by_client);
         self.args.on == On::Rate && mine.count() == 2
+    }
+
+    /// Pauses between two levels, unless the user interrupts.
+    fn rest(&self) {
+        const STEP: Duration = Duration::from_millis(50);
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < self.args.rest && sys::signals::interrupts().count == 0 {
+            self.options.progress.refresh();
+            std::thread::sleep(STEP.min(self.args.rest));
+        }
+    }
+
+    fn show_step(&self, step: Step) {
+        self.options.progress.show(|state| state.line.iter_mut().for_each(|line| line.step = step));
     }
 
     /// Returns the plan of a level.
@@ -151,6 +169,7 @@ impl Levels {
     fn run(&mut self, level: u64, confirming: bool) -> Result<Option<(Outcome, SavedRun)>, Failure> {
         let load = self.args.on.load(level);
         let name = format!("{LEVELS}/{:02}-{load}", self.levels.len() + 1);
+        self.show_step(Step::Level { load, confirming });
         let mut plan = self.plan(level)?;
         let duration = self.duration(level);
         plan.slices = Some(SLICE);
@@ -176,6 +195,7 @@ impl Levels {
         let Some(outcome) = outcome.filter(|_| !saved::was_interrupted(&saved)) else { return Ok(None) };
         let run = Level::of(load, &name, &saved, Some(outcome.clone()), certain);
         note(&run, confirming);
+        self.options.progress.show(|state| state.line.iter_mut().for_each(|line| line.levels.push(run.clone())));
         self.levels.push((level, run));
         Ok(Some((outcome, saved)))
     }
@@ -223,15 +243,6 @@ fn outcome(evidence: LevelEvidence, saved: &SavedRun) -> Outcome {
             || limited_by == LimitedBy::ClientResources,
         any_ended: summary.stats.measured.completed() > 0,
     })
-}
-
-/// Pauses, unless the user interrupts.
-fn rest(time: Duration) {
-    const STEP: Duration = Duration::from_millis(50);
-    let begun = std::time::Instant::now();
-    while begun.elapsed() < time && sys::signals::interrupts().count == 0 {
-        std::thread::sleep(STEP.min(time));
-    }
 }
 
 fn cannot_save(error: &StoreError) -> Failure {

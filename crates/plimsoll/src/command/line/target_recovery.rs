@@ -65,7 +65,7 @@ impl Recovery {
         let directory = base.join(DIRECTORY);
         let options = RunOptions {
             directory: Some(directory.clone()),
-            live: false,
+            progress: options.progress.aside(),
             monitor: None,
             probe: None,
             abort: Vec::new(),

@@ -3,6 +3,7 @@
 
 use crate::console;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,10 +21,15 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the hooks before a trial. Returns `false` if the user interrupted a hook.
-pub fn before(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+pub fn before(
+    hooks: &Hooks,
+    environment: &[(String, String)],
+    log: &Path,
+    progress: &Progress,
+) -> Result<bool, Failure> {
     for (name, command) in [("before", &hooks.before), ("check", &hooks.check)] {
         if let Some(command) = command
-            && !run(name, command, environment, log)?
+            && !run(name, command, (environment, log), progress)?
         {
             return Ok(false);
         }
@@ -32,8 +38,13 @@ pub fn before(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Re
 }
 
 /// Runs the hook after a trial. Returns `false` if the user interrupted the hook.
-pub fn after(hooks: &Hooks, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
-    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, environment, log))
+pub fn after(
+    hooks: &Hooks,
+    environment: &[(String, String)],
+    log: &Path,
+    progress: &Progress,
+) -> Result<bool, Failure> {
+    hooks.after.as_ref().map_or(Ok(true), |command| run("after", command, (environment, log), progress))
 }
 
 /// A hook that runs while a trial runs. Dropping it stops the hook.
@@ -97,7 +108,12 @@ fn start(name: &str, command: &str, environment: &[(String, String)], log: &Path
 }
 
 /// Runs a hook to its end. Returns `false` if the user interrupted the hook.
-fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) -> Result<bool, Failure> {
+fn run(
+    name: &str,
+    command: &str,
+    (environment, log): (&[(String, String)], &Path),
+    progress: &Progress,
+) -> Result<bool, Failure> {
     let failed = |why: &str| failed(name, why, log);
     let cannot = |error: std::io::Error| failed(&format!("could not run ({error})"));
     let mut process = start(name, command, environment, log)?;
@@ -106,6 +122,7 @@ fn run(name: &str, command: &str, environment: &[(String, String)], log: &Path) 
         if let Some(ended) = process.wait(LOOK).map_err(cannot)? {
             return if ended.status.success() { Ok(true) } else { Err(failed(&format!("failed ({})", ended.status))) };
         }
+        progress.refresh();
         let interrupted = sys::signals::interrupts().count > 0;
         if interrupted || begun.elapsed() >= TIME_MAX {
             process.kill_group().map_err(cannot)?;

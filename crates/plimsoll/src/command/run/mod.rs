@@ -10,6 +10,7 @@ mod validation;
 use super::load_command::LoadCommand;
 use crate::console;
 use crate::failure::{Exit, Failure};
+use crate::progress::{Progress, View};
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
 use measure::ExitStatus;
@@ -61,6 +62,10 @@ pub struct Args {
     /// The flags for CI systems.
     #[command(flatten)]
     pub ci: CiOutput,
+    /// How to show progress on a terminal: `full` for the matrix of cells and charts of the current trial (at least 80
+    /// columns and 20 lines), `line` for one line, or `none` [default: full; line on a smaller terminal].
+    #[arg(long, value_enum, value_name = "VIEW", hide_possible_values = true)]
+    pub view: Option<View>,
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
@@ -118,7 +123,9 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
-    let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done));
+    let progress = Progress::new(args.view.unwrap_or(View::Full));
+    let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done), &progress);
+    drop(progress);
     let broken_off = match &ended {
         Ok(exit) => exit.broken_off(),
         Err(_) => Some(ExitStatus::CouldNotRun),

@@ -9,7 +9,9 @@ use crate::command::{fill, line, mix};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
-use crate::progress;
+use crate::progress::state::Study;
+use crate::progress::state::study::{TrialResult, TrialStatus};
+use crate::progress::{self, Progress};
 use crate::saved::{self, load_line};
 use measure::result::load_line::Found;
 use measure::units::format_span;
@@ -71,7 +73,9 @@ pub fn run_all(
     planned: &[Planned],
     base: &Path,
     (log, done): (&mut StudyLog, &HashSet<String>),
+    progress: &Progress,
 ) -> Result<Exit, Failure> {
+    progress.update(|state| state.study = Some(overview(scenario, planned, done)));
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
     let servers = Servers::start(scenario, &missing)?;
     let begun = Instant::now();
@@ -82,6 +86,18 @@ pub fn run_all(
             0 => missing.iter().map(|trial| projected(&trial.command)).sum::<Option<Duration>>(),
             _ => Some(begun.elapsed().mul_f64((missing.len() - number) as f64 / number as f64)),
         };
+        let set = |status| {
+            progress.show(|state| {
+                if let Some(study) = &mut state.study {
+                    study.set(&trial.cell, &trial.target, trial.repeat, status);
+                }
+            });
+        };
+        progress.update(|state| {
+            (state.line, state.fill, state.run) = (None, None, None);
+            state.study.iter_mut().for_each(|study| study.left = left);
+        });
+        set(TrialStatus::Running);
         let left = left.map(|left| format!("; about {} left", format_span(Duration::from_secs(left.as_secs()))));
         console::eprintln(&format!(
             "[{} of {}] {}, {}{}",
@@ -91,10 +107,11 @@ pub fn run_all(
             escape(&trial.target),
             left.unwrap_or_default()
         ));
-        let Some(result) = run_with_hooks(&servers.resolved(trial), base)? else {
+        let Some(result) = run_with_hooks(&servers.resolved(trial), base, progress)? else {
             return Ok(progress::exit_of_interrupt());
         };
-        console::eprintln(&format!("    {result}"));
+        console::eprintln(&format!("    {}", result.text));
+        set(TrialStatus::Done(result));
         let (cell, target, directory) = (trial.cell.clone(), trial.target.clone(), trial.directory.clone());
         let record = StudyRecord::Trial { cell, target, repeat: trial.repeat, directory };
         log.append(&record).map_err(|error| cannot_save(&error))?;
@@ -112,52 +129,65 @@ fn cannot_create(error: &StoreError, base: &Path) -> Failure {
     }
 }
 
+/// Returns all trials of a study, as the user sees them.
+fn overview(scenario: &Scenario, planned: &[Planned], done: &HashSet<String>) -> Study {
+    let mut study = Study::new(&scenario.name);
+    for trial in planned {
+        let status = if done.contains(&trial.directory) { TrialStatus::DoneEarlier } else { TrialStatus::Left };
+        study.add(&trial.cell, &trial.target, trial.repeat, status);
+    }
+    study
+}
+
 fn cannot_save(error: &StoreError) -> Failure {
     Failure::could_not_run(format!("cannot save the study: {error}"))
 }
 
 /// Runs a trial with its hooks. The hook `after` runs even if the trial fails.
-fn run_with_hooks(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+fn run_with_hooks(trial: &Planned, base: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     let (hooks, hook_output) = (&trial.command.hooks, base.join(format!("{}.hooks.log", trial.directory)));
-    let measured = match hooks::before(hooks, &trial.hook_environment, &hook_output) {
+    let measured = match hooks::before(hooks, &trial.hook_environment, &hook_output, progress) {
         Ok(true) => During::start(hooks, &trial.hook_environment, &hook_output).and_then(|during| {
-            let result = run_trial(trial, base);
+            let result = run_trial(trial, base, progress);
             drop(during);
             result
         }),
         Ok(false) => Ok(None),
         Err(failure) => Err(failure),
     };
-    let cleaned = hooks::after(hooks, &trial.hook_environment, &hook_output);
+    let cleaned = hooks::after(hooks, &trial.hook_environment, &hook_output, progress);
     match (measured?, cleaned?) {
         (result, true) => Ok(result),
         (_, false) => Ok(None),
     }
 }
 
-/// Runs a trial and returns a summary of it, or `None` if the user interrupted it. If an earlier attempt left files in
+/// Runs a trial and returns its result, or `None` if the user interrupted it. If an earlier attempt left files in
 /// the directory of the trial, a fill continues there. Other trials replace the directory.
-fn run_trial(trial: &Planned, base: &Path) -> Result<Option<String>, Failure> {
+fn run_trial(trial: &Planned, base: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     let directory = base.join(&trial.directory);
     let command = command(&trial.command)?;
     if let LoadCommand::Fill(args) = &command {
-        return fill::trial::run(args, &directory);
+        return fill::trial::run(args, &directory, progress);
     }
     saved::remove_earlier(&directory)?;
     match command {
-        LoadCommand::Line(args) => Ok(match line::search(*args, &directory)? {
+        LoadCommand::Line(args) => Ok(match line::search(*args, &directory, progress)? {
             Found::Interrupted { .. } => None,
-            _ => Some(load_line::read(&directory)?.sentence()),
+            _ => {
+                let line = load_line::read(&directory)?;
+                Some(TrialResult { word: line.result.word, text: line.sentence() })
+            }
         }),
-        command => run_load(&command, directory),
+        command => run_load(&command, directory, progress),
     }
 }
 
-/// Runs a trial with a single load in this directory, and returns a summary of it, or `None` if the user interrupted it.
-fn run_load(command: &LoadCommand, directory: PathBuf) -> Result<Option<String>, Failure> {
+/// Runs a trial with a single load in this directory, and returns its result, or `None` if the user interrupted it.
+fn run_load(command: &LoadCommand, directory: PathBuf, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     let (mut plan, output) = command.plan()?;
     execute::prepare(&mut plan)?;
-    let output = RunOptions { directory: Some(directory), repeat: 1, ..output };
+    let output = RunOptions { directory: Some(directory), repeat: 1, progress: progress.clone(), ..output };
     let run = || execute::run(&plan, &output);
     let saved = match command {
         LoadCommand::Mix(args) => mix::remembered(args, mix::unlisted(args, &plan)?.as_ref(), run),
@@ -165,6 +195,7 @@ fn run_load(command: &LoadCommand, directory: PathBuf) -> Result<Option<String>,
     }?;
     let summary = saved.summary();
     let metrics = [summary.ok_rate().map(rate), summary.goodput().map(byte_rate)];
-    let result = metrics.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    Ok((!saved::was_interrupted(&saved)).then_some(result))
+    let text = metrics.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let word = report::result::of(&saved).word;
+    Ok((!saved::was_interrupted(&saved)).then_some(TrialResult { word, text }))
 }

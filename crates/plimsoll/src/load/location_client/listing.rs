@@ -20,7 +20,7 @@ struct Found {
 impl LocationClient<'_> {
     /// Returns the objects below the prefix with their sizes, in the order of their keys.
     pub fn list_objects(&self) -> Result<Targets, Failure> {
-        let (begun, mut live) = (Instant::now(), LiveLine::new(true));
+        let (begun, mut live) = (Instant::now(), LiveLine::new());
         let found = self.list_pages(|number| {
             live.message(begun.elapsed(), &format!("listing the bucket: {} so far", plural(number, "object")));
         });

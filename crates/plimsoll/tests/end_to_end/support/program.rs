@@ -116,6 +116,11 @@ impl Running {
         wait_for(&format!("message with `{text}`"), || self.stderr.text().contains(text).then_some(()));
     }
 
+    /// Waits until standard output contains `text`.
+    pub fn wait_for_output(&self, text: &str) {
+        wait_for(&format!("output with `{text}`"), || self.stdout.so_far().contains(text).then_some(()));
+    }
+
     /// Waits until standard output has a complete line that starts with `text`, and returns it.
     pub fn wait_for_line(&self, text: &str) -> String {
         wait_for(&format!("line with `{text}`"), || {
@@ -193,6 +198,11 @@ impl Collected {
     fn text(&self) -> String {
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8(bytes.clone()).expect("the program writes UTF-8")
+    }
+
+    /// Returns the output so far, which may end inside a character.
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
     fn finish(&mut self) -> String {

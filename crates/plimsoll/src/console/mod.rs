@@ -1,7 +1,9 @@
 //! Standard output and standard error. A reader that closes the output early causes neither a failure nor a panic.
 
+pub mod overlay;
+
 use crate::failure::{Exit, Failure};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use sys::signals::Signal;
 
@@ -17,6 +19,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Like [`print()`], but returns the I/O error unchanged. A reader that closed the output is not an error.
 pub fn try_print(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        overlay::remove();
+    }
     let mut stream = io::stdout().lock();
     match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
         Err(error) if !is_reader_gone(&error) => Err(error),
@@ -36,10 +41,10 @@ pub fn is_reader_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || (error.kind() != io::ErrorKind::StorageFull && hung_up())
 }
 
-/// Writes a line to standard error.
+/// Writes a message to standard error. While a live view is open, the view shows the message. The message then also
+/// follows after the view.
 pub fn eprintln(text: &str) {
-    let mut stream = io::stderr().lock();
-    let _ = stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| stream.flush());
+    overlay::message(text);
 }
 
 /// Prints a failure and returns its exit code.
@@ -53,6 +58,7 @@ pub fn report_and_exit(failure: Failure) -> ! {
 }
 
 fn print_failure(failure: Failure) -> Exit {
+    overlay::remove_forever();
     match failure {
         Failure::TargetGone(message) => print_failure(Failure::could_not_run(message)),
         Failure::Message(exit, message) => {

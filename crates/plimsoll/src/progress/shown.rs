@@ -1,0 +1,186 @@
+//! Progress as the user sees it. Commands and runs report to a [`Progress`], which updates the state and draws it.
+
+use super::choice::View;
+use super::live_line;
+use super::state::{Run, State};
+use super::view::Screen;
+use crate::console::overlay;
+use engine::plan::StopAfter;
+use measure::{Instant, Interval};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::time::{self, Duration};
+use store::Begin;
+
+/// The live view appears only if the work takes longer than this.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Minimum time between two frames of the live view.
+const FRAME_MIN: Duration = Duration::from_millis(250);
+/// Time after which the live view is drawn again although nothing has changed except the time.
+const FRAME_MAX: Duration = Duration::from_secs(1);
+/// Maximum number of messages in the state.
+const MESSAGES_MAX: usize = 20;
+
+/// Progress of a command. Clones show the same progress. Without a terminal, nothing is shown and nothing is kept.
+#[derive(Clone, Default)]
+pub struct Progress {
+    shown: Option<Rc<RefCell<Shown>>>,
+    /// `true` if the results of runs are not shown.
+    aside: bool,
+}
+
+/// The state, and the place where it is drawn.
+struct Shown {
+    state: State,
+    surface: Surface,
+    started: time::Instant,
+}
+
+enum Surface {
+    Line,
+    View(Box<Frames>),
+}
+
+/// The frames of the live view.
+struct Frames {
+    screen: Screen,
+    /// Time of the last frame.
+    drawn: Option<time::Instant>,
+    /// `true` if the state has changed since the last frame.
+    changed: bool,
+    /// Number of messages in the last frame.
+    messages: u64,
+    /// Number of interrupts before the last frame.
+    interrupts: usize,
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").field("is_shown", &self.shown.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Progress {
+    /// Returns progress that is shown in this way, as far as the terminal permits.
+    pub fn new(view: View) -> Self {
+        let surface = match view.possible() {
+            View::None => return Self::default(),
+            View::Line => Surface::Line,
+            View::Full => Surface::View(Box::new(Frames {
+                screen: Screen::new(std::env::var_os("NO_COLOR").is_none()),
+                drawn: None,
+                changed: true,
+                messages: 0,
+                interrupts: 0,
+            })),
+        };
+        let shown = Shown { state: State::default(), surface, started: time::Instant::now() };
+        Self { shown: Some(Rc::new(RefCell::new(shown))), aside: false }
+    }
+
+    /// Returns the same progress for auxiliary runs, whose results are not shown.
+    pub fn aside(&self) -> Self {
+        Self { shown: self.shown.clone(), aside: true }
+    }
+
+    /// Updates the state. It is drawn at the next occasion.
+    pub fn update(&self, change: impl FnOnce(&mut State)) {
+        let Some(shown) = &self.shown else { return };
+        let shown = &mut *shown.borrow_mut();
+        change(&mut shown.state);
+        if let Surface::View(frames) = &mut shown.surface {
+            frames.changed = true;
+        }
+    }
+
+    /// Like [`Self::update`], but draws the live view at once.
+    pub fn show(&self, change: impl FnOnce(&mut State)) {
+        self.update(change);
+        self.refresh();
+    }
+
+    /// Notes the start of a run. `number` is its number and that of all runs, if there are several.
+    pub fn run_starts(&self, begin: &Begin, stop: StopAfter, number: Option<(u64, u64)>) {
+        let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
+        let with_details = matches!(shown.borrow().surface, Surface::View(_));
+        let mut run = Run::new(begin, stop, with_details);
+        run.number = number;
+        self.update(|state| state.run = Some(run));
+    }
+
+    /// Shows the results of an interval, which must not contain secrets.
+    pub fn interval(&self, interval: &Interval) {
+        let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
+        self.update(|state| state.run.iter_mut().for_each(|run| run.add(interval)));
+        let shown = shown.borrow();
+        if matches!(shown.surface, Surface::Line)
+            && interval.seconds() > 0.2
+            && let Some(text) = live_line::text(&shown.state)
+        {
+            live_line::write(&text);
+        }
+    }
+
+    /// Draws the live view if it is time to. `now` is the time on the clock of the current run. Call this about every
+    /// 50 ms.
+    pub fn tick(&self, now: Instant) {
+        let Some(shown) = &self.shown else { return };
+        let shown = &mut *shown.borrow_mut();
+        if let Some(run) = shown.state.run.as_mut().filter(|_| !self.aside) {
+            run.set_now(now);
+        }
+        shown.draw_view();
+    }
+
+    /// Draws the live view if it is time to, during work without a run. Call this about every 50 ms.
+    pub fn refresh(&self) {
+        if let Some(shown) = &self.shown {
+            shown.borrow_mut().draw_view();
+        }
+    }
+
+    /// Erases the live line, at the end of a run.
+    pub fn run_ends(&self) {
+        if self.shown.is_some() {
+            overlay::erase_line();
+        }
+    }
+}
+
+impl Shown {
+    /// Draws the live view, if there is one and it is time to.
+    fn draw_view(&mut self) {
+        let Surface::View(frames) = &mut self.surface else { return };
+        let elapsed = self.started.elapsed();
+        if !frames.is_due(elapsed) {
+            return;
+        }
+        (frames.changed, frames.drawn) = (false, Some(time::Instant::now()));
+        self.state.elapsed = elapsed;
+        self.state.messages = overlay::latest_messages(MESSAGES_MAX);
+        frames.screen.draw(&self.state);
+    }
+}
+
+impl Frames {
+    fn is_due(&mut self, elapsed: Duration) -> bool {
+        let since = self.drawn.map_or(elapsed, |drawn| drawn.elapsed());
+        if elapsed < PATIENCE || (self.drawn.is_some() && since < FRAME_MIN) {
+            return false;
+        }
+        let (messages, interrupts) = (overlay::messages_held(), sys::signals::interrupts().count);
+        self.changed |= (messages, interrupts) != (self.messages, self.interrupts);
+        (self.messages, self.interrupts) = (messages, interrupts);
+        self.changed || self.drawn.is_none() || since >= FRAME_MAX
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        // Progress that was never drawn must not close the view of another one.
+        if matches!(&self.surface, Surface::View(frames) if frames.drawn.is_some()) {
+            overlay::remove();
+        }
+    }
+}

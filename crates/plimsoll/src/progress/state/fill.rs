@@ -1,0 +1,63 @@
+//! The state of a fill.
+
+use measure::units::format_span;
+use std::time::Duration;
+
+/// A fill in progress.
+#[derive(Clone, Debug, Default)]
+pub struct Fill {
+    pub phase: Phase,
+    /// Time since the start of the phase's run.
+    pub elapsed: Duration,
+    /// Number of stored objects, and of all objects.
+    pub objects: (u64, u64),
+    /// Bytes of the stored objects, and of all objects.
+    pub bytes: (u64, u64),
+    /// Number of uploads that failed.
+    pub failed: u64,
+    /// Bandwidth of the last minute, in bytes per second.
+    pub bandwidth: Option<f64>,
+    /// Money spent so far.
+    pub spent: Option<String>,
+    /// Limit on spending.
+    pub cap: Option<String>,
+    /// Stop rules, each with its value so far.
+    pub rules: Vec<(String, Option<String>)>,
+}
+
+/// A phase of a fill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    Upload,
+    /// Reading back.
+    Verify,
+    Delete,
+}
+
+impl Fill {
+    /// Returns the estimated time left, based on the bandwidth.
+    pub fn left(&self) -> Option<Duration> {
+        let per_second = self.bandwidth.filter(|per_second| *per_second > 0.0)?;
+        let (stored, all) = self.bytes;
+        Some(Duration::from_secs((all.saturating_sub(stored) as f64 / per_second).min(3.0e9) as u64))
+    }
+
+    /// Returns the text of the live line: `1h2m 1,200 of 5,000 objects, 12.00 GB of 50.00 GB, 120.00 Mbit/s, 3h left`.
+    pub fn line(&self) -> String {
+        let left = self.left().map(|left| format!(", {} left", format_span(left)));
+        let spent = self.spent.as_ref().map(|spent| format!(", {spent}"));
+        let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
+        format!(
+            "{} {} of {} objects, {} of {}, {}{}{failed}{}",
+            format_span(Duration::from_secs(self.elapsed.as_secs())),
+            report::number::count(self.objects.0),
+            report::number::count(self.objects.1),
+            report::number::bytes(self.bytes.0),
+            report::number::bytes(self.bytes.1),
+            self.bandwidth.map_or_else(|| "-".to_owned(), report::number::bit_rate),
+            left.unwrap_or_default(),
+            spent.unwrap_or_default(),
+        )
+    }
+}
