@@ -1,4 +1,4 @@
-//! The limit of a run, as text. [`Limit::of`] has the rules.
+//! The limit of a run, as text. The rules are in [`measure::limits::limited_by`].
 
 use crate::label::host_name;
 use crate::number::{count, plural, rate, seconds, share, time, were};

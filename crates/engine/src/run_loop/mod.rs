@@ -25,6 +25,7 @@ mod pacing;
 mod request;
 mod response;
 
+pub(crate) use attempt::failure_outcomes::EMFILE;
 pub(crate) use attempt::redirect::{leaves_tls, redirected_to};
 pub use connections::addresses::connects_to;
 pub(crate) use invariant::Invariant;
@@ -33,7 +34,6 @@ pub use operation::resume::CreatedUpload;
 pub use operation::written_objects::{Left, OpenUpload, OpenUploads};
 pub use pacing::{Share, WARMUP_NUMBERS, budget};
 pub use response::first_response::FirstResponse;
-pub(crate) use response::transport_failures::EMFILE;
 
 use crate::control::{Control, StopReason, TURN_MAX};
 use crate::network::{Network, Ready};

@@ -6,8 +6,8 @@ use crate::network::{Address, Connecting, NameError, Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::attempt::redirect;
-use crate::run_loop::response::transport_failures;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use std::io;
 use std::time::Duration;
@@ -187,7 +187,7 @@ impl<N: Network> RunLoop<'_, N> {
     pub(in crate::run_loop) fn connect_failed(&mut self, net: &mut N, slot: u32, error: &io::Error, now: Instant) {
         let Some(op) = self.slots.op_mut(slot) else { return };
         op.attempt.exchange = None;
-        let outcome = transport_failures::of_connect_error(error);
+        let outcome = failure_outcomes::of_connect_error(error);
         let own_fault = outcome.class == AttemptClass::ClientResource;
         if !own_fault && op.attempt.addresses_tried < self.pool.origins[op.attempt_origin()].addresses.count() {
             op.attempt.flags.set(Flag::Failover);

@@ -7,8 +7,9 @@
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::connections::transport::Received;
-use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep, transport_failures};
+use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep};
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
 use std::io;
 use wire::message::{Event, Reading};
@@ -247,7 +248,7 @@ impl<N: Network> RunLoop<'_, N> {
                 Err(error) => {
                     let phase = if reader.head().is_some() { Phase::Body } else { Phase::Head };
                     let is_tls = !connection.transport.is_tls() && crate::tls::outcome::is_tls(input);
-                    let outcome = transport_failures::of_malformed(error, phase, is_tls);
+                    let outcome = failure_outcomes::of_malformed(error, phase, is_tls);
                     return Some(Parsed { body, end: ParsedEnd::Cut(outcome) });
                 }
             };
@@ -283,7 +284,7 @@ impl<N: Network> RunLoop<'_, N> {
         match exchange.reader.end_of_stream() {
             Ok(()) => self.complete(net, id, 0, *now),
             Err(error) => {
-                let outcome = self.of_lost(id, transport_failures::of_truncated(error));
+                let outcome = self.of_lost(id, failure_outcomes::of_truncated(error));
                 self.cut_or_resend(net, id, outcome, *now);
             }
         }

@@ -7,9 +7,10 @@
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::connections::transport::Received;
 use crate::run_loop::invariant::Invariant;
-use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep, transport_failures};
+use crate::run_loop::response::{Parsed, ParsedEnd, ReadStep};
 use crate::tls::outcome;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant, Phase};
 use wire::message::Reading;
@@ -49,7 +50,7 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(exchange) = self.pool.running(id) else { return ReadStep::Over };
         let outcome = match exchange.reader.end_of_stream() {
             Ok(()) => AttemptOutcome::failed(AttemptClass::Incomplete, Cause::BodyCutShort, Phase::Body),
-            Err(error) => transport_failures::of_truncated(error),
+            Err(error) => failure_outcomes::of_truncated(error),
         };
         let outcome = self.of_lost(id, outcome);
         self.cut_or_resend(net, id, outcome, *now);

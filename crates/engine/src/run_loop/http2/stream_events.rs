@@ -5,8 +5,8 @@ use crate::http2_session::{Event, EventKind, Failure, Key};
 use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::invariant::Invariant;
-use crate::run_loop::response::transport_failures;
 use http::response::Parts;
 use measure::{AttemptOutcome, Cause, Instant, Phase};
 use wire::message::{Reading, Version};
@@ -83,7 +83,7 @@ impl<N: Network> RunLoop<'_, N> {
                 reader.set_head(head);
                 self.judge_head(id, matched)
             }
-            Err(error) => Some(transport_failures::of_malformed(error, Phase::Head, false)),
+            Err(error) => Some(failure_outcomes::of_malformed(error, Phase::Head, false)),
         };
         match stop {
             Some(outcome) => self.cut(net, id, outcome, now),
@@ -131,13 +131,13 @@ impl<N: Network> RunLoop<'_, N> {
         let unknown_peer = |_: fn(&[u8]) -> bool| false;
         match failure {
             Failure::Refused | Failure::AboveGoaway => {
-                let outcome = transport_failures::of_stream(failure, phase, unknown_peer);
+                let outcome = failure_outcomes::of_stream(failure, phase, unknown_peer);
                 self.resend_unprocessed(net, id, outcome, now);
             }
             Failure::Closed => {
                 let outcome = truncated.map_or_else(
-                    || transport_failures::of_stream(failure, phase, unknown_peer),
-                    transport_failures::of_truncated,
+                    || failure_outcomes::of_stream(failure, phase, unknown_peer),
+                    failure_outcomes::of_truncated,
                 );
                 self.cut_or_resend(net, id, outcome, now);
             }
@@ -146,7 +146,7 @@ impl<N: Network> RunLoop<'_, N> {
                     let http2 = self.pool.connections.get(connection).and_then(|it| it.http2.as_deref());
                     http2.is_some_and(|http2| http2.session.begins_with(test))
                 };
-                let outcome = transport_failures::of_stream(failure, phase, begins);
+                let outcome = failure_outcomes::of_stream(failure, phase, begins);
                 let outcome = self.of_no_response(id, outcome);
                 self.cut(net, id, outcome, now);
             }

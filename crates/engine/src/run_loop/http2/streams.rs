@@ -9,8 +9,8 @@ use crate::network::{Network, Token};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
 use crate::run_loop::attempt::exchange::{ExchangeId, State};
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::invariant::Invariant;
-use crate::run_loop::response::transport_failures;
 use crate::tls;
 use crate::unattributed::Unattributed;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant, Phase};
@@ -222,7 +222,7 @@ impl<N: Network> RunLoop<'_, N> {
         now: Instant,
     ) {
         self.notes.set_detail(error.to_string().as_bytes());
-        let outcome = transport_failures::of_local_file(error, Phase::Send);
+        let outcome = failure_outcomes::of_local_file(error, Phase::Send);
         let Some(slot) = self.pool.running(id).map(|exchange| exchange.slot) else { return };
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }

@@ -1,8 +1,8 @@
 //! Comparison of received bytes with a local file.
 
 use super::body::BodyFault;
-use super::transport_failures::of_local_file;
 use crate::plan::LocalFile;
+use crate::run_loop::attempt::failure_outcomes::of_local_file;
 use content::Mismatch;
 use measure::{AttemptOutcome, Phase};
 use std::fs::File;

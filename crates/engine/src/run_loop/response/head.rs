@@ -6,11 +6,11 @@ use super::digest::BodyDigest;
 use super::file_verifier::FileVerifier;
 use super::header_values::{HeaderValues, speaks_s3};
 use super::refusal::Refusal;
-use super::transport_failures;
 use crate::network::Network;
 use crate::plan::{Plan, RequestPlan, ResponseBody};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::exchange::ExchangeId;
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::invariant::Invariant;
 use crate::run_loop::operation::op::Op;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Flags, Instant, Phase};
@@ -200,6 +200,6 @@ fn gateway_sink<'p>(plan: &Plan, op: &Op<'_>, depth: Depth) -> Result<BodySink<'
     const UNVERIFIABLE: AttemptOutcome =
         AttemptOutcome::failed(AttemptClass::Unexpected, Cause::Unverifiable, Phase::Head);
     let request = plan.targets.target(op.subject).and_then(GatewayRequest::from_target).ok_or(UNVERIFIABLE)?;
-    let check = Check::new(request, depth).map_err(|fault| transport_failures::of_gateway(&fault))?;
+    let check = Check::new(request, depth).map_err(|fault| failure_outcomes::of_gateway(&fault))?;
     Ok(check.map_or(BodySink::Discard, |check| BodySink::Gateway(Box::new(check))))
 }

@@ -1,7 +1,8 @@
 //! Judgment of responses. Status, header fields and body determine the outcome. Most functions here are pure.
 //!
 //! `checks` judges status, range and size. `header_values`, `refusal`, `digest` and `object_states` use metadata of the
-//! response. `transport_failures` judges failures of the connection. `head` applies these checks to a complete head.
+//! response. `head` applies these checks to a complete head.
+//! The outcomes of failed connections and streams are in [`super::attempt::failure_outcomes`].
 
 pub(in crate::run_loop) mod body;
 pub(in crate::run_loop) mod checks;
@@ -15,7 +16,6 @@ pub(in crate::run_loop) mod notes;
 pub(in crate::run_loop) mod object_states;
 pub(in crate::run_loop) mod reader;
 pub(in crate::run_loop) mod refusal;
-pub(in crate::run_loop) mod transport_failures;
 
 use measure::AttemptOutcome;
 

@@ -3,8 +3,8 @@
 use super::body::BodyFault;
 use super::header_values::HeaderValues;
 use super::header_watch::HeaderWatch;
-use super::transport_failures;
 use crate::plan::Plan;
+use crate::run_loop::attempt::failure_outcomes;
 use crate::run_loop::operation::op::Op;
 use content::Mismatch;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
@@ -85,7 +85,7 @@ impl ResponseNotes {
         match fault {
             BodyFault::Gateway(fault) => {
                 self.message = fault.to_string();
-                transport_failures::of_gateway(&fault)
+                failure_outcomes::of_gateway(&fault)
             }
             BodyFault::Differs(mismatch) => {
                 self.mismatch = Some(mismatch);

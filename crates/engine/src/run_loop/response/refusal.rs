@@ -4,7 +4,7 @@
 
 use super::body::BodySink;
 use super::header_values::HeaderValues;
-use super::transport_failures;
+use crate::run_loop::attempt::failure_outcomes;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use std::time::Duration;
 use wire::date::http_seconds;
@@ -83,7 +83,7 @@ pub(in crate::run_loop) fn of_success<'t>(
         BodySink::Gateway(check) => check.end().map_or_else(
             |fault| {
                 *message = fault.to_string();
-                transport_failures::of_gateway(&fault)
+                failure_outcomes::of_gateway(&fault)
             },
             |()| AttemptOutcome::OK,
         ),

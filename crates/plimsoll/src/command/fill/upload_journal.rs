@@ -285,6 +285,10 @@ impl Observer for UploadJournal<'_> {
             let synced = self.session.sync();
             self.keep(synced);
         }
+        // Only totals that are durable may be shown, and may stop the fill.
+        if self.failed.is_some() {
+            return;
+        }
         let reached = Reached {
             active: self.session.active(),
             files: self.session.state.totals.objects,
