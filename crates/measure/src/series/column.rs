@@ -33,7 +33,7 @@ enumerated! {
 pub struct Column {
     /// Name, which consists of letters, digits, `_`, `-`, `.` and `:`.
     pub name: String,
-    /// Meaning of the column's values over time.
+    /// Kind of the column's values: a gauge may rise and fall, a counter only rises.
     pub kind: ColumnKind,
     /// Unit of the column's values.
     pub unit: ColumnUnit,

@@ -45,7 +45,7 @@ fn headline(fill: &SavedFill, prices: &Costs) -> Vec<Headline> {
         metrics.push(metric("good", plural(verified.good.len(), "object"), detail));
     }
     if let Some(LedgerSpending { bill, .. }) = LedgerReport::of(fill, prices).and_then(|report| report.spending) {
-        metrics.push(metric("spent", bill.total().money.to_string(), "by the target's own ledger".into()));
+        metrics.push(metric("spent", bill.total().money.to_string(), "according to the target's own ledger".into()));
     }
     for offer in prices.of(totals) {
         let per_tb_month = offer.per_tb_month.as_ref().map(|rate| format!("{rate} per TB and month"));

@@ -69,8 +69,8 @@ fn check_encoding(bytes: &[u8]) -> Result<(), &'static str> {
     if header[12..16] != u32::from(SIGNIFICANT_DIGITS).to_be_bytes() || header[16..24] != RESOLUTION.to_be_bytes() {
         return Err("the histogram does not have three significant digits and a resolution of 64");
     }
-    // Nine such bytes in a row encode the only number that the decoder cannot negate. The encoding of a count up to
-    // `COUNT_MAX` never contains so many such bytes in a row.
+    // Nine bytes 0xFF in a row encode the only number that the decoder cannot negate. The encoding of a count up to
+    // `COUNT_MAX` never contains nine of them in a row.
     if payload.windows(9).any(|window| window == [0xFF; 9]) {
         return Err("the histogram has an impossible count");
     }

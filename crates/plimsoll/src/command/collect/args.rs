@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
-    /// A set and a URL, e.g. nginx http://host/nginx_status; with --column, only a URL.
+    /// Name of a set of metrics and a URL, e.g. nginx http://host/nginx_status; with --column, only a URL.
     #[arg(value_name = "[SET] URL", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Collect a value of the URL's response: NAME=$.path in JSON (RFC 9535), or NAME=metric{label="value"} in the
@@ -68,7 +68,7 @@ pub struct Args {
     help: load::Help,
 }
 
-const AFTER: &str = "Sets: siad, renterd, booster-http, lotus-miner, minio, alluxio, nginx, node. A source that fails leaves its \
+const AFTER: &str = "Sets of metrics: siad, renterd, booster-http, lotus-miner, minio, alluxio, nginx, node. A source that fails leaves its \
     values blank and is polled again. The command ends after -n polls, after -d, or with Ctrl-C. When started again, it appends to \
     its files. To collect during a run, use --collect of get, put and mix.";
 
