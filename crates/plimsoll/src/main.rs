@@ -12,6 +12,7 @@ mod embedded_server;
 mod execute;
 mod failure;
 mod input_file;
+mod live_metrics;
 mod load;
 mod prices;
 mod progress;

@@ -1,6 +1,7 @@
 //! The options of a run that are not part of its plan.
 
 use crate::collectors::Collect;
+use crate::live_metrics::LiveMetrics;
 use crate::saved::OutputFormat;
 use measure::Objective;
 use std::path::PathBuf;
@@ -32,4 +33,6 @@ pub struct RunOptions {
     pub collect: Vec<Collect>,
     /// Time between two polls.
     pub collect_every: Duration,
+    /// Live metrics, to which the run adds its intervals.
+    pub metrics: LiveMetrics,
 }

@@ -1,6 +1,7 @@
 //! Recording of a run in progress. It saves and shows every interval, and handles interrupts.
 
 use super::{RunOptions, damaged_object};
+use crate::live_metrics::LiveMetrics;
 use crate::progress::{Interrupts, LiveLine};
 use crate::redact;
 use engine::plan::{Plan, StopAfter, Subject, Targets};
@@ -24,6 +25,7 @@ pub struct Recording {
     targets: Arc<Targets>,
     lines: Vec<u8>,
     live: LiveLine,
+    metrics: LiveMetrics,
     stop: StopAfter,
     warmup: Duration,
     full: bool,
@@ -55,6 +57,7 @@ impl Recording {
             targets: Arc::clone(&plan.targets),
             lines: Vec::new(),
             live,
+            metrics: options.metrics.clone(),
             stop: plan.stop,
             warmup: plan.warmup,
             full: false,
@@ -178,6 +181,7 @@ impl Observer for Recording {
         }
         self.flush_log();
         self.live.interval(interval, &self.stop, self.warmup);
+        self.metrics.interval(interval);
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
@@ -197,6 +201,7 @@ impl Observer for Recording {
             control.stop(now, StopReason::ResultsFull);
         }
         self.interrupts.handle("operations", &self.live, control, now);
+        self.metrics.report_problem(&self.live);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
+use crate::live_metrics;
 use crate::saved::OutputFormat;
 use crate::saved::ci_output::CiOutput;
 use clap::ArgAction;
@@ -312,6 +313,9 @@ pub struct Output {
         hide_short_help = true
     )]
     pub collect_every: Duration,
+    /// The flags for live metrics.
+    #[command(flatten)]
+    pub live_metrics: live_metrics::Args,
     /// Do not show the live line.
     #[arg(long, help_heading = "Checks and results", hide_short_help = true)]
     pub quiet: bool,

@@ -5,6 +5,7 @@ use super::connections::{check_https, connections};
 use super::dialect::DialectSettings;
 use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use engine::plan::{
     Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules, ResumedUploads,
     Spread, StopAfter, Targets, Timeouts,
@@ -132,6 +133,7 @@ pub fn run_options(args: &Args) -> RunOptions {
         probe: args.load.probe,
         collect: output.collect.clone(),
         collect_every: output.collect_every,
+        metrics: LiveMetrics::published(),
     }
 }
 

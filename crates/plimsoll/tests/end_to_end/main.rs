@@ -27,6 +27,7 @@ mod interrupts;
 mod limits;
 mod line;
 mod lists;
+mod live_metrics;
 mod merge;
 mod minio;
 mod outcomes;

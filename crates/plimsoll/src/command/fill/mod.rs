@@ -49,6 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let _publishing = args.put.common.output.live_metrics.start()?;
     let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory)?;
     let goes_on = match &reason {
         SessionEnd::Finished => "",

@@ -10,6 +10,7 @@ mod validation;
 use super::load_command::LoadCommand;
 use crate::console;
 use crate::failure::{Exit, Failure};
+use crate::live_metrics;
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
 use measure::ExitStatus;
@@ -61,6 +62,9 @@ pub struct Args {
     /// The flags for CI systems.
     #[command(flatten)]
     pub ci: CiOutput,
+    /// The flags for live metrics.
+    #[command(flatten)]
+    pub live_metrics: live_metrics::Args,
 }
 
 const AFTER: &str = "A scenario has targets, settings (the flags of `get`, `put`, `mix` or `fill` without their dashes) and a matrix of \
@@ -117,6 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
+    let _publishing = args.live_metrics.start()?;
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
     let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done));
     let broken_off = match &ended {

@@ -14,8 +14,8 @@ use study::scenario::Order;
 const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself decides what is run, where runs are saved, how often they are repeated
 /// and how they are shown.
-pub const NO_SETTINGS: [&str; 10] =
-    ["out", "json", "print", "html", "repeat", "quiet", "help", "help-all", "dry-run", "no-upload"];
+pub const NO_SETTINGS: [&str; 12] =
+    ["out", "json", "print", "html", "repeat", "quiet", "metrics", "otlp", "help", "help-all", "dry-run", "no-upload"];
 
 /// Flags of `serve` that the study sets itself, or that print help.
 const NO_SERVE_SETTINGS: [&str; 4] = ["listen", "stop-after", "help", "help-all"];
