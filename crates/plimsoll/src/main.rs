@@ -8,6 +8,8 @@ mod collectors;
 mod command;
 mod console;
 mod credentials;
+#[cfg(test)]
+mod documented_commands;
 mod embedded_server;
 mod execute;
 mod failure;
