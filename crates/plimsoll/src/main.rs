@@ -8,10 +8,13 @@ mod collectors;
 mod command;
 mod console;
 mod credentials;
+#[cfg(test)]
+mod documented_commands;
 mod embedded_server;
 mod execute;
 mod failure;
 mod input_file;
+mod live_metrics;
 mod load;
 mod prices;
 mod progress;

@@ -55,7 +55,7 @@ fn joined(word: &str) -> String {
     if let Some(value) = word.strip_prefix("--connection=") {
         return format!("--connection={}", connection(value));
     }
-    for flag in ["", "--proxy=", "--url="] {
+    for flag in ["", "--proxy=", "--url=", "--otlp="] {
         if let Some(url) = word.strip_prefix(flag).filter(|url| url.contains("://")) {
             return format!("{flag}{}", url_text(url));
         }
@@ -209,6 +209,9 @@ matrix:
             "http://host/?X-Amz-Signature=CANARY&b=1",
             "http://host/?a=1;token=CANARY;c=2&X%2DAmz%2DSignature=CANARY&sessionId=CANARY",
             "--proxy=http://me:CANARY@host:1/",
+            "--otlp",
+            "https://me:CANARY@host/",
+            "--otlp=https://me:CANARY@host/",
             "http://me:CANARY@",
             "-H",
             "not a header CANARY",

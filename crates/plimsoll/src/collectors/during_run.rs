@@ -3,6 +3,7 @@
 use super::{Access, Collect};
 use crate::console;
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::saved::{cannot_save, unix_ms};
 use collect::poll::{AtEnd, POLL_MAX, Poller};
 use collect::schedule::Schedule;
@@ -35,23 +36,28 @@ impl Collecting {
         poller.map(Some).map_err(|error| Failure::usage(format!("--collect: {error}")))
     }
 
-    /// Starts to poll, and saves the values in the run directory. Call this function when the clock of the run starts.
-    pub fn start(poller: Poller, every: Duration, directory: &Path) -> Result<Self, Failure> {
+    /// Starts to poll. Saves the values in the run directory, and adds them to the live metrics. Call this function when
+    /// the clock of the run starts.
+    pub fn start(poller: Poller, every: Duration, directory: &Path, metrics: LiveMetrics) -> Result<Self, Failure> {
         let mut poller = poller.with_clock(MonotonicClock::start());
         let started_unix_ms = unix_ms();
         let begin = CollectedBegin::new(started_unix_ms, every, poller.sources(), poller.columns().to_vec());
         let mut writer =
             CollectedWriter::create(directory, &begin).map_err(|error| cannot_save("collected values", &error))?;
+        metrics.set_columns(poller.columns());
         let over = Arc::<AtomicBool>::default();
         let is_over = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
             let mut failed = None;
             let stop = || is_over.load(Ordering::Acquire);
-            poller.run(Schedule::new(every), AtEnd::PollOnceMore, &stop, &mut |poll| match writer.append(poll) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
+            poller.run(Schedule::new(every), AtEnd::PollOnceMore, &stop, &mut |poll| {
+                metrics.set_collected(&poll);
+                match writer.append(poll) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
                 }
             });
             failed.map_or_else(|| writer.end(), Err)

@@ -5,6 +5,7 @@ use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
+use crate::live_metrics::LiveMetrics;
 use crate::load::{count, span};
 use crate::progress::{Progress, View};
 use crate::saved::{self, OutputFormat};
@@ -208,6 +209,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         probe: None,
         collect: Vec::new(),
         collect_every: Duration::from_secs(1),
+        metrics: LiveMetrics::default(),
     };
     execute::run(plan, &output)
 }

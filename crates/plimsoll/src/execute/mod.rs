@@ -133,9 +133,10 @@ fn run_in(
     // The clock of the run starts a moment later than the collectors. This delay is negligible compared with the time
     // between two polls.
     let collecting = match poller {
-        Some(poller) => Some(Collecting::start(poller, options.collect_every, directory)?),
+        Some(poller) => Some(Collecting::start(poller, options.collect_every, directory, options.metrics.clone())?),
         None => None,
     };
+    options.metrics.begin_run(plan, &begin, directory);
     let begun = std::time::Instant::now();
     let ran = written_objects::make_load(plan, &control, &mut recording);
     let (at, first_response, mut left, failed) = match ran {
@@ -146,6 +147,7 @@ fn run_in(
     if let Some(collecting) = collecting {
         collecting.end();
     }
+    options.metrics.end_run();
     let reason = match &failed {
         Some(error) => EndReason::Failed { detail: error.to_string() },
         None => run_end::reason(&control, &recording.recording),

@@ -1,6 +1,7 @@
 //! The options of a run that are not part of its plan.
 
 use crate::collectors::Collect;
+use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::OutputFormat;
 use measure::Objective;
@@ -35,4 +36,6 @@ pub struct RunOptions {
     pub collect: Vec<Collect>,
     /// Time between two polls.
     pub collect_every: Duration,
+    /// Live metrics, to which the run adds its intervals.
+    pub metrics: LiveMetrics,
 }

@@ -1,6 +1,7 @@
 //! Recording of a run in progress. It saves and shows every interval, and handles interrupts.
 
 use super::{RunOptions, damaged_object};
+use crate::live_metrics::LiveMetrics;
 use crate::progress::{Interrupts, Progress};
 use crate::redact;
 use engine::plan::{Plan, Subject, Targets};
@@ -22,6 +23,7 @@ pub struct Recording {
     damaged: DamagedWriter,
     targets: Arc<Targets>,
     lines: Vec<u8>,
+    metrics: LiveMetrics,
     progress: Progress,
     full: bool,
     failed: Option<StoreError>,
@@ -50,6 +52,7 @@ impl Recording {
             damaged: DamagedWriter::new(directory),
             targets: Arc::clone(&plan.targets),
             lines: Vec::new(),
+            metrics: options.metrics.clone(),
             progress: options.progress.clone(),
             full: false,
             failed: None,
@@ -172,6 +175,7 @@ impl Observer for Recording {
         }
         self.flush_log();
         self.progress.interval(&shown);
+        self.metrics.interval(interval);
     }
 
     fn ops(&mut self, ops: &[OpEntry]) {
@@ -192,6 +196,7 @@ impl Observer for Recording {
         }
         self.interrupts.handle("operations", control, now);
         self.progress.tick(now);
+        self.metrics.report_problem();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
+use crate::live_metrics;
 use crate::progress::View;
 use crate::saved::OutputFormat;
 use crate::saved::ci_output::CiOutput;
@@ -313,6 +314,9 @@ pub struct Output {
         hide_short_help = true
     )]
     pub collect_every: Duration,
+    /// The flags for live metrics.
+    #[command(flatten)]
+    pub live_metrics: live_metrics::Args,
     /// How to show progress on a terminal: `full` for charts and results so far (at least 80 columns and 20 lines),
     /// `line` for one line, or `none` [default: full; line on a smaller terminal; none with --print none].
     #[arg(

@@ -5,6 +5,7 @@ use super::connections::{check_https, connections};
 use super::dialect::DialectSettings;
 use crate::execute::{RunOptions, own_descriptors};
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::progress::{Progress, View};
 use crate::saved::OutputFormat;
 use engine::plan::{
@@ -135,6 +136,7 @@ pub fn run_options(args: &Args) -> RunOptions {
         probe: args.load.probe,
         collect: output.collect.clone(),
         collect_every: output.collect_every,
+        metrics: LiveMetrics::published(),
     }
 }
 

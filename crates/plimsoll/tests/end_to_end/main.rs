@@ -27,6 +27,7 @@ mod interrupts;
 mod limits;
 mod line;
 mod lists;
+mod live_metrics;
 mod live_view;
 mod merge;
 mod minio;

@@ -1,6 +1,6 @@
 //! Secrets must reach the server, and must not appear anywhere else.
 
-use crate::support::{Nginx, Setup, TestDir, shared_cores};
+use crate::support::{Nginx, Running, Setup, TestDir, shared_cores};
 use std::fs;
 use std::path::Path;
 
@@ -145,4 +145,35 @@ fn error_messages_contain_no_secrets() {
         found.extend(leaks_of(&place, words));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn secrets_of_a_collector_are_not_saved_or_shown() {
+    let _cores = shared_cores();
+    let Some(nginx) = Nginx::start(Setup::default()) else { return };
+    let url = nginx.url("/f/1k");
+    let address = url.trim_start_matches("http://").trim_end_matches("/f/1k").to_owned();
+    let place = TestDir::new();
+    // nginx answers pushes with an error, which is reported. Nothing listens on port 1.
+    for collector in [format!("http://me:c4nary@{address}"), "http://127.0.0.1:1/x?token=c4nary".to_owned()] {
+        let mut command = place.command(["get", &url, "-n", "20", "--full", "--out", "out", "--otlp", &collector]);
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", "X-Api-Key=c4nary,Cookie=s%3Dc4nary");
+        let ended = Running::of(command).end();
+        ended.expect(0);
+        assert!(ended.stderr.contains("--otlp: cannot push to"), "{}", ended.stderr);
+        assert!(!holds(ended.stdout.as_bytes()) && !holds(ended.stderr.as_bytes()), "{ended:?}");
+        let found = leaks(&place.path("out"));
+        assert!(found.is_empty(), "{found:#?}");
+        fs::remove_dir_all(place.path("out")).expect("can remove the run");
+    }
+    let mut command = place.command(["get", &url, "-n", "1", "--otlp", "http://127.0.0.1:1"]);
+    command.env("OTEL_EXPORTER_OTLP_HEADERS", "a=b,c4nary");
+    let ended = Running::of(command).end();
+    ended.expect(2);
+    assert!(!holds(ended.stderr.as_bytes()), "{}", ended.stderr);
+    let log = nginx.quit();
+    assert!(
+        log.iter().any(|request| request.method == "POST" && request.cookie.contains(CANARY)),
+        "nothing was pushed"
+    );
 }

@@ -8,6 +8,7 @@
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::saved;
 use engine::plan::{LoadModel, Plan, StopAfter};
 use engine::schedule::Profile;
@@ -70,6 +71,7 @@ impl Recovery {
             probe: None,
             abort: Vec::new(),
             collect: Vec::new(),
+            metrics: LiveMetrics::default(),
             ..options.clone()
         };
         let mut recovery = Self { plan, options, directory, before: None };

@@ -10,6 +10,7 @@ mod validation;
 use super::load_command::LoadCommand;
 use crate::console;
 use crate::failure::{Exit, Failure};
+use crate::live_metrics;
 use crate::progress::{Progress, View};
 use crate::saved::ci_output::CiOutput;
 use crate::saved::{self, OutputFormat};
@@ -62,6 +63,9 @@ pub struct Args {
     /// The flags for CI systems.
     #[command(flatten)]
     pub ci: CiOutput,
+    /// The flags for live metrics.
+    #[command(flatten)]
+    pub live_metrics: live_metrics::Args,
     /// How to show progress on a terminal: `full` for the matrix of cells and charts of the current trial (at least 80
     /// columns and 20 lines), `line` for one line, or `none` [default: full; line on a smaller terminal].
     #[arg(long, value_enum, value_name = "VIEW", hide_possible_values = true)]
@@ -122,6 +126,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
+    let _publishing = args.live_metrics.start()?;
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
     let ended = run_trials::run_all(&scenario, &planned, &base, (&mut log, &done), &progress);

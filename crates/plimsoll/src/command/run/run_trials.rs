@@ -9,6 +9,7 @@ use crate::command::{fill, line, mix};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
+use crate::live_metrics::LiveMetrics;
 use crate::progress::state::Study;
 use crate::progress::state::study::{TrialResult, TrialStatus};
 use crate::progress::{self, Progress};
@@ -107,6 +108,13 @@ pub fn run_all(
             escape(&trial.target),
             left.unwrap_or_default()
         ));
+        LiveMetrics::published().set_trial(telemetry::Trial {
+            number: number as u64 + 1,
+            of: missing.len() as u64,
+            cell: trial.cell.clone(),
+            target: trial.target.clone(),
+            repeat: u64::from(trial.repeat) + 1,
+        });
         let Some(result) = run_with_hooks(&servers.resolved(trial), base, progress)? else {
             return Ok(progress::exit_of_interrupt());
         };

@@ -14,8 +14,21 @@ use study::scenario::Order;
 const COMMANDS: [&str; 5] = ["get", "put", "mix", "line", "fill"];
 /// Flags that are not settings. The study itself selects the runs, their number and directories, and the form of the
 /// results.
-pub const NO_SETTINGS: [&str; 11] =
-    ["out", "json", "print", "html", "repeat", "view", "quiet", "help", "help-all", "dry-run", "no-upload"];
+pub const NO_SETTINGS: [&str; 13] = [
+    "out",
+    "json",
+    "print",
+    "html",
+    "repeat",
+    "view",
+    "quiet",
+    "metrics",
+    "otlp",
+    "help",
+    "help-all",
+    "dry-run",
+    "no-upload",
+];
 
 /// Flags of `serve` that the study sets itself, or that print help.
 const NO_SERVE_SETTINGS: [&str; 4] = ["listen", "stop-after", "help", "help-all"];

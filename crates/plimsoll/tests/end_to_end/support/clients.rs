@@ -1,5 +1,5 @@
-//! S3 clients in Python, each in several versions: the system's version, and the oldest and newest version in the lists
-//! of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each listed version.
+//! Clients and receivers in Python. S3 clients have several versions: the system's version, and the oldest and newest
+//! version in the lists of `.ci/clients`. `.ci/clients/install` creates a virtual environment for each listed version.
 
 use super::peer;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,12 @@ pub fn s3cmds() -> Vec<PathBuf> {
     peer("s3cmd", (!found.is_empty()).then_some(found)).unwrap_or_default()
 }
 
+/// Returns a Python that has the messages of OTLP.
+pub fn python_with_otlp() -> Option<PathBuf> {
+    let environment = listed("opentelemetry-proto-").first().and_then(environment)?;
+    Some(environment.join("bin/python"))
+}
+
 fn boto3_version(python: &Path) -> Option<String> {
     let mut command = Command::new(python);
     command.args(["-c", "import boto3; print(boto3.__version__)"]).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
@@ -39,21 +45,29 @@ fn boto3_version(python: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Returns the listed environments that exist. A missing environment is reported as skipped, or fails the test with
-/// `REQUIRE_PEERS=1`.
+/// Returns the listed environments that exist. There must be an oldest and a newest version.
 fn environments(prefix: &str) -> Vec<PathBuf> {
+    let names = listed(prefix);
+    assert!(names.len() >= 2, "oldest and newest version must be listed: {names:?}");
+    names.iter().filter_map(environment).collect()
+}
+
+/// Returns the names of the listed environments that start with `prefix`, in order.
+fn listed(prefix: &str) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(LISTS)
         .expect("can read .ci/clients")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter_map(|file| file.strip_suffix(".txt").filter(|name| name.starts_with(prefix)).map(str::to_owned))
         .collect();
     names.sort();
-    assert!(names.len() >= 2, "oldest and newest version must be listed: {names:?}");
-    let environment = |name: &String| {
-        let found = cache().map(|cache| cache.join(name)).filter(|place| place.join("installed.txt").exists());
-        peer(&format!("{name} (`.ci/clients/install`)"), found)
-    };
-    names.iter().filter_map(environment).collect()
+    names
+}
+
+/// Returns a listed environment, if it exists. A missing environment is reported as skipped, or fails the test with
+/// `REQUIRE_PEERS=1`.
+fn environment(name: &String) -> Option<PathBuf> {
+    let found = cache().map(|cache| cache.join(name)).filter(|place| place.join("installed.txt").exists());
+    peer(&format!("{name} (`.ci/clients/install`)"), found)
 }
 
 fn cache() -> Option<PathBuf> {

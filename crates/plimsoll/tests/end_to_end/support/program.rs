@@ -130,6 +130,15 @@ impl Running {
         })
     }
 
+    /// Waits until standard error has a complete line that starts with `text`, and returns it.
+    pub fn wait_for_error_line(&self, text: &str) -> String {
+        wait_for(&format!("line with `{text}`"), || {
+            let written = self.stderr.text();
+            let whole = &written[..written.rfind('\n').unwrap_or(0)];
+            whole.lines().find(|line| line.starts_with(text)).map(str::to_owned)
+        })
+    }
+
     /// Stops a server and returns its output.
     pub fn stop(self) -> String {
         self.signal("INT");
