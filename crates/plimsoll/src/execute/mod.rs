@@ -25,7 +25,7 @@ use crate::failure::{Exit, Failure};
 use crate::saved::{self, cannot_save, repeats};
 use companion::Accompanied;
 use engine::Control;
-use engine::plan::Plan;
+use engine::plan::{Plan, StopAfter};
 use measure::Instant;
 use recording::Recording;
 use std::num::NonZeroU64;
@@ -118,7 +118,9 @@ fn run_in(
     let begin = description::begin(plan, options, saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
-    options.progress.run_starts(&begin, plan.stop, options.number.filter(|(_, all)| *all > 1));
+    // A level of a search usually ends long before its maximum duration, so that duration is no plan.
+    let stop = StopAfter { time: plan.stop.time.filter(|_| options.monitor.is_none()), ..plan.stop };
+    options.progress.run_starts(&begin, stop, options.number.filter(|(_, all)| *all > 1));
     let log = match log_ops {
         true => Some(store::OpLogWriter::create(directory).map_err(|error| cannot_save("the run", &error))?),
         false => None,

@@ -15,7 +15,7 @@ const CLOSED: &str = "\x1b[?25h\x1b[?1049l";
 fn start(place: &TestDir, (columns, lines): (u16, u16), words: &str) -> Running {
     let program = env!("CARGO_BIN_EXE_plimsoll");
     let line = format!(
-        "stty cols {columns} rows {lines}; stty -a > before; echo $$ > pid; {program} {words}; code=$?; stty -a > after; exit $code"
+        "trap : INT; stty cols {columns} rows {lines}; stty -a > before; echo $$ > pid; {program} {words}; code=$?; stty -a > after; exit $code"
     );
     let mut command = Command::new("sh");
     let script = "mkfifo keys; exec script --quiet --return --command \"$0\" /dev/null < keys";
@@ -151,10 +151,11 @@ fn a_search_and_a_study_keep_one_view_for_all_runs() {
     let (server, url) = served(&place);
     let search = format!("line {url} -d 1s --from 1 --to 4 --objective 'p99 <= 10s' --out line");
     let ended = run(&place, (80, 24), &search);
-    let [_, view, after] = around_view(&ended.stdout);
+    let [before, view, after] = around_view(&ended.stdout);
     assert!(view.contains("load line") && view.contains("running") && view.contains("passed"), "{view:?}");
-    // The messages of before follow the view.
-    assert!(after.contains("searching for the load line in concurrency") && after.contains("passed ("), "{after:?}");
+    // The first message comes before the view. The messages during the view follow it.
+    assert!(before.contains("searching for the load line in concurrency"), "{before:?}");
+    assert!(after.contains("passed (") && after.contains("LOAD LINE"), "{after:?}");
     let own = TestDir::new();
     let scenario = format!(
         "name: small\ntargets:\n  one: {{url: '{url}'}}\nsettings: {{command: get, duration: 1s}}\nmatrix:\n  concurrency: [1, 2]\n"

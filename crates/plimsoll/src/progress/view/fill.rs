@@ -89,7 +89,7 @@ fn rules(frame: &mut Frame<'_>, area: Rect, theme: Theme, fill: &Fill) {
     });
     let all: Vec<_> = fill.rules.iter().cloned().chain(cap).collect();
     if all.is_empty() {
-        one_line(frame, inner, Text::styled("none: the fill ends when all objects are stored", theme.faint()));
+        one_line(frame, inner, &Text::styled("none: the fill ends when all objects are stored", theme.faint()));
     }
     // Each rule has two lines if they fit: the rule, and its value.
     let is_roomy = all.len() * 2 <= usize::from(inner.height);
@@ -103,6 +103,6 @@ fn rules(frame: &mut Frame<'_>, area: Rect, theme: Theme, fill: &Fill) {
         }
     }
     for (line, row) in lines.into_iter().zip(inner.rows()) {
-        one_line(frame, row, line);
+        one_line(frame, row, &line);
     }
 }

@@ -48,7 +48,7 @@ pub fn step(frame: &mut Frame<'_>, area: Rect, theme: Theme, line: &Line, run: O
             gauge(frame, area, theme, &format!("level {}{again}", shown(load)), run);
         }
         (Step::Level { load, .. }, None) => {
-            progress_line(frame, area, theme, &format!("level {}", shown(load)), None, "")
+            progress_line(frame, area, theme, &format!("level {}", shown(load)), None, "");
         }
         (Step::Unloaded, _) => progress_line(frame, area, theme, "measuring the idle target", None, ""),
         (Step::Recovery, _) => progress_line(frame, area, theme, "waiting until the target has recovered", None, ""),

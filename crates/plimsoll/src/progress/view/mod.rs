@@ -43,7 +43,7 @@ fn draw(state: &State, theme: Theme, frame: &mut Frame<'_>) {
 fn draw_small(state: &State, frame: &mut Frame<'_>) {
     let lines = [live_line::text(state).unwrap_or_default(), "the live view needs 80 columns and 20 lines".to_owned()];
     for (text, row) in lines.into_iter().zip(frame.area().rows()) {
-        panels::one_line(frame, row, Line::raw(text));
+        panels::one_line(frame, row, &Line::raw(text));
     }
 }
 

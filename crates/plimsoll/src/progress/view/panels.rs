@@ -47,11 +47,11 @@ pub fn title<'t>(theme: Theme, name: &'t str, value: String) -> Line<'t> {
 }
 
 /// Draws text, with `…` if it is cut at the end.
-pub fn one_line(frame: &mut Frame<'_>, area: Rect, line: Line<'_>) {
+pub fn one_line(frame: &mut Frame<'_>, area: Rect, line: &Line<'_>) {
     if area.is_empty() {
         return;
     }
-    frame.render_widget(&line, area);
+    frame.render_widget(line, area);
     if line.width() > usize::from(area.width) {
         let last = (area.right() - 1, area.y);
         frame.buffer_mut()[last].set_symbol("…");
@@ -61,7 +61,7 @@ pub fn one_line(frame: &mut Frame<'_>, area: Rect, line: Line<'_>) {
 /// Draws the title of the view: what is measured, and details in faint text.
 pub fn header(frame: &mut Frame<'_>, area: Rect, theme: Theme, what: &str, details: &str) {
     let what = Span::styled(what, theme.strong());
-    one_line(frame, area, Line::from(vec![what, Span::raw("  "), Span::styled(details, theme.faint())]));
+    one_line(frame, area, &Line::from(vec![what, Span::raw("  "), Span::styled(details, theme.faint())]));
 }
 
 /// Draws the progress of a run. `name` is the name of the run, if there are several.
@@ -97,7 +97,7 @@ pub fn progress_line(frame: &mut Frame<'_>, area: Rect, theme: Theme, name: &str
         spans.extend([Span::styled(bar, theme.first()), Span::styled(rest, theme.faint()), Span::raw(" ")]);
     }
     spans.push(Span::raw(text.to_owned()));
-    one_line(frame, area, Line::from(spans));
+    one_line(frame, area, &Line::from(spans));
 }
 
 /// Draws the rate of operations over time.
@@ -226,7 +226,7 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
     let [above, below] =
         Layout::vertical([Constraint::Length(lines.len() as u16), Constraint::Fill(1)]).areas::<2>(inner);
     for (line, row) in lines.into_iter().zip(above.rows()) {
-        one_line(frame, row, line);
+        one_line(frame, row, &line);
     }
     if let Some(limit) = &details.limit {
         frame.render_widget(Paragraph::new(report::limit::text(limit)).wrap(Wrap { trim: true }), below);
@@ -275,7 +275,7 @@ fn messages(state: &State) -> impl DoubleEndedIterator<Item = &str> {
 pub fn latest_messages(frame: &mut Frame<'_>, area: Rect, state: &State) {
     let lines = messages(state).rev().take(area.height.into());
     for (line, row) in lines.zip(area.rows().collect::<Vec<_>>().into_iter().rev()) {
-        one_line(frame, row, Line::raw(bounded(line, MESSAGE_MAX)));
+        one_line(frame, row, &Line::raw(bounded(line, MESSAGE_MAX)));
     }
 }
 

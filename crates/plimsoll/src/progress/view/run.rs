@@ -23,7 +23,7 @@ pub fn draw(state: &State, run: &Run, theme: Theme, frame: &mut Frame<'_>) {
 
 /// Draws all results of a run.
 pub fn all_panels(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
-    let text = if is_wide(frame.area()) { 8 } else { 10 };
+    let text = if is_wide(frame.area()) { 8 } else { 11 };
     let rows = [Constraint::Fill(6), Constraint::Fill(7), Constraint::Length(text)];
     let [upper, middle, lower] = Layout::vertical(rows).areas(area);
     let [left, right] = halves(upper);

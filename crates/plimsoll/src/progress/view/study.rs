@@ -63,7 +63,7 @@ fn running(frame: &mut Frame<'_>, area: Rect, theme: Theme, state: &State, study
     let Some((row, trial)) = study.running() else { return };
     let name = format!("{}, {}", escape(&study.cells[row].name), escape(&study.targets[trial.target]));
     let [left, right] = Layout::horizontal([Constraint::Max(NAME_MAX), Constraint::Fill(1)]).areas(area);
-    super::panels::one_line(frame, left, Text::styled(format!("▶ {name} "), theme.running()));
+    super::panels::one_line(frame, left, &Text::styled(format!("▶ {name} "), theme.running()));
     match (&state.line, &state.run) {
         (Some(search), run) => line::step(frame, right, theme, search, run.as_ref()),
         (None, Some(run)) => gauge(frame, right, theme, "", run),
@@ -107,7 +107,7 @@ fn trials(cell: &Cell, target: usize, theme: Theme) -> Text<'static> {
             TrialStatus::Left | TrialStatus::Running | TrialStatus::DoneEarlier => None,
         })
     };
-    if let Some(last) = results().last() {
+    if let Some(last) = results().next_back() {
         let word = ResultWord::of_all(results().map(|result| result.word));
         spans.push(Span::styled(format!(" {}", word.text()), theme.of_result(word)));
         // The first line of some reports starts with the result, which is there already.
