@@ -16,7 +16,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 const OUTPUT_MAX: usize = 64 * 1024;
 
 /// Runs the program and returns the keys that it prints. Messages never contain the output, which is secret.
-pub fn run(command: &str, source: Source) -> Result<Credentials, Failure> {
+pub fn run(command: &str, source: &Source) -> Result<Credentials, Failure> {
     let failed = |why: &str| Failure::could_not_run(format!("the program in {source} {why}"));
     let output = output(command).map_err(|why| failed(&why))?;
     let invalid = || failed("printed no keys: it must print JSON with Version 1, AccessKeyId and SecretAccessKey");

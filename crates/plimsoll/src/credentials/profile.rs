@@ -112,7 +112,7 @@ fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failur
         )));
     }
     if let (None, Some((command, path))) = (&found, program) {
-        found = Some(process::run(&command, Source::Process(name.to_owned(), path))?);
+        found = Some(process::run(&command, &Source::Process(name.to_owned(), path))?);
     }
     Ok(found.map(|found| Credentials { region, ..found }))
 }

@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn bars_grow_with_the_value() {
-        let bar = |value, most| super::bar(value, most, BAR);
+        let bar = |value, most| bar(value, most, BAR);
         assert_eq!((bar(0.0, 0.0), bar(0.0, 5.0), bar(5.0, 5.0)), (String::new(), String::new(), "█".repeat(BAR)));
         assert_eq!(bar(1.0, 160.0), "▏");
         assert_eq!(bar(12.0, 160.0), "█▌");

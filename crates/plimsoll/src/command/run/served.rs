@@ -40,7 +40,7 @@ pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
 fn keys(arguments: &[String]) -> Vec<String> {
     let is_given = |flag: &&str| arguments.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
     let is_s3 = arguments.iter().any(|word| *word == format!("--endpoint={PLACEHOLDER}"));
-    if !is_s3 || ["--access-key", "--profile", "--credentials", "--anonymous"].iter().any(|flag| is_given(flag)) {
+    if !is_s3 || ["--access-key", "--profile", "--credentials", "--anonymous"].iter().any(is_given) {
         return Vec::new();
     }
     vec![format!("--access-key={ACCESS_KEY}"), format!("--secret-key={SECRET_KEY}")]
