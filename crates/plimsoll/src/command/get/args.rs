@@ -68,7 +68,7 @@ pub struct Args {
     /// Load the objects that the bucket already contains below s3://BUCKET/PREFIX.
     #[arg(long, conflicts_with_all = ["url_file", "system", "total", "count", "size"])]
     pub list: bool,
-    /// Order of the URLs: round-robin, random, once, or zipf[:EXPONENT], which prefers the first URLs.
+    /// Order of the URLs: round-robin, random, once, or zipf (zipf:EXPONENT), which prefers the first URLs.
     #[arg(long, value_parser = order, default_value = "round-robin", value_name = "ORDER")]
     pub order: Order,
     /// Compare every byte with the dataset's content; with --as gateway, check the hash of every block and that no
