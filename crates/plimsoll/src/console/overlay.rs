@@ -1,4 +1,4 @@
-//! What is drawn over the usual output on the terminal: a live line, or a live view on the alternate screen.
+//! Drawing over the usual output on the terminal: a live line, or a live view on the alternate screen.
 //!
 //! The overlay belongs to the whole process, because messages come from all of its parts. A message erases the live
 //! line before it is written. While the view is open, messages are held, and the view shows the latest ones. Once the

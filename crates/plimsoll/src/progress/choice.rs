@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 /// Minimum size of a terminal for the live view, in columns and lines.
 pub const SIZE_MIN: (u16, u16) = (80, 20);
 
-/// How progress is shown on the terminal.
+/// Form of the progress on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum View {
     /// Charts, results so far, and what limits them, on the whole terminal.

@@ -12,7 +12,7 @@ pub struct Line {
     pub step: Step,
 }
 
-/// What a search does at the moment.
+/// Current step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// It measures the idle target.

@@ -66,7 +66,7 @@ pub struct Details {
     pub times: Times,
     /// The objectives, judged on the results so far.
     pub judged: Vec<ObjectiveResult>,
-    /// What limits the run so far.
+    /// Limit of the run so far.
     pub limit: Option<Limit>,
     /// The latest failure, without secrets and without control characters.
     pub newest_failure: Option<String>,

@@ -44,7 +44,7 @@ impl Screen {
     /// Draws the state. Opens the view if it is not open. Does nothing if the terminal cannot be used now.
     pub fn draw(&mut self, state: &State) {
         let Some(is_new) = overlay::open_view() else {
-            // What the terminal shows when the process gets it back is unknown.
+            // The content of the terminal is unknown when the process gets it back.
             self.terminal = None;
             return;
         };
