@@ -1,15 +1,17 @@
-//! The bytes of objects. The bytes of an object are a keystream of AES-128 in counter mode, so they can be generated
-//! from any offset.
+//! The bytes of objects. They can be generated from any offset, at the speed of copying memory.
 //!
-//! The key depends only on the seed and is expanded once. Each object has its own initial counter. Counters are 128-bit
-//! big-endian numbers that wrap around. The `aes` crate selects the widest instructions of the processor at run time
-//! (VAES-512, VAES-256, AES-NI, ARMv8, or portable code).
+//! One pool of random bytes belongs to each seed: a keystream of AES-128 in counter mode. An object is divided into
+//! pages. The bytes of a page are a piece of the pool, combined by XOR with a mask of 16 bytes that is repeated. Where
+//! the piece starts and the mask come from one block of AES-128, whose input is the number of the page. A page
+//! therefore costs one block of AES and one pass over memory, while a keystream of AES alone costs 256 blocks.
 
 use aes::Aes128Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit, array::typenum::U16};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// The seed of all content. Different seeds produce unrelated content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,26 +19,29 @@ use std::fmt;
 pub struct Seed(pub u64);
 
 /// Identifies the formula that computes the bytes. If the formula changes, the label must change too.
-const CONTENT_LABEL: &[u8] = b"plimsoll content 1";
+const CONTENT_LABEL: &[u8] = b"plimsoll content 2";
 const BLOCK: usize = 16;
-/// Number of bytes generated at a time. A batch is small enough to stay in the L1 cache from the moment its counters
-/// are written until they are encrypted. The batch size is a multiple of 64 blocks, the largest number of blocks that
-/// any AES backend encrypts at once.
-const BATCH: usize = 4096;
+/// Size of a page. A smaller page would need more blocks of AES.
+const PAGE: usize = 4096;
+/// Size of the pool. It stays in the second-level cache of a core, and is far larger than the window in which most
+/// compressors search for repetitions, which the masks hide from them anyway.
+const POOL: usize = 128 << 10;
 
 type Block = Array<u8, U16>;
 
-/// The content of all objects with one seed. Cloning is cheap (a few hundred bytes), so each thread can own a copy.
+/// The content of all objects with one seed. Cloning is cheap, because the clones share the pool.
 #[derive(Clone)]
 pub struct Content {
     seed: Seed,
     cipher: Aes128Enc,
+    /// The pool, followed by a copy of its first page, so that no page wraps around.
+    pool: Arc<[u8]>,
 }
 
 /// The content of one object. The content has no end. Only the caller knows the size of the object.
 #[derive(Clone, Copy)]
 pub struct ObjectContent<'c> {
-    cipher: &'c Aes128Enc,
+    content: &'c Content,
     start: u128,
 }
 
@@ -46,7 +51,7 @@ pub(crate) fn cipher(label: &[u8], seed: Seed) -> Aes128Enc {
     Aes128Enc::new(&first_half(&hash).to_be_bytes().into())
 }
 
-/// Encrypts one block. [`ObjectContent::fill`] is much faster for many blocks.
+/// Encrypts one block.
 pub(crate) fn encrypt(cipher: &Aes128Enc, value: u128) -> [u8; BLOCK] {
     let mut block = Block::from(value.to_be_bytes());
     cipher.encrypt_block(&mut block);
@@ -58,11 +63,20 @@ fn first_half(hash: &[u8]) -> u128 {
     hash.iter().take(BLOCK).fold(0, |value, byte| value << 8 | u128::from(*byte))
 }
 
+/// Returns the encrypted numbers from 0 on, [`POOL`] bytes, and the first page of them once more.
+fn pool(cipher: &Aes128Enc) -> Arc<[u8]> {
+    let mut blocks: Vec<Block> = (0..(POOL / BLOCK) as u128).map(|number| number.to_be_bytes().into()).collect();
+    cipher.encrypt_blocks(&mut blocks);
+    blocks.extend_from_within(..PAGE / BLOCK);
+    Array::slice_as_flattened(&blocks).into()
+}
+
 impl Content {
-    /// Creates the content of `seed`.
+    /// Creates the content of `seed`. This takes some 20 µs, for the pool.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self { seed, cipher: cipher(CONTENT_LABEL, seed) }
+        let cipher = cipher(CONTENT_LABEL, seed);
+        Self { seed, pool: pool(&cipher), cipher }
     }
 
     /// Returns the seed.
@@ -74,7 +88,7 @@ impl Content {
     /// Returns the content of the object with this key. Each call computes the SHA-256 hash of the key.
     #[must_use]
     pub fn object(&self, key: &str) -> ObjectContent<'_> {
-        ObjectContent { cipher: &self.cipher, start: first_half(&Sha256::digest(key.as_bytes())) }
+        ObjectContent { content: self, start: first_half(&Sha256::digest(key.as_bytes())) }
     }
 }
 
@@ -93,25 +107,37 @@ impl fmt::Debug for ObjectContent<'_> {
 impl<'c> ObjectContent<'c> {
     /// Fills `out` with the bytes of the object, starting at `offset`.
     pub fn fill(&self, offset: u64, out: &mut [u8]) {
-        let mut counter = self.start.wrapping_add(u128::from(offset) / BLOCK as u128);
-        let (head, body) = out.split_at_mut(bytes_to_next_block(offset).min(out.len()));
-        if !head.is_empty() {
-            let block = encrypt(self.cipher, counter);
-            let skipped = (offset % BLOCK as u64) as usize;
-            head.copy_from_slice(&block[skipped..skipped + head.len()]);
-            counter = counter.wrapping_add(1);
+        for piece in self.pieces(offset, out.len()) {
+            piece.write(&mut out[piece.place.clone()]);
         }
-        for batch in body.chunks_mut(BATCH) {
-            let (blocks, tail) = Block::slice_as_chunks_mut(batch);
-            for block in blocks.iter_mut() {
-                *block = counter.to_be_bytes().into();
-                counter = counter.wrapping_add(1);
-            }
-            self.cipher.encrypt_blocks(blocks);
-            if !tail.is_empty() {
-                tail.copy_from_slice(&encrypt(self.cipher, counter)[..tail.len()]);
-            }
-        }
+    }
+
+    /// Returns whether `bytes` are the bytes of the object, starting at `offset`.
+    pub(crate) fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
+        self.pieces(offset, bytes.len()).all(|piece| piece.equals(&bytes[piece.place.clone()]))
+    }
+
+    /// Divides `length` bytes, starting at `offset`, at the limits of pages.
+    fn pieces(&self, offset: u64, length: usize) -> impl Iterator<Item = Piece<'c>> {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            // The content has no end, so offsets wrap around.
+            let offset = offset.wrapping_add(done as u64);
+            let in_page = (offset % PAGE as u64) as usize;
+            let end = length.min(done + PAGE - in_page);
+            let place = done..end;
+            done = end;
+            (!place.is_empty()).then(|| self.piece(offset / PAGE as u64, in_page, place))
+        })
+    }
+
+    /// Returns the piece that starts `in_page` bytes after the start of page `number`.
+    fn piece(&self, number: u64, in_page: usize, place: Range<usize>) -> Piece<'c> {
+        let block = encrypt(&self.content.cipher, self.start.wrapping_add(u128::from(number)));
+        let page = BLOCK * (usize::from(u16::from_be_bytes([block[14], block[15]])) % (POOL / BLOCK));
+        let bytes = &self.content.pool[page + in_page..][..place.len()];
+        let turn = 8 * (in_page % BLOCK) as u32;
+        Piece { place, bytes, mask: u128::from_le_bytes(block).rotate_right(turn) }
     }
 
     #[cfg(test)]
@@ -120,9 +146,38 @@ impl<'c> ObjectContent<'c> {
     }
 }
 
-/// Returns the number of bytes from `offset` to the next block boundary.
-pub(crate) fn bytes_to_next_block(offset: u64) -> usize {
-    (offset.wrapping_neg() % BLOCK as u64) as usize
+/// Bytes of one page.
+struct Piece<'c> {
+    /// Place of these bytes in the range that was asked for.
+    place: Range<usize>,
+    /// Bytes of the pool.
+    bytes: &'c [u8],
+    /// The mask, from the first of these bytes on. The first byte of the mask is the lowest one of the number.
+    mask: u128,
+}
+
+impl Piece<'_> {
+    fn write(&self, out: &mut [u8]) {
+        let (to, to_rest) = out.as_chunks_mut::<BLOCK>();
+        let (from, from_rest) = self.bytes.as_chunks::<BLOCK>();
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = (u128::from_le_bytes(*from) ^ self.mask).to_le_bytes();
+        }
+        for ((to, from), mask) in to_rest.iter_mut().zip(from_rest).zip(self.mask.to_le_bytes()) {
+            *to = from ^ mask;
+        }
+    }
+
+    fn equals(&self, bytes: &[u8]) -> bool {
+        let (got, got_rest) = bytes.as_chunks::<BLOCK>();
+        let (own, own_rest) = self.bytes.as_chunks::<BLOCK>();
+        // Without an early end, the compiler can use vector instructions.
+        let different = got.iter().zip(own).fold(0, |different, (got, own)| {
+            different | (u128::from_le_bytes(*got) ^ u128::from_le_bytes(*own) ^ self.mask)
+        });
+        let rest = got_rest.iter().zip(own_rest).zip(self.mask.to_le_bytes());
+        different == 0 && rest.fold(0, |different, ((got, own), mask)| different | (got ^ own ^ mask)) == 0
+    }
 }
 
 #[cfg(test)]
@@ -130,10 +185,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Computes one byte directly from the definition of the content, without batches.
+    /// Computes one byte directly from the definition of the content, without a pool.
     fn byte_by_definition(object: &ObjectContent, offset: u64) -> u8 {
-        let counter = object.start.wrapping_add(u128::from(offset / 16));
-        encrypt(object.cipher, counter)[(offset % 16) as usize]
+        let cipher = &object.content.cipher;
+        let block = encrypt(cipher, object.start.wrapping_add(u128::from(offset / 4096)));
+        let from = u64::from(u16::from_be_bytes([block[14], block[15]])) * 16;
+        let position = (from + offset % 4096) % (128 << 10);
+        encrypt(cipher, u128::from(position / 16))[(position % 16) as usize] ^ block[(offset % 16) as usize]
     }
 
     proptest! {
@@ -164,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn the_counter_wraps_at_the_end_of_128_bits(back in 0_u128..600, offset in 0_u64..64, length in 0_usize..10_000) {
+        fn the_number_of_a_page_wraps_at_the_end_of_128_bits(back in 0_u128..6, offset in 0_u64..9_000, length in 0_usize..20_000) {
             let content = Content::new(Seed(4));
             let object = content.object("").starting_at(u128::MAX - back);
             let mut out = vec![0; length];

@@ -1,10 +1,8 @@
 //! Incremental verification of received bytes against the content of an object.
 
-use crate::bytes::{ObjectContent, bytes_to_next_block};
+use crate::bytes::ObjectContent;
 use std::fmt;
 
-/// Number of bytes generated (on the stack) and compared at a time. A batch of this size stays in the L1 cache.
-const BATCH: usize = 2048;
 const EXCERPT_MAX: usize = 16;
 
 /// A comparison of a stream with the content of an object. A verifier stores only a position and does not allocate.
@@ -19,6 +17,15 @@ impl<'c> ObjectContent<'c> {
     #[must_use]
     pub fn verifier(self, offset: u64) -> Verifier<'c> {
         Verifier::new(self, offset)
+    }
+
+    /// Returns the first difference between `received` and the bytes of the object, starting at `offset`. There must be
+    /// a difference.
+    #[cold]
+    fn mismatch(&self, offset: u64, received: &[u8]) -> Mismatch {
+        let mut expected = vec![0; received.len()];
+        self.fill(offset, &mut expected);
+        Mismatch::within(offset, &expected, received)
     }
 }
 
@@ -57,26 +64,9 @@ impl<'c> Verifier<'c> {
     /// # Errors
     /// Returns the first difference.
     pub fn check(&mut self, received: &[u8]) -> Result<(), Mismatch> {
-        let mut offset = self.offset;
+        let offset = self.offset;
         self.offset = offset.wrapping_add(received.len() as u64);
-        let mut scratch = [0; BATCH];
-        let mut rest = received;
-        while !rest.is_empty() {
-            // All batches except the first start at a block boundary.
-            let room = match bytes_to_next_block(offset) {
-                0 => BATCH,
-                partial => BATCH - 16 + partial,
-            };
-            let (piece, behind) = rest.split_at(room.min(rest.len()));
-            let expected = &mut scratch[..piece.len()];
-            self.object.fill(offset, expected);
-            if expected != piece {
-                return Err(Mismatch::within(offset, expected, piece));
-            }
-            offset = offset.wrapping_add(piece.len() as u64);
-            rest = behind;
-        }
-        Ok(())
+        if self.object.matches(offset, received) { Ok(()) } else { Err(self.object.mismatch(offset, received)) }
     }
 }
 
@@ -186,7 +176,7 @@ mod tests {
     fn every_byte_of_a_block_is_compared() {
         let content = Content::new(Seed(3));
         let object = content.object("all");
-        let mut bytes = vec![0; 2 * BATCH + 40];
+        let mut bytes = vec![0; 2 * 4096 + 40];
         object.fill(5, &mut bytes);
         for at in 0..bytes.len() {
             bytes[at] ^= 0x80;

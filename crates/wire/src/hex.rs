@@ -4,9 +4,15 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends the bytes as lower-case digits.
 pub(crate) fn push(bytes: &[u8], out: &mut Vec<u8>) {
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
+    let start = out.len();
+    out.resize(start + 2 * bytes.len(), 0);
+    write(bytes, &mut out[start..]);
+}
+
+/// Writes the bytes as lower-case digits to `out`, which has two places per byte.
+pub(crate) fn write(bytes: &[u8], out: &mut [u8]) {
+    for (byte, digits) in bytes.iter().zip(out.as_chunks_mut().0) {
+        *digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     }
 }
 

@@ -11,11 +11,21 @@ def key(label, seed):
     return hashlib.sha256(label + seed.to_bytes(8, "big")).digest()[:16]
 
 
+def blocks(cipher, first, count):
+    return cipher.encryptor().update(b"".join((first + i).to_bytes(16, "big") for i in range(count)))
+
+
 def content(seed, name, offset, length):
+    cipher = Cipher(algorithms.AES(key(b"plimsoll content 2", seed)), modes.ECB())
+    pool = blocks(cipher, 0, 8192)
     start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
-    counter = (start + offset // 16) % (1 << 128)
-    cipher = Cipher(algorithms.AES(key(b"plimsoll content 1", seed)), modes.CTR(counter.to_bytes(16, "big")))
-    return cipher.encryptor().update(bytes(offset % 16 + length))[offset % 16:]
+    pages = []
+    for page in range(offset // 4096, (offset + length) // 4096 + 1):
+        mask = blocks(cipher, (start + page) % (1 << 128), 1)
+        first = int.from_bytes(mask[14:], "big") % 8192 * 16
+        piece = (pool + pool[:4096])[first : first + 4096]
+        pages.append((int.from_bytes(piece, "big") ^ int.from_bytes(mask * 256, "big")).to_bytes(4096, "big"))
+    return b"".join(pages)[offset % 4096 :][:length]
 
 
 def draw(seed, index):

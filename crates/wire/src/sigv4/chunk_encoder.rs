@@ -4,6 +4,7 @@ use super::chunk_signatures::SignatureChain;
 use super::payload::{Streaming, Trailer};
 use crate::checksum::Hasher;
 use sha2::{Digest, Sha256};
+use std::convert::Infallible;
 use std::io::Write;
 use std::num::NonZeroU64;
 
@@ -11,7 +12,8 @@ use std::num::NonZeroU64;
 pub(super) const CHUNK_SIGNATURE: &str = "chunk-signature=";
 /// The trailer field with the signature of the trailer.
 pub(super) const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
-const SIGNATURE_DIGITS: u64 = 64;
+/// Number of hexadecimal digits of a signature.
+const SIGNATURE_DIGITS: usize = 64;
 
 /// The encoder of a body that comes in pieces. S3 requires chunks of at least 8 KiB, except for the last one.
 #[derive(Debug, Clone)]
@@ -27,32 +29,46 @@ impl ChunkEncoder {
 
     /// Appends a chunk with `data`. Appends nothing if `data` is empty.
     pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        if self.chunk_head(data, out) {
-            out.extend_from_slice(data);
-            out.extend_from_slice(Self::CHUNK_END);
-        }
+        let copy = |room: &mut [u8]| {
+            room.copy_from_slice(data);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(_) = self.chunk_with(data.len(), out, copy);
     }
 
-    /// The bytes that follow the data of a chunk.
-    pub const CHUNK_END: &'static [u8] = b"\r\n";
-
-    /// Appends the bytes that precede the data of a chunk. Callers use this function if they send data without copying
-    /// it. They send the data next, and then [`Self::CHUNK_END`]. If `data` is empty, returns false and appends
-    /// nothing, because an empty chunk would mark the end of the body.
-    pub fn chunk_head(&mut self, data: &[u8], out: &mut Vec<u8>) -> bool {
-        if data.is_empty() {
-            return false;
+    /// Appends a chunk with `length` bytes of data, which `fill` writes to their place. Returns the number of bytes that
+    /// precede the data. Appends nothing if `length` is 0, because an empty chunk would mark the end of the body.
+    ///
+    /// # Errors
+    /// Returns the error of `fill`. The body cannot be continued then.
+    pub fn chunk_with<E>(
+        &mut self,
+        length: usize,
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        if length == 0 {
+            return fill(&mut []).map(|()| 0);
         }
+        let start = out.len();
+        self.size_line(length, out);
+        let data = out.len();
+        out.resize(data + length, 0);
+        fill(&mut out[data..])?;
         if let Some((_, hasher)) = &mut self.checksum {
-            hasher.update(data);
+            hasher.update(&out[data..]);
         }
-        self.size_line(data, out);
-        true
+        let (head, data) = out.split_at_mut(data);
+        self.sign(head, data);
+        let framing = head.len() - start;
+        out.extend_from_slice(b"\r\n");
+        Ok(framing)
     }
 
     /// Appends the end of the body: the empty chunk and the trailer.
     pub fn finish(mut self, out: &mut Vec<u8>) {
-        self.size_line(&[], out);
+        self.size_line(0, out);
+        self.sign(out, &[]);
         if let Some((trailer, hasher)) = self.checksum {
             let value = hasher.finish().base64();
             for part in [trailer.name(), ":", &value, "\r\n"] {
@@ -70,21 +86,32 @@ impl ChunkEncoder {
         out.extend_from_slice(b"\r\n");
     }
 
-    fn size_line(&mut self, data: &[u8], out: &mut Vec<u8>) {
+    /// Appends the line that precedes the data of a chunk. In place of the signature, it has zeros.
+    fn size_line(&self, length: usize, out: &mut Vec<u8>) {
         // Writing to memory cannot fail.
-        let _ = write!(out, "{:x}", data.len());
-        if let Some(chain) = &mut self.chain {
+        let _ = write!(out, "{length:x}");
+        if self.chain.is_some() {
             out.push(b';');
             out.extend_from_slice(CHUNK_SIGNATURE.as_bytes());
-            chain.sign_chunk(&Sha256::digest(data).into()).write(out);
+            out.resize(out.len() + SIGNATURE_DIGITS, b'0');
         }
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes the signature of a chunk with `data` to the line that `head` ends with.
+    fn sign(&mut self, head: &mut [u8], data: &[u8]) {
+        if let Some(chain) = &mut self.chain {
+            let (line, _) = head.split_at_mut(head.len() - b"\r\n".len());
+            let (_, digits) = line.split_at_mut(line.len() - SIGNATURE_DIGITS);
+            chain.sign_chunk(&Sha256::digest(data).into()).write_to(digits);
+        }
     }
 
     /// Returns the size of a body of `body_bytes` after it has been divided into chunks of `chunk_bytes`. The last chunk
     /// may be smaller. The result is the `Content-Length` of the request.
     pub fn framed_bytes(streaming: Streaming, body_bytes: u64, chunk_bytes: NonZeroU64) -> u64 {
-        let signature = if streaming.is_signed() { 1 + CHUNK_SIGNATURE.len() as u64 + SIGNATURE_DIGITS } else { 0 };
+        let signature =
+            if streaming.is_signed() { 1 + CHUNK_SIGNATURE.len() as u64 + SIGNATURE_DIGITS as u64 } else { 0 };
         let around = |data: u64| u64::from(data.max(1).ilog2() / 4 + 1) + signature + 2;
         let whole = (around(chunk_bytes.get()) + 2).saturating_mul(body_bytes / chunk_bytes);
         let rest = match body_bytes % chunk_bytes {
@@ -92,7 +119,7 @@ impl ChunkEncoder {
             rest => around(rest) + 2,
         };
         let trailer = streaming.trailer().map_or(0, |trailer| {
-            let signed = TRAILER_SIGNATURE.len() as u64 + 1 + SIGNATURE_DIGITS + 2;
+            let signed = TRAILER_SIGNATURE.len() as u64 + 1 + SIGNATURE_DIGITS as u64 + 2;
             let field = trailer.name().len() as u64 + 1 + trailer.algorithm().base64_bytes() + 2;
             field + if streaming.is_signed() { signed } else { 0 }
         });

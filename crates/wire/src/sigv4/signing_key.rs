@@ -30,6 +30,11 @@ impl Signature {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         hex::push(&self.0, out);
     }
+
+    /// Writes the text that [`Self::hex`] returns to `out`.
+    pub(super) fn write_to(&self, out: &mut [u8]) {
+        hex::write(&self.0, out);
+    }
 }
 
 impl fmt::Debug for Signature {

@@ -3,7 +3,7 @@
 
 use crate::http2_session::Failure;
 use crate::plan::SourceChanged;
-use crate::run_loop::request::upload::NoObject;
+use crate::run_loop::request::upload::BodyDefect;
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
 use std::io;
 use wire::gateway::Fault;
@@ -52,7 +52,7 @@ pub(in crate::run_loop) fn of_gateway(fault: &Fault) -> AttemptOutcome {
 /// Returns the outcome of an attempt whose body or local file cannot be read.
 pub(in crate::run_loop) fn of_local_file(error: &io::Error, phase: Phase) -> AttemptOutcome {
     let has_changed = matches!(error.get_ref(), Some(error) if error.is::<SourceChanged>());
-    let is_defect = matches!(error.get_ref(), Some(error) if error.is::<NoObject>());
+    let is_defect = matches!(error.get_ref(), Some(error) if error.is::<BodyDefect>());
     let (class, cause) = match error.raw_os_error() {
         _ if is_defect => (AttemptClass::Internal, Cause::Defect),
         _ if has_changed => (AttemptClass::LocalFile, Cause::SourceChanged),

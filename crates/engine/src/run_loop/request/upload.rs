@@ -38,17 +38,29 @@ pub(in crate::run_loop) enum Frame {
     S3Chunks(Option<Box<ChunkEncoder>>),
 }
 
-/// Error for a body without an object, which is a defect of this program.
+/// Error for a body that cannot be created because of a defect of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::run_loop) struct NoObject;
+pub(in crate::run_loop) enum BodyDefect {
+    NoObject,
+    NoEncoder,
+}
 
-impl fmt::Display for NoObject {
+impl fmt::Display for BodyDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the object of the body does not exist")
+        f.write_str(match self {
+            Self::NoObject => "the object of the body does not exist",
+            Self::NoEncoder => "the body has no encoder of chunks",
+        })
     }
 }
 
-impl Error for NoObject {}
+impl Error for BodyDefect {}
+
+impl From<BodyDefect> for io::Error {
+    fn from(defect: BodyDefect) -> Self {
+        Self::other(defect)
+    }
+}
 
 /// State of sending a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,12 +138,12 @@ impl BodySource<'_> {
             Source::Own => copy(self.own, offset, out)?,
             Source::Content(content) => {
                 let known = self.targets.area().and_then(|area| area.read_key(self.subject, self.key));
-                known.assert_some(HAS_OBJECT).ok_or_else(|| io::Error::other(NoObject))?;
+                known.assert_some(HAS_OBJECT).ok_or(BodyDefect::NoObject)?;
                 content.object(self.key).fill(offset, out);
             }
             Source::Files(files) => {
                 let local = self.targets.object_number(self.subject).and_then(|number| files.file(number));
-                let local = local.assert_some(HAS_OBJECT).ok_or_else(|| io::Error::other(NoObject))?;
+                let local = local.assert_some(HAS_OBJECT).ok_or(BodyDefect::NoObject)?;
                 let file = match file {
                     Some(file) => file,
                     None => file.insert(local.open()?),
@@ -269,15 +281,9 @@ impl Upload {
                 }
             }
             Frame::S3Chunks(encoder) => {
-                let mut data = vec![0; length];
-                source.fill(&mut self.file, self.framed, &mut data)?;
-                if let Some(encoder) = encoder.as_mut().assert_some(HAS_ENCODER)
-                    && encoder.chunk_head(&data, out)
-                {
-                    self.before += out.len() - start;
-                    out.extend_from_slice(&data);
-                    out.extend_from_slice(ChunkEncoder::CHUNK_END);
-                }
+                let encoder = encoder.as_mut().assert_some(HAS_ENCODER).ok_or(BodyDefect::NoEncoder)?;
+                self.before +=
+                    encoder.chunk_with(length, out, |data| source.fill(&mut self.file, self.framed, data))?;
             }
         }
         self.data = length;
