@@ -29,32 +29,31 @@ impl ChunkEncoder {
 
     /// Appends a chunk with `data`. Appends nothing if `data` is empty.
     pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        let copy = |room: &mut [u8]| {
-            room.copy_from_slice(data);
+        let Ok(_) = self.chunk_with(data.len(), out, |out| {
+            out.extend_from_slice(data);
             Ok::<(), Infallible>(())
-        };
-        let Ok(_) = self.chunk_with(data.len(), out, copy);
+        });
     }
 
-    /// Appends a chunk with `length` bytes of data, which `fill` writes to their place. Returns the number of bytes that
-    /// precede the data. Appends nothing if `length` is 0, because an empty chunk would mark the end of the body.
+    /// Appends a chunk with `length` bytes of data, which `append` appends. Returns the number of bytes that precede the
+    /// data. Appends nothing if `length` is 0, because an empty chunk would mark the end of the body.
     ///
     /// # Errors
-    /// Returns the error of `fill`. The body cannot be continued then.
+    /// Returns the error of `append`. The body cannot be continued then.
     pub fn chunk_with<E>(
         &mut self,
         length: usize,
         out: &mut Vec<u8>,
-        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<usize, E> {
         if length == 0 {
-            return fill(&mut []).map(|()| 0);
+            return append(out).map(|()| 0);
         }
         let start = out.len();
         self.size_line(length, out);
         let data = out.len();
-        out.resize(data + length, 0);
-        fill(&mut out[data..])?;
+        append(out)?;
+        debug_assert_eq!(out.len(), data + length, "the length of a chunk's data");
         if let Some((_, hasher)) = &mut self.checksum {
             hasher.update(&out[data..]);
         }

@@ -129,17 +129,17 @@ impl BodySource<'_> {
         }
     }
 
-    /// Fills `out` with the bytes from `offset` on.
-    fn fill(&mut self, file: &mut Option<File>, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    /// Appends the `length` bytes from `offset` on to `out`.
+    fn append(&mut self, file: &mut Option<File>, offset: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let first = self.slice.map_or(0, |(first, _)| first);
         let (offset, end) = (first + offset, first + self.size());
         match &self.body.source {
-            Source::Bytes(bytes) => copy(bytes, offset, out)?,
-            Source::Own => copy(self.own, offset, out)?,
+            Source::Bytes(bytes) => out.extend_from_slice(part(bytes, offset, length)?),
+            Source::Own => out.extend_from_slice(part(self.own, offset, length)?),
             Source::Content(content) => {
                 let known = self.targets.area().and_then(|area| area.read_key(self.subject, self.key));
                 known.assert_some(HAS_OBJECT).ok_or(BodyDefect::NoObject)?;
-                content.object(self.key).fill(offset, out);
+                content.object(self.key).append(offset, length, out);
             }
             Source::Files(files) => {
                 let local = self.targets.object_number(self.subject).and_then(|number| files.file(number));
@@ -148,9 +148,11 @@ impl BodySource<'_> {
                     Some(file) => file,
                     None => file.insert(local.open()?),
                 };
-                let read = file.read_exact_at(out, offset);
+                let start = out.len();
+                out.resize(start + length, 0);
+                let read = file.read_exact_at(&mut out[start..], offset);
                 // The last bytes are sent only if the file has not changed since it was found.
-                if read.is_err() || offset + out.len() as u64 == end {
+                if read.is_err() || offset + length as u64 == end {
                     local.check(file)?;
                 }
                 read?;
@@ -160,11 +162,10 @@ impl BodySource<'_> {
     }
 }
 
-fn copy(bytes: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
+/// Returns the `length` bytes from `offset` on.
+fn part(bytes: &[u8], offset: u64, length: usize) -> io::Result<&[u8]> {
     let from = usize::try_from(offset).map_err(io::Error::other)?;
-    let bytes = bytes.get(from..from.saturating_add(out.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
-    out.copy_from_slice(bytes);
-    Ok(())
+    bytes.get(from..from.saturating_add(length)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 impl Upload {
@@ -263,27 +264,19 @@ impl Upload {
         let length = (self.total - self.framed).min(PIECE_BYTES as u64) as usize;
         let start = out.len();
         match &mut self.frame {
-            Frame::Length => {
-                out.resize(start + length, 0);
-                source.fill(&mut self.file, self.framed, &mut out[start..])?;
-            }
+            Frame::Length => source.append(&mut self.file, self.framed, length, out)?,
+            // Even an empty file may have changed.
+            Frame::Chunked if length == 0 => source.append(&mut self.file, self.framed, 0, out)?,
             Frame::Chunked => {
-                if length == 0 {
-                    // Even an empty file may have changed.
-                    source.fill(&mut self.file, self.framed, &mut [])?;
-                } else {
-                    out.extend_from_slice(format!("{length:x}\r\n").as_bytes());
-                    self.before += out.len() - start;
-                    let data = out.len();
-                    out.resize(data + length, 0);
-                    source.fill(&mut self.file, self.framed, &mut out[data..])?;
-                    out.extend_from_slice(b"\r\n");
-                }
+                out.extend_from_slice(format!("{length:x}\r\n").as_bytes());
+                self.before += out.len() - start;
+                source.append(&mut self.file, self.framed, length, out)?;
+                out.extend_from_slice(b"\r\n");
             }
             Frame::S3Chunks(encoder) => {
                 let encoder = encoder.as_mut().assert_some(HAS_ENCODER).ok_or(BodyDefect::NoEncoder)?;
-                self.before +=
-                    encoder.chunk_with(length, out, |data| source.fill(&mut self.file, self.framed, data))?;
+                let append = |out: &mut Vec<u8>| source.append(&mut self.file, self.framed, length, out);
+                self.before += encoder.chunk_with(length, out, append)?;
             }
         }
         self.data = length;
