@@ -17,12 +17,12 @@ def blocks(cipher, first, count):
 
 def content(seed, name, offset, length):
     cipher = Cipher(algorithms.AES(key(b"plimsoll content 2", seed)), modes.ECB())
-    pool = blocks(cipher, 0, 8192)
+    pool = blocks(cipher, 0, 1024)
     start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "big")
     pages = []
     for page in range(offset // 4096, (offset + length) // 4096 + 1):
         mask = blocks(cipher, (start + page) % (1 << 128), 1)
-        first = int.from_bytes(mask[14:], "big") % 8192 * 16
+        first = int.from_bytes(mask[14:], "big") % 1024 * 16
         piece = (pool + pool[:4096])[first : first + 4096]
         pages.append((int.from_bytes(piece, "big") ^ int.from_bytes(mask * 256, "big")).to_bytes(4096, "big"))
     return b"".join(pages)[offset % 4096 :][:length]
