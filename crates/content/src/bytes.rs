@@ -113,14 +113,6 @@ impl<'c> ObjectContent<'c> {
         }
     }
 
-    /// Appends `length` bytes of the object, starting at `offset`, to `out`. This is faster than to enlarge `out` first and
-    /// then to fill it, because no zeros are written.
-    pub fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>) {
-        for piece in self.pieces(offset, length) {
-            piece.append(out);
-        }
-    }
-
     /// Returns whether `bytes` are the bytes of the object, starting at `offset`.
     pub(crate) fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
         self.pieces(offset, bytes.len()).all(|piece| piece.equals(&bytes[piece.place.clone()]))
@@ -177,18 +169,6 @@ impl Piece<'_> {
         }
     }
 
-    fn append(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(self.bytes);
-        let (blocks, rest) = out[start..].as_chunks_mut::<BLOCK>();
-        for block in blocks {
-            *block = (u128::from_le_bytes(*block) ^ self.mask).to_le_bytes();
-        }
-        for (byte, mask) in rest.iter_mut().zip(self.mask.to_le_bytes()) {
-            *byte ^= mask;
-        }
-    }
-
     fn equals(&self, bytes: &[u8]) -> bool {
         let (got, got_rest) = bytes.as_chunks::<BLOCK>();
         let (own, own_rest) = self.bytes.as_chunks::<BLOCK>();
@@ -228,8 +208,6 @@ mod tests {
             let mut range = vec![0xaa; to - from];
             object.fill(from as u64, &mut range);
             prop_assert_eq!(&range[..], &whole[from..to]);
-            object.append(from as u64, to - from, &mut range);
-            prop_assert_eq!(&range[to - from..], &whole[from..to]);
         }
 
         #[test]

@@ -48,11 +48,6 @@ pub fn run(args: &Args) -> Result<()> {
         let mut buffer = vec![0; bytes];
         let fill = rates(args.rounds, bytes, || object.fill(0, black_box(&mut buffer)))?;
         print("fill", &fill, judged.then_some(FILL_MIN));
-        let append = rates(args.rounds, bytes, || {
-            buffer.clear();
-            object.append(0, bytes, black_box(&mut buffer));
-        })?;
-        print("append", &append, judged.then_some(FILL_MIN));
         let verify = rates(args.rounds, bytes, || verify(object, &buffer))?;
         print("verify", &verify, judged.then_some(VERIFY_MIN));
     }

@@ -5,13 +5,13 @@ use super::payload::{Streaming, Trailer};
 use crate::checksum::Hasher;
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
-use std::io::Write;
 use std::num::NonZeroU64;
 
 /// The chunk extension that precedes a signature.
 pub(super) const CHUNK_SIGNATURE: &str = "chunk-signature=";
 /// The trailer field with the signature of the trailer.
 pub(super) const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
+const LINE_END: &[u8] = b"\r\n";
 /// Number of hexadecimal digits of a signature.
 const SIGNATURE_DIGITS: usize = 64;
 
@@ -29,44 +29,49 @@ impl ChunkEncoder {
 
     /// Appends a chunk with `data`. Appends nothing if `data` is empty.
     pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        let Ok(_) = self.chunk_with(data.len(), out, |out| {
-            out.extend_from_slice(data);
+        let at = out.len();
+        let Ok(_) = self.chunk_at(at, data.len(), out, |room| {
+            room.copy_from_slice(data);
             Ok::<(), Infallible>(())
         });
     }
 
-    /// Appends a chunk with `length` bytes of data, which `append` appends. Returns the number of bytes that precede the
-    /// data. Appends nothing if `length` is 0, because an empty chunk would mark the end of the body.
+    /// Writes a chunk with `length` bytes of data to `out`, in place of the bytes from `at` on. `fill` writes the data to
+    /// its place. Returns the number of bytes that precede the data. If `length` is 0, there is no chunk, because an
+    /// empty chunk would mark the end of the body.
     ///
     /// # Errors
-    /// Returns the error of `append`. The body cannot be continued then.
-    pub fn chunk_with<E>(
+    /// Returns the error of `fill`. The body cannot be continued then.
+    pub fn chunk_at<E>(
         &mut self,
+        at: usize,
         length: usize,
         out: &mut Vec<u8>,
-        append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<usize, E> {
         if length == 0 {
-            return append(out).map(|()| 0);
+            out.truncate(at);
+            return fill(&mut []).map(|()| 0);
         }
-        let start = out.len();
-        self.size_line(length, out);
-        let data = out.len();
-        append(out)?;
-        debug_assert_eq!(out.len(), data + length, "the length of a chunk's data");
+        let line = self.size_line(length);
+        let data = at + line.len();
+        let end = data + length;
+        // If `out` already has this length, nothing is cleared.
+        out.resize(end + LINE_END.len(), 0);
+        out[at..data].copy_from_slice(&line);
+        out[end..].copy_from_slice(LINE_END);
+        let (head, data) = out[..end].split_at_mut(data);
+        fill(data)?;
         if let Some((_, hasher)) = &mut self.checksum {
-            hasher.update(&out[data..]);
+            hasher.update(data);
         }
-        let (head, data) = out.split_at_mut(data);
         self.sign(head, data);
-        let framing = head.len() - start;
-        out.extend_from_slice(b"\r\n");
-        Ok(framing)
+        Ok(line.len())
     }
 
     /// Appends the end of the body: the empty chunk and the trailer.
     pub fn finish(mut self, out: &mut Vec<u8>) {
-        self.size_line(0, out);
+        out.extend_from_slice(&self.size_line(0));
         self.sign(out, &[]);
         if let Some((trailer, hasher)) = self.checksum {
             let value = hasher.finish().base64();
@@ -85,22 +90,22 @@ impl ChunkEncoder {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Appends the line that precedes the data of a chunk. In place of the signature, it has zeros.
-    fn size_line(&self, length: usize, out: &mut Vec<u8>) {
-        // Writing to memory cannot fail.
-        let _ = write!(out, "{length:x}");
+    /// Returns the line that precedes the data of a chunk. In place of the signature, it has zeros.
+    fn size_line(&self, length: usize) -> Vec<u8> {
+        let mut line = format!("{length:x}").into_bytes();
         if self.chain.is_some() {
-            out.push(b';');
-            out.extend_from_slice(CHUNK_SIGNATURE.as_bytes());
-            out.resize(out.len() + SIGNATURE_DIGITS, b'0');
+            line.push(b';');
+            line.extend_from_slice(CHUNK_SIGNATURE.as_bytes());
+            line.resize(line.len() + SIGNATURE_DIGITS, b'0');
         }
-        out.extend_from_slice(b"\r\n");
+        line.extend_from_slice(LINE_END);
+        line
     }
 
     /// Writes the signature of a chunk with `data` to the line that `head` ends with.
     fn sign(&mut self, head: &mut [u8], data: &[u8]) {
         if let Some(chain) = &mut self.chain {
-            let (line, _) = head.split_at_mut(head.len() - b"\r\n".len());
+            let (line, _) = head.split_at_mut(head.len() - LINE_END.len());
             let (_, digits) = line.split_at_mut(line.len() - SIGNATURE_DIGITS);
             chain.sign_chunk(&Sha256::digest(data).into()).write_to(digits);
         }

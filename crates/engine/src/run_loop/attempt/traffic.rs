@@ -10,8 +10,9 @@ use measure::{Instant, Stage};
 use std::io;
 
 impl<N: Network> RunLoop<'_, N> {
-    /// Appends the next piece of an exchange's request body to the send buffer. Returns `false` if no piece is left.
-    pub(in crate::run_loop) fn append_piece(&mut self, id: ExchangeId) -> io::Result<bool> {
+    /// Writes the next piece of an exchange's request body to the send buffer, in place of the bytes from `at` on. Returns
+    /// `false` if no piece is left.
+    pub(in crate::run_loop) fn write_piece(&mut self, id: ExchangeId, at: usize) -> io::Result<bool> {
         let Some(exchange) = self.pool.running(id) else { return Ok(false) };
         let Some(op) = self.slots.op(exchange.slot) else { return Ok(false) };
         // A request without a body has no pieces.
@@ -19,7 +20,7 @@ impl<N: Network> RunLoop<'_, N> {
         let body = self.plan.mix.requests()[op.request].body.as_ref().assert_some("a body that is sent is planned");
         let Some(body) = body else { return Ok(false) };
         let mut source = op.body_source(self.plan, body, &mut self.requests.key);
-        upload.next_piece(&mut source, &mut self.buffers.send)
+        upload.next_piece(&mut source, &mut self.buffers.send, at)
     }
 
     /// Sets the deadline of an exchange with a request body. While the body is being sent, the deadline limits the time

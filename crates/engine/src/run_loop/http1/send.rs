@@ -71,7 +71,7 @@ impl<N: Network> RunLoop<'_, N> {
     /// head.
     fn begin_body(&mut self, net: &mut N, token: Token, now: Instant) {
         let id = ExchangeId::Connection(token);
-        match self.append_piece(id) {
+        match self.write_piece(id, self.buffers.send.len()) {
             Ok(_) => {
                 self.expect_progress(id, now);
                 self.send_buffer(net, token, now);
@@ -158,8 +158,7 @@ impl<N: Network> RunLoop<'_, N> {
             }
             let before = exchange.upload.as_ref().map(|upload| upload.taken());
             let sent = if exchange.unsent.is_empty() {
-                self.buffers.send.clear();
-                match self.append_piece(id) {
+                match self.write_piece(id, 0) {
                     Ok(true) => self.send_buffer(net, token, now),
                     Ok(false) => return self.flush(net, token, now),
                     Err(error) => return self.request_failed(net, id, &error, now),

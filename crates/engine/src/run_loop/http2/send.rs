@@ -29,8 +29,7 @@ impl<N: Network> RunLoop<'_, N> {
             if http2.is_none_or(|http2| http2.session.capacity(key) == 0) {
                 return;
             }
-            self.buffers.send.clear();
-            match self.append_piece(id) {
+            match self.write_piece(id, 0) {
                 Ok(true) => self.send_piece(connection, stream, key, now),
                 Ok(false) => return,
                 Err(error) => return self.request_failed(net, id, &error, now),

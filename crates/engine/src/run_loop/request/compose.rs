@@ -136,7 +136,7 @@ impl RequestWriter {
         let mut digest_body = || match &mut source {
             Some(source) => {
                 let mut whole = Upload::new(bytes, Frame::Length, None);
-                digest(|piece| whole.next_piece(source, piece))
+                digest(|piece| whole.next_piece(source, piece, 0))
             }
             None => digest(|_| Ok(false)),
         };
