@@ -1,7 +1,7 @@
 //! The scenarios in this repository. Each scenario is valid, and a small version of it runs against stand-ins of the
 //! systems that it measures.
 
-use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores};
+use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores, shared_cores};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -212,13 +212,26 @@ fn the_published_schema_of_scenarios_is_up_to_date_and_accepts_all_scenarios() {
 }
 
 #[test]
+fn the_fills_of_sia_need_no_variables() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    for (name, fills) in [("sia-best", 2), ("sia-real", 1), ("sia-worst", 2)] {
+        let path = scenario(&format!("{name}.yaml"));
+        let ended = place.run(["run", path.to_str().unwrap(), "--json", "--out", name]);
+        let study: Value = serde_json::from_str(&ended.expect(0).stdout).unwrap();
+        assert_eq!((&study["result"]["word"], &study["planned"]), (&"pass".into(), &fills.into()), "{study:#}");
+        for trial in study["fills"].as_array().unwrap() {
+            let fill = &trial["fill"];
+            assert_eq!(fill["verified"]["good"], fill["stored"], "{fill:#}");
+            assert!(fill["stored"].as_u64() > Some(0), "{fill:#}");
+        }
+    }
+}
+
+#[test]
 fn every_scenario_can_be_run() {
     let place = TestDir::new();
     place.write("urls.txt", "http://127.0.0.1:1/x\n");
-    for files in ["files", "chunks", "large", "tiny", "small"] {
-        fs::create_dir(place.path(files)).unwrap();
-        place.write(&format!("{files}/one"), "1");
-    }
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut count = 0;
     for entry in fs::read_dir(scenarios).unwrap() {
@@ -238,9 +251,6 @@ fn every_scenario_can_be_run() {
             .filter(|name| known.get(name).is_none())
             .flat_map(|name| {
                 let value = match name {
-                    // The target of the fills of Sia has its own dialect.
-                    "as" => "http",
-                    "files" => "files",
                     "own" | "all" => "urls.txt",
                     "sftp" => "sftp,hostname=127.0.0.1,username=me,password=${HOME}",
                     _ => "http://127.0.0.1:1/x",

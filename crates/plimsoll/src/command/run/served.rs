@@ -4,7 +4,7 @@
 //! once the server runs, so plans contain a placeholder until then.
 
 use super::Planned;
-use crate::command::serve::{ACCESS_KEY, SECRET_KEY};
+use crate::command::serve::{ACCESS_KEY, PASSWORD, SECRET_KEY};
 use crate::failure::Failure;
 use report::escape::escape;
 use std::io::{BufRead, BufReader, Read};
@@ -31,19 +31,25 @@ pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
         _ => value(word),
     };
     let mut arguments: Vec<String> = command.arguments.iter().map(argument).collect();
-    arguments.extend(keys(&arguments));
+    arguments.extend(credentials(&arguments));
     TrialCommand { arguments, ..command }
 }
 
-/// Returns flags with the keys of an S3 server that the study starts. These are the public default keys of
-/// `serve --s3`. Returns no flags if the settings already choose keys, or if the target is not such a server.
-fn keys(arguments: &[String]) -> Vec<String> {
+/// Returns flags with the keys of an S3 server, or with the password of a renter, that the study starts. These are the
+/// public defaults of `serve`. Returns no flags if the settings already choose keys or a password, or if the target is
+/// not such a server.
+fn credentials(arguments: &[String]) -> Vec<String> {
     let is_given = |flag: &&str| arguments.iter().any(|word| word == flag || word.starts_with(&format!("{flag}=")));
-    let is_s3 = arguments.iter().any(|word| *word == format!("--endpoint={PLACEHOLDER}"));
-    if !is_s3 || ["--access-key", "--profile", "--credentials", "--anonymous"].iter().any(is_given) {
-        return Vec::new();
+    let has = |word: &str| arguments.iter().any(|given| given == word);
+    let is_s3 = has(&format!("--endpoint={PLACEHOLDER}"));
+    if is_s3 && !["--access-key", "--profile", "--credentials", "--anonymous"].iter().any(is_given) {
+        return vec![format!("--access-key={ACCESS_KEY}"), format!("--secret-key={SECRET_KEY}")];
     }
-    vec![format!("--access-key={ACCESS_KEY}"), format!("--secret-key={SECRET_KEY}")]
+    let is_renter = has("--as=renterd") || has("--as=siad");
+    if is_renter && arguments.iter().any(|word| word.starts_with(PLACEHOLDER)) && !is_given(&"--user") {
+        return vec![format!("--user=:{PASSWORD}")];
+    }
+    Vec::new()
 }
 
 fn is_served(trial: &Planned) -> bool {
@@ -166,5 +172,15 @@ mod tests {
         assert_eq!([&found[2], &found[4], &found[5]], ["servedx", "--header=X: served", "http://h/served"]);
         // The endpoint is an S3 server of the study, so its keys follow.
         assert_eq!(found[6..], ["--access-key=plimsoll", "--secret-key=plimsoll-secret"]);
+    }
+
+    #[test]
+    fn only_a_renter_of_the_study_gets_its_default_password() {
+        let url = format!("{PLACEHOLDER}/a");
+        let flags = |words: &[&str]| credentials(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        assert_eq!(flags(&[&url, "--as=renterd"]), ["--user=:plimsoll"]);
+        assert!(flags(&["http://h/a", "--as=renterd"]).is_empty());
+        assert!(flags(&[&url, "--as=filestash"]).is_empty());
+        assert!(flags(&[&url, "--as=siad", "--user=:own"]).is_empty());
     }
 }

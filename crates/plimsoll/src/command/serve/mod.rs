@@ -8,6 +8,7 @@ mod stand_in;
 mod tls_and_s3;
 
 pub use args::Args;
+pub use sia::PASSWORD;
 pub use tls_and_s3::{ACCESS_KEY, SECRET_KEY};
 
 use crate::console;
