@@ -30,7 +30,7 @@ pub struct Args {
     /// Duration of each run.
     #[arg(long, value_name = "S", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
-    /// Program of warp [default: warp on PATH].
+    /// Program of warp; searched on PATH if it has no slash.
     #[arg(long, value_name = "FILE", default_value = "warp")]
     warp: PathBuf,
     /// Seed of the random orders of clients.

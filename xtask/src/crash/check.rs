@@ -14,6 +14,8 @@ use store::journal::{Record, for_each_entry};
 
 /// Prefix of the fill's keys.
 const PREFIX: &str = "f/";
+/// Maximum number of requests for the list of open uploads.
+const TRIES: u32 = 5;
 
 /// Checks the objects, uploads and reports of a finished fill, and returns a short description.
 pub fn check(plimsoll: &Path, server: &mut Server, fill: &Path) -> Result<String> {
@@ -60,10 +62,20 @@ fn report(plimsoll: &Path, server: &Server, fill: &Path) -> Result<Value> {
 
 /// Returns the number of open multipart uploads of the bucket.
 fn open_uploads(plimsoll: &Path, server: &Server) -> Result<u64> {
-    let mut command = server.client(plimsoll, &["cleanup", "s3://bucket", "--count", "1", "--json"]);
-    let output = command.stderr(Stdio::null()).output().cannot("run plimsoll")?;
-    let cleaned: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| failure(format_args!("open uploads cannot be listed: {error}")))?;
+    let mut message = String::new();
+    // The faults of the server can hit this command too.
+    for _ in 0..TRIES {
+        let mut command = server.client(plimsoll, &["cleanup", "s3://bucket", "--count", "1", "--json"]);
+        let output = command.output().cannot("run plimsoll")?;
+        if let Ok(cleaned) = serde_json::from_slice(&output.stdout) {
+            return counted(&cleaned);
+        }
+        message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    }
+    Err(failure(format_args!("open uploads cannot be listed: {message}")))
+}
+
+fn counted(cleaned: &Value) -> Result<u64> {
     let uploads = &cleaned["uploads"];
     match (uploads["aborted"].as_u64(), uploads["others"].as_u64()) {
         (Some(aborted), Some(others)) => Ok(aborted + others),

@@ -136,20 +136,26 @@ impl FinishedTrial {
 /// Returns each printed percentile with its true value. `None` if the target got no request.
 fn percentiles(trial: Trial, report: &Report, log: &[LogEntry]) -> Option<Vec<Percentile>> {
     let (behavior, amount) = (trial.cause.behavior(), trial.cause.amount());
-    let (load, late) = match trial.variant.model {
-        Model::Open => (Load::Open(amount.rate.into()), ground_truth::first_lateness(log, amount.rate.into())),
-        Model::Closed => (Load::Closed(amount.slots), 0.0),
+    let pauses = |late: f64| {
+        behavior.stall.map(|stall| Pauses {
+            first: (late + stall.at.as_secs_f64(), late + (stall.at + stall.length).as_secs_f64()),
+            every: stall.every.map_or(f64::INFINITY, |every| every.as_secs_f64()),
+        })
     };
-    let stall = behavior.stall.map(|stall| Pauses {
-        first: (late + stall.at.as_secs_f64(), late + (stall.at + stall.length).as_secs_f64()),
-        every: stall.every.map_or(f64::INFINITY, |every| every.as_secs_f64()),
-    });
+    let (load, costs, stall) = match trial.variant.model {
+        Model::Open => {
+            let rate = amount.rate.into();
+            (Load::Open(rate), ground_truth::open_costs(log), pauses(ground_truth::first_lateness(log, rate)))
+        }
+        // The costs include the pauses.
+        Model::Closed => {
+            let costs = ground_truth::closed_costs(log, amount.slots, report.offered)?;
+            (Load::Closed(amount.slots), costs, None)
+        }
+    };
     let queue = Queue { servers: (behavior.servers > 0).then_some(behavior.servers as usize), stall };
     let window = Window { warmup: trial.cause.warmup().as_secs_f64(), end: trial.window().as_secs_f64() };
-    // In the closed model, no request starts after the window. In the open model, the backlog is served even after the
-    // window.
-    let counted = if trial.variant.model == Model::Closed { window.end } else { f64::INFINITY };
-    let times = ground_truth::responses(load, window, queue, &ground_truth::costs(log, counted))?;
+    let times = ground_truth::responses(load, window, queue, &costs)?;
     let percentile =
         |&printed: &Printed| Some(Percentile { printed, truth: ground_truth::quantile(&times, printed.q)? });
     report.printed.iter().map(percentile).collect()

@@ -55,6 +55,7 @@ type entry struct {
 	end      int64 // the work was done and the place was free again
 	left     int64 // the kernel had accepted the response
 	held     int64 // part of the time from start to end in which the server made a planned pause
+	conn     int64 // number of the connection, in the order in which connections were accepted
 }
 
 type server struct {
@@ -65,6 +66,8 @@ type server struct {
 	places chan int64
 	body   []byte
 	timers sync.Pool
+	// Number of connections accepted so far.
+	accepted atomic.Int64
 
 	mutex   sync.Mutex
 	random  *rand.Rand
@@ -162,7 +165,7 @@ func (s *server) draw(bytes int64) time.Duration {
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connKey{}).(*conn)
-	e := &entry{arrival: c.newestRead()}
+	e := &entry{arrival: c.newestRead(), conn: c.number}
 	first := s.firstArrival(e.arrival)
 	got, err := io.Copy(io.Discard, r.Body)
 	if err != nil {
@@ -230,7 +233,7 @@ func (s *server) writeLog() error {
 	for _, e := range s.entries {
 		// The log leaves out responses that were not written completely.
 		if left := atomic.LoadInt64(&e.left); left > 0 {
-			fmt.Fprintf(out, "%d %d %d %d %d %d %d\n", e.arrival, e.received, e.asked, e.start, e.end, left, e.held)
+			fmt.Fprintf(out, "%d %d %d %d %d %d %d %d\n", e.arrival, e.received, e.asked, e.start, e.end, left, e.held, e.conn)
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -271,6 +274,7 @@ type conn struct {
 	net.Conn
 	raw    syscall.RawConn
 	server *server
+	number int64
 
 	mutex   sync.Mutex
 	read    int64
@@ -390,7 +394,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: accepted, raw: raw, server: l.server}, nil
+	return &conn{Conn: accepted, raw: raw, server: l.server, number: l.server.accepted.Add(1) - 1}, nil
 }
 
 func listen(s *server) net.Listener {

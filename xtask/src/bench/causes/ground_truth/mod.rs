@@ -39,11 +39,15 @@ pub struct LogEntry {
     pub left: u64,
     /// Time between `start` and `end` that the server spent in a planned pause.
     pub held: u64,
+    /// Number of the connection, counted from 0 in the order in which the server accepted the connections.
+    pub connection: u64,
 }
 
 /// Time that a request takes at the server, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
+    /// `true` if the request of a closed run is not counted, because the client sent it in the warm-up.
+    pub in_warmup: bool,
     /// Time from arrival until the request waits for a place.
     pub before: f64,
     /// Time for which the request occupies its place.
@@ -52,7 +56,7 @@ pub struct Cost {
     pub after: f64,
 }
 
-/// The period in which operations are due, in seconds from the first operation.
+/// The period in which the operations of an open run are due, in seconds from the first operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// End of the warm-up. Operations of the warm-up are not counted, but they affect the queue.
@@ -94,7 +98,8 @@ impl LogEntry {
         let mut fields = line.split(' ').map(|field| field.parse().ok());
         let mut next = || fields.next().flatten();
         let [arrival, received, asked, start] = [next()?, next()?, next()?, next()?];
-        Some(Self { arrival, received, asked, start, end: next()?, left: next()?, held: next()? })
+        let [end, left, held, connection] = [next()?, next()?, next()?, next()?];
+        Some(Self { arrival, received, asked, start, end, left, held, connection })
     }
 
     /// Returns the cost of the request, for a client that takes `receiving` nanoseconds to send a body.
@@ -102,7 +107,8 @@ impl LogEntry {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let before = self.asked.saturating_sub(self.arrival).saturating_sub(self.received) + receiving;
         let work = self.end.saturating_sub(self.start).saturating_sub(self.held);
-        Cost { before: seconds(before), work: seconds(work), after: seconds(self.left.saturating_sub(self.end)) }
+        let after = self.left.saturating_sub(self.end);
+        Cost { in_warmup: false, before: seconds(before), work: seconds(work), after: seconds(after) }
     }
 }
 
@@ -120,24 +126,50 @@ pub fn first_lateness(log: &[LogEntry], rate: f64) -> f64 {
     -earliest.fold(0.0, f64::min)
 }
 
-/// Returns the costs of requests in the order in which they were served. Requests that arrived more than `seconds`
-/// after the first one are left out.
-///
-/// The time to receive a body depends on the client. Instead of the logged time, the cost of every request therefore
-/// contains the tenth percentile of all these times.
-pub fn costs(log: &[LogEntry], seconds: f64) -> Vec<Cost> {
-    let first = log.iter().map(|served| served.arrival).min().unwrap_or(0);
-    let within = |served: &&LogEntry| ((served.arrival - first) as f64) < seconds * 1e9;
-    let mut log: Vec<LogEntry> = log.iter().filter(within).copied().collect();
+/// Returns the costs of the requests of an open run, in the order in which they were served.
+pub fn open_costs(log: &[LogEntry]) -> Vec<Cost> {
+    let mut log = log.to_vec();
     log.sort_by_key(|served| served.start);
-    let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
-    received.sort_unstable();
-    let receiving = received.get(received.len() / 10).copied().unwrap_or(0);
+    let receiving = usual_receiving(&log);
     log.iter().map(|served| served.cost(receiving)).collect()
 }
 
-/// Returns the sorted response times, in seconds, of the operations that are due in a window. `None` if there are no
-/// costs.
+/// Returns the costs of the requests of a closed run, in the order in which they were served. The client had `slots`
+/// connections, and counted `counted` requests. Returns `None` if the log contains fewer requests.
+///
+/// The client sends no more requests after the window, except the probes, which use connections of their own. The
+/// counted requests are therefore the last ones on the first connections. Times would not show which requests were
+/// counted. The client's clock starts before its first request arrives here, and a simulated client is faster than the
+/// real one. Rare slow requests at an edge of the window would be counted on one side only, and p99.9 of a few thousand
+/// requests depends on a few of them.
+///
+/// Each request keeps the time for which it was held in planned pauses.
+pub fn closed_costs(log: &[LogEntry], slots: u32, counted: u64) -> Option<Vec<Cost>> {
+    let mut log: Vec<LogEntry> = log.iter().filter(|served| served.connection < slots.into()).copied().collect();
+    log.sort_by_key(|served| served.arrival);
+    let warmup = log.len().checked_sub(usize::try_from(counted).ok()?)?;
+    let receiving = usual_receiving(&log);
+    let mut log: Vec<(usize, LogEntry)> = log.into_iter().enumerate().collect();
+    log.sort_by_key(|(_, served)| served.start);
+    let cost = |(number, served): &(usize, LogEntry)| {
+        let cost = LogEntry { held: 0, ..*served }.cost(receiving);
+        Cost { in_warmup: *number < warmup, ..cost }
+    };
+    Some(log.iter().map(cost).collect())
+}
+
+/// Returns the tenth percentile of the times to receive a body, in nanoseconds. These times depend on the client, so
+/// every cost contains this time instead of the logged one.
+fn usual_receiving(log: &[LogEntry]) -> u64 {
+    let mut received: Vec<u64> = log.iter().map(|served| served.received).collect();
+    received.sort_unstable();
+    received.get(received.len() / 10).copied().unwrap_or(0)
+}
+
+/// Returns the sorted response times, in seconds, of the operations that count. In an open run, these are due in the
+/// window. `None` if there are no costs.
+///
+/// A closed run lasts until the costs are used up, because the costs of further requests are unknown.
 pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Option<Vec<f64>> {
     if costs.is_empty() {
         return None;
@@ -146,13 +178,14 @@ pub fn responses(load: Load, window: Window, queue: Queue, costs: &[Cost]) -> Op
     let mut next = costs.iter().copied().cycle();
     let mut coming = first_requests(load, window, &mut next);
     let (mut times, mut begun) = (Vec::new(), coming.len());
-    // The simulation ends when the log is used up, because the costs of further requests are unknown.
+    let closed = matches!(load, Load::Closed(_));
     while let Some(Reverse(Request { asks: Instant(asks), due, cost })) = coming.pop() {
         let end = server.serve(asks, cost.work) + cost.after;
-        if due >= window.warmup {
+        let counts = if closed { !cost.in_warmup } else { due >= window.warmup };
+        if counts {
             times.push(end - due);
         }
-        if matches!(load, Load::Closed(_)) && end < window.end && begun < costs.len() {
+        if closed && begun < costs.len() {
             begun += 1;
             coming.push(Reverse(Request::due(end, next.next()?)));
         }
