@@ -221,12 +221,12 @@ pub struct Timeouts {
     /// Timeout for opening a connection, and for its TLS handshake.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "10s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_connect: Duration,
-    /// Timeout from the start of the request to the end of the response header.
-    #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
-    pub timeout_head: Duration,
-    /// Maximum time without a new byte of the body.
-    #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "30s", help_heading = "Timeouts", hide_short_help = true)]
-    pub timeout_idle: Duration,
+    /// Timeout from the end of the request to the end of the response header [default: 30s; 30m in fills of renterd].
+    #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_head: Option<Duration>,
+    /// Maximum time without a new byte of the body [default: 30s; 30m in fills of renterd].
+    #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
+    pub timeout_idle: Option<Duration>,
     /// Timeout for a whole request [default: none].
     #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_total: Option<Duration>,

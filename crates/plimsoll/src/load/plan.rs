@@ -61,6 +61,9 @@ pub fn plan(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     plan_outside_run(args, workload)
 }
 
+/// Default timeout for the head of a response, and for the time without a new byte of a body.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Returns the plan of requests outside of a run. Such requests have no objectives.
 pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure> {
     let Workload { targets, choice, once, mix, auth, spread } = workload;
@@ -93,8 +96,8 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
         drain: flags.drain,
         timeouts: Timeouts {
             connect: timeouts.timeout_connect,
-            head: timeouts.timeout_head,
-            idle: timeouts.timeout_idle,
+            head: timeouts.timeout_head.unwrap_or(TIMEOUT),
+            idle: timeouts.timeout_idle.unwrap_or(TIMEOUT),
             total: timeouts.timeout_total,
         },
         follow,

@@ -76,6 +76,22 @@ fn faults_of_the_server_lose_nothing() {
     server.stop();
 }
 
+#[test]
+fn objects_that_are_lost_after_they_were_read_back_are_found() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &[]);
+    make_bucket(&place, &endpoint);
+    let words = ["fill", "s3://bucket/f", "--count", "12", "--size", "1KiB", "--out", "fill", "--verify", "--json"];
+    let report = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!(report["verified"]["good"], 12, "{report:#}");
+    // The server loses the first object.
+    run(&place, &endpoint, &["cleanup", "s3://bucket/f", "--count", "1", "--size", "1KiB"]).expect(0);
+    let report = json(run(&place, &endpoint, &[&words[..], &["--no-upload"]].concat()).expect(1));
+    assert_eq!((&report["verified"]["good"], &report["verified"]["missing"]), (&11.into(), &1.into()), "{report:#}");
+    server.stop();
+}
+
 /// Returns the number of multipart uploads that `cleanup` finds.
 fn open_uploads(place: &TestDir, endpoint: &str) -> u64 {
     // The server may refuse a request, which ends `cleanup`.

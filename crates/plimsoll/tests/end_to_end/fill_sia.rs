@@ -146,6 +146,9 @@ fn a_renterd_that_accepts_no_uploads_is_waited_for_and_then_refused() {
     assert_eq!((stored(&place.path("fill")), snapshots(&place.path("fill")).len()), (0, 2));
     let ended = fill("other", ":wrong");
     assert!(ended.code == Some(4) && ended.stderr.contains("check the password of its API"), "{ended:?}");
+    let missing = format!("{root}/no-bucket/a");
+    let ended = place.run(["fill", &missing, "--as", "renterd", "--count", "5", "-u", ":plimsoll", "--out", "missing"]);
+    assert!(ended.code == Some(4) && ended.stderr.contains("renterd has no bucket `no-bucket`"), "{ended:?}");
     let ended = place.run(["fill", &root, "--as", "renterd", "--count", "5"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("the URL needs the bucket"), "{ended:?}");
     server.stop();

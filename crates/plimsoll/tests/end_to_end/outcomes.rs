@@ -1,7 +1,7 @@
 //! Outcomes of the whole program: S3 errors, and responses whose content is wrong or missing.
 
 use crate::support::versitygw::run;
-use crate::support::{Ended, Nginx, Report, Running, Setup, TestDir, respond, shared_cores, wait_for};
+use crate::support::{Ended, Nginx, Report, Running, Setup, TestDir, respond, shared_cores, wait_for, with_its_cores};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -118,17 +118,20 @@ fn a_target_that_goes_away_fails_a_closed_run_even_if_few_operations_fail() {
 fn a_target_that_hangs_until_the_end_fails_the_run() {
     let _cores = shared_cores();
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
-    let place = TestDir::new();
     for load in [["-c", "4"], ["-R", "200"]] {
-        let out = format!("out{}", load[0]);
-        let words = ["get", "--json", &nginx.url("/f/1k"), "-d", "5s", "--drain", "500ms", "--out", &out];
-        let run = place.start([&words[..], &load].concat());
-        wait_for("run directory", || place.path(&out).join("records.jsonl.zst").exists().then_some(()));
-        std::thread::sleep(Duration::from_secs(2));
-        nginx.signal_workers("STOP");
-        let ended = run.end();
-        nginx.signal_workers("CONT");
-        let report = Report::read(&ended);
+        let made = with_its_cores(|| {
+            let place = TestDir::new();
+            let words = ["get", "--json", &nginx.url("/f/1k"), "-d", "5s", "--drain", "500ms", "--out", "out"];
+            let run = place.start([&words[..], &load].concat());
+            wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
+            std::thread::sleep(Duration::from_secs(2));
+            nginx.signal_workers("STOP");
+            let ended = run.end();
+            nginx.signal_workers("CONT");
+            let report = Report::read(&ended);
+            Some((ended, report, ()))
+        });
+        let Some((ended, report, ())) = made else { continue };
         assert_eq!(ended.code, Some(1), "{load:?}: {}", report.at(""));
         if load[0] == "-c" {
             assert_eq!(report.text("/result/reasons/0/name"), "outage", "{}", report.at("/result"));

@@ -103,8 +103,13 @@ impl LedgerReport {
         let full = placed.iter().rev().find_map(Placed::with_ledger).unwrap_or_else(|| last.clone());
         let undeleted = || placed.iter().rfind(|placed| placed.moment == Moment::Uploaded)?.read();
         let holding = if !fill.state.deleted.is_empty() { undeleted() } else { None };
-        let stored = StoredAtTarget::between(&first, holding.as_ref().unwrap_or(&full), fill);
-        let spending = LedgerSpending::between(&first, &full);
+        let mut stored = StoredAtTarget::between(&first, holding.as_ref().unwrap_or(&full), fill);
+        // A session that still runs or was killed may have left only one snapshot. One snapshot has no difference.
+        let is_one = first.unix_ms == full.unix_ms;
+        let spending = if is_one { None } else { LedgerSpending::between(&first, &full) };
+        if is_one {
+            stored.absolute_bytes = None;
+        }
         let restarts = (last.system == System::Renterd).then(|| restarts(&placed)).flatten();
         let contract = full.contract_blocks().map(months_of_blocks);
         let study = study_inputs(fill, prices, &stored, (spending.as_ref(), contract, restarts));

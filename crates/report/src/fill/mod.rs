@@ -144,7 +144,11 @@ impl Pace {
             uploading,
             wall: until(|session| session.last_unix_ms),
             uploading_bytes_per_second: rate(uploading),
-            wall_bytes_per_second: rate(until(|session| session.stored_unix_ms)),
+            wall_bytes_per_second: rate(until(|session| match session.stored_unix_ms {
+                // A session without stored objects, for example one that only deletes, does not count.
+                at if at == session.started_unix_ms => 0,
+                at => at,
+            })),
         }
     }
 }
@@ -308,9 +312,9 @@ pub(crate) mod tests {
         let pace = Pace::of(&fill);
         let secs = Duration::from_secs;
         assert_eq!((pace.active, pace.uploading, pace.wall), (secs(9), secs(3), secs(100)));
-        // The second session stored nothing. It started at 100 s, which counts as time without uploads.
+        // The second session stored nothing, so the time until its start does not count.
         let rates = (pace.uploading_bytes_per_second, pace.wall_bytes_per_second);
-        assert_eq!(rates, (Some(10e6 / 3.0), Some(100_000.0)));
+        assert_eq!(rates, (Some(10e6 / 3.0), Some(10e6 / 3.0)));
         assert_eq!(sent_again(&fill), 10 * SIZE);
     }
 

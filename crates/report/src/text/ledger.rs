@@ -21,7 +21,9 @@ pub fn ledger(page: &mut Page, report: &LedgerReport, file_bytes: u64) {
     page.item("snapshots", &format!("{}, from {from} on, over {span}", count(report.snapshots as u64)));
     match &report.spending {
         Some(spending) => money(page, spending),
-        None => page.item("spending", "not known: no snapshot has both contracts and wallet"),
+        None => {
+            page.item("spending", "not known: fewer than two snapshots have both contracts and wallet; see ledger.csv");
+        }
     }
     stored(page, &report.stored, file_bytes);
     match report.restarts {
@@ -50,8 +52,8 @@ fn money(page: &mut Page, LedgerSpending { bill, start, end }: &LedgerSpending) 
     }
     row("sum", &total);
     page.table(table);
-    let fees = bill.fee_share().map_or("n/a, because nothing was spent".to_owned(), |part| percent(&part));
-    page.item("fees", &format!("{fees} of the spending"));
+    let fees = bill.fee_share().map(|part| format!("{} of the spending", percent(&part)));
+    page.item("fees", &fees.unwrap_or("n/a, because nothing was spent".to_owned()));
     if let Some(gap) = end.contract_gap().filter(|gap| !gap.amount.is_zero()) {
         page.item("gap", &format!("{gap} of the money in contracts is neither spent nor remaining"));
     }

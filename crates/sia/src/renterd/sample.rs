@@ -189,9 +189,13 @@ fn milliseconds(microseconds: u64) -> String {
     format!("{}.{:03}", microseconds / 1000, microseconds % 1000)
 }
 
-/// Parses milliseconds with three decimals; `None` if the cell is blank.
+/// Parses milliseconds; `None` if the cell is blank. Collectors write the digits of a double, such as
+/// `37.150000000000006`, so the value is rounded to microseconds.
 fn microseconds(text: &str) -> Result<Option<u64>, TableError> {
-    let valid = text.is_empty() || text.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 3);
-    let digits = if valid { text.replacen('.', "", 1) } else { "with three decimals".to_owned() };
-    table::cell(COLUMNS[19], &digits)
+    let Some(milliseconds) = table::cell::<f64>(COLUMNS[19], text)? else { return Ok(None) };
+    let microseconds = (milliseconds * 1000.0).round();
+    if !(0.0..=u64::MAX as f64).contains(&microseconds) {
+        return Err(table::not_finite(COLUMNS[19], text));
+    }
+    Ok(Some(microseconds as u64))
 }

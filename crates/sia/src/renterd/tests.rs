@@ -76,6 +76,9 @@ fn a_sample_is_a_row_and_a_row_a_sample() {
     assert_eq!(sample.row(), row);
     assert_eq!(row.split(',').count(), COLUMNS.len());
     assert_eq!(Sample::parse_row(row), Ok(sample));
+    // A collector writes all digits of a number of milliseconds.
+    assert_eq!(Sample::parse_row(&row.replace("12.034", "12.034000000000001")), Ok(sample));
+    assert!(Sample::parse_row(&row.replace("12.034", "-1")).is_err());
     let blank = Sample::new(UtcSecond(0), None, Some(stats.into()), None, Duration::ZERO);
     assert_eq!(blank.row(), "1970-01-01T00:00:00,,,3,1,600000,25165824,0.5,,,,,,,,,,,,0.000");
     assert_eq!(Sample::parse_row(&blank.row()), Ok(blank));

@@ -160,7 +160,8 @@ fn upload(
     }
 }
 
-/// Reads back every stored object that has not been read back yet.
+/// Reads back every stored object that has not been read back yet. If earlier sessions have read back all of them, reads
+/// all of them back again.
 fn verify(
     args: &Args,
     (objects, renter): (&Objects, Option<&Renter>),
@@ -169,6 +170,9 @@ fn verify(
     let state = &session.state;
     let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
     let mut numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
+    if numbers.is_empty() {
+        numbers = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
+    }
     if let Some(files) = SiadFiles::of(renter)? {
         // siad sends the same response for a missing file and for a file that may be available later.
         let missing = files.missing(objects, &numbers);

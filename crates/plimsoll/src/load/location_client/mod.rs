@@ -116,17 +116,24 @@ impl<'a> LocationClient<'a> {
     /// Returns the open multipart uploads below the prefix. Some servers cannot list uploads, so callers may have to
     /// ignore a failure.
     pub fn open_uploads(&self) -> Result<Vec<Upload>, Failure> {
-        let prefix = wire::percent::parameter(&self.location.prefix);
+        let mut filter = format!("&prefix={}", wire::percent::parameter(&self.location.prefix));
         let mut uploads = Vec::new();
         let mut from = String::new();
         for _ in 0..UPLOAD_PAGES_MAX {
-            let query = format!("uploads=&max-uploads=1000&prefix={prefix}{from}");
+            let query = format!("uploads=&max-uploads=1000{filter}{from}");
             let reply = self.send(&RequestPlan { query: Some(query.into()), ..get() }, "")?;
-            if reply.status != 200 {
-                return Err(Failure::could_not_run(reply.description()));
+            match reply.status {
+                200 => {}
+                // renterd lists open uploads, but only those of a whole bucket.
+                501 if !filter.is_empty() => {
+                    filter.clear();
+                    continue;
+                }
+                _ => return Err(Failure::could_not_run(reply.description())),
             }
             let page = OpenUploads::parse(&reply.message).map_err(Failure::could_not_run)?;
-            uploads.extend(page.uploads.into_iter().map(|upload| Upload { key: upload.key, id: upload.upload_id }));
+            let below = page.uploads.into_iter().filter(|upload| upload.key.starts_with(&self.location.prefix));
+            uploads.extend(below.map(|upload| Upload { key: upload.key, id: upload.upload_id }));
             let Some(next) = page.next else { return Ok(uploads) };
             from = format!("&key-marker={}", wire::percent::parameter(&next.key));
             if !next.upload_id.is_empty() {

@@ -37,6 +37,8 @@ pub struct Renter {
     plan: Plan,
     /// A request with the header fields that the renter needs.
     request: RequestPlan,
+    /// Bucket of the objects, encoded as in a query. Only renterd has buckets.
+    bucket: Option<Box<str>>,
 }
 
 /// A document that could not be read.
@@ -61,7 +63,9 @@ impl Renter {
             dialect::System::Renterd => System::Renterd,
             _ => return None,
         };
-        let headers = objects.upload.mix.requests().first().map(|upload| upload.headers.clone()).unwrap_or_default();
+        let upload = objects.upload.mix.requests().first();
+        let headers = upload.map(|upload| upload.headers.clone()).unwrap_or_default();
+        let bucket = upload.and_then(|upload| upload.query.as_deref()?.strip_prefix("bucket=")).map(Into::into);
         let request = RequestPlan {
             headers,
             // Do not check the size, because a document is not an object of the dataset.
@@ -71,7 +75,7 @@ impl Renter {
         };
         let mut plan = Plan { mix: Mix::one(request.clone()), ..objects.upload.clone() };
         plan.timeouts.total = Some(plan.timeouts.total.map_or(REQUEST_MAX, |total| total.min(REQUEST_MAX)));
-        Some(Self { system, plan, request })
+        Some(Self { system, plan, request, bucket })
     }
 
     /// Returns a snapshot with these documents, except those that cannot be read. If the renter does not respond, no
@@ -96,21 +100,21 @@ impl Renter {
 
     /// Reads a document. Failures that may pass are retried.
     fn get_patiently(&self, document: Document) -> Result<Box<[u8]>, Unread> {
-        let mut body = self.get(document);
+        let mut body = self.get(document.path);
         for _ in 1..ATTEMPTS {
             let may_pass = body.as_ref().is_err_and(|unread| unread.status.is_none_or(|status| status >= 500));
             if !may_pass || is_interrupted() {
                 break;
             }
             pause(PAUSE);
-            body = self.get(document);
+            body = self.get(document.path);
         }
         body
     }
 
-    /// Reads a document once.
-    fn get(&self, document: Document) -> Result<Box<[u8]>, Unread> {
-        let entry = exchange(&self.plan, self.request_for(document.path));
+    /// Reads the document at a path once.
+    fn get(&self, path: &str) -> Result<Box<[u8]>, Unread> {
+        let entry = exchange(&self.plan, self.request_for(path));
         let entry = entry.map_err(|error| Unread::without_response(error.to_string()))?;
         let entry = entry.ok_or_else(|| Unread::without_response("the request did not end"))?;
         let message = entry.message.unwrap_or_default();

@@ -5,6 +5,7 @@ use crate::console;
 use crate::failure::Failure;
 use crate::progress::requests_interrupted;
 use measure::units::format_span;
+use report::escape::escape;
 use sia::Unmet;
 use std::mem::discriminant;
 use std::time::{Duration, Instant};
@@ -39,16 +40,31 @@ impl Obstacle {
 }
 
 impl Renter {
+    /// Fails if the bucket of the objects does not exist. renterd would refuse every upload.
+    fn require_bucket(&self) -> Result<(), Failure> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        match self.get(&format!("/api/bus/bucket/{bucket}")) {
+            Err(Unread { status: Some(404), about }) => Err(Failure::could_not_run(format!(
+                "{} has no bucket `{}`: {about}; create the bucket, or correct the path of the URL",
+                self.system.name(),
+                escape(bucket)
+            ))),
+            // The checks that follow report other failures.
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until the renter accepts uploads, up to `most` for each condition. Fails at once if only the user can meet
     /// a condition. `reach` waits for a renter that does not respond.
     pub fn wait_until_ready(&self, most: Duration, reach: &dyn Fn() -> Result<(), Failure>) -> Result<(), Failure> {
         let name = self.system.name();
-        let refused = self.system.documents().first().and_then(|document| self.get(*document).err());
+        let refused = self.system.documents().first().and_then(|document| self.get(document.path).err());
         if let Some(Unread { status: Some(401 | 403), about }) = refused {
             return Err(Failure::could_not_run(format!(
                 "{name} refuses requests: {about}; check the password of its API"
             )));
         }
+        self.require_bucket()?;
         let (mut waiting, mut time): (Option<(Obstacle, Instant)>, Duration) = (None, PAUSE);
         while let Some(obstacle) = self.obstacle() {
             if matches!(obstacle, Obstacle::Unknown(_)) {
