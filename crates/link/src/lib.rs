@@ -4,6 +4,7 @@
 //! [`emulate`] computes what happens to each frame, on any clock and without I/O.
 
 pub mod emulate;
+pub mod packet;
 pub mod spec;
 
 pub use spec::{DirectionSpec, LinkSpec, SpecError};
