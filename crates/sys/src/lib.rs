@@ -12,6 +12,7 @@ compile_error!("Plimsoll's system call layer is written for Linux");
 mod address;
 pub mod arrival;
 pub mod clock;
+pub mod datagram;
 pub mod file;
 pub mod interface;
 mod kernel_call;

@@ -82,8 +82,10 @@ fn kill_with_parent() -> io::Result<()> {
 /// Fails with `InvalidInput` if the process has more than one thread, and with `PermissionDenied` or `StorageFull`
 /// (ENOSPC) if the system does not allow user namespaces.
 pub fn become_root_of_user_namespace() -> io::Result<()> {
-    // SAFETY: the calls have no arguments and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    // SAFETY: the call has no arguments and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    // SAFETY: as above.
+    let group = unsafe { libc::getegid() };
     // SAFETY: the call takes a number.
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
     fs::write("/proc/self/setgroups", "deny")?;
