@@ -14,6 +14,7 @@
 pub mod emulate;
 mod error;
 pub mod packet;
+pub mod probe;
 pub mod relay;
 pub mod spec;
 pub mod state;

@@ -6,6 +6,7 @@ mod text;
 mod tests;
 
 use measure::units::{ByteSize, DataRate};
+use std::fmt;
 use std::time::Duration;
 
 pub use text::SpecError;
@@ -48,6 +49,15 @@ pub enum Direction {
     Down,
     /// From the client to the target.
     Up,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        })
+    }
 }
 
 impl DirectionSpec {
