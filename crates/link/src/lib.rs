@@ -16,6 +16,7 @@ mod error;
 pub mod packet;
 pub mod probe;
 pub mod relay;
+pub mod rights;
 pub mod spec;
 pub mod state;
 pub mod tc;

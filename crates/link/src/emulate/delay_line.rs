@@ -13,6 +13,9 @@ pub const FRAME_MAX: usize = 65_536 + 64;
 /// their bytes.
 const FRAMES_MAX: usize = 1 << 22;
 
+/// Size from which on a ring uses huge pages. A smaller one would take more memory than it needs.
+const HUGE_FROM_BYTES: usize = 64 << 20;
+
 /// A frame in the ring.
 #[derive(Debug)]
 struct Stored {
@@ -54,7 +57,11 @@ impl DelayLine {
     /// memory when it is first used.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
-        let ring = vec![0; bytes.max(2 * FRAME_MAX)].into_boxed_slice();
+        let mut ring = vec![0; bytes.max(2 * FRAME_MAX)].into_boxed_slice();
+        // Large rings are used from end to end, so each page is a miss of the caches of addresses.
+        if ring.len() >= HUGE_FROM_BYTES {
+            sys::memory::prefer_huge_pages(&mut ring);
+        }
         Self { ring, frames: VecDeque::new(), front: 0, waiting: BinaryHeap::new(), stored: 0, next: 0 }
     }
 

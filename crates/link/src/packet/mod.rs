@@ -78,6 +78,19 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// Cuts a frame off after its first segments, in place, so that it takes less memory. `segments` is at least 1 and below
+/// their number. Returns the new size in bytes. The numbers of the remaining segments stay as they were.
+#[must_use]
+pub fn shorten(bytes: &mut [u8], segments: u64) -> usize {
+    let Some(packet) = Packet::parse(bytes).filter(|packet| segments < packet.frame.segments()) else {
+        return bytes.len();
+    };
+    let Packet { device, frame, .. } = packet;
+    let headers = HEADER_BYTES + frame.header_bytes as usize;
+    cut::adapt_headers(&mut bytes[..headers], &device, &frame, 0..segments);
+    headers + frame.payload(0..segments).end as usize
+}
+
 /// Space for the headers of a part of a frame.
 #[derive(Debug)]
 pub struct HeaderRoom([u8; HEADERS_MAX]);

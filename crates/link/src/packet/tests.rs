@@ -122,6 +122,25 @@ fn parts_together_are_the_whole_payload() {
     }
 }
 
+/// A part of a shortened frame is the same as that part of the whole frame.
+#[test]
+fn a_shortened_frame_has_the_same_first_segments() {
+    let whole = stream_v4(5300);
+    for segments in 1..6 {
+        let mut short = whole.clone();
+        let bytes = shorten(&mut short, segments);
+        short.truncate(bytes);
+        assert_eq!(short, part(&whole, 0..segments));
+        assert_eq!(Packet::parse(&short).unwrap().frame().segments(), segments);
+        for first in 0..segments {
+            assert_eq!(part(&short, first..first + 1), part(&whole, first..first + 1), "{first} of {segments}");
+        }
+    }
+    let mut same = whole.clone();
+    assert_eq!(shorten(&mut same, 6), whole.len());
+    assert_eq!(same, whole);
+}
+
 #[test]
 fn packets_for_groups_are_recognized() {
     let mut v4 = vec![0; HEADER_BYTES];

@@ -12,6 +12,9 @@ pub(super) const LATE: Duration = Duration::from_millis(1);
 /// Share of late bytes from which on the emulator has changed the path.
 const LATE_SHARE_MAX: f64 = 0.01;
 
+/// Late bytes that are always accepted: ten full segments. The share of a few packets says little.
+const LATE_BYTES_MAX: u64 = 15_140;
+
 /// Counts of one direction since the start of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -48,8 +51,9 @@ impl Counts {
     /// Returns whether the emulator changed the path.
     #[must_use]
     pub fn health(&self) -> Health {
-        let late = self.late_bytes as f64 > LATE_SHARE_MAX * self.wire.passed_bytes as f64;
-        if self.device_drops > 0 || late {
+        let is_share = self.late_bytes as f64 > LATE_SHARE_MAX * self.wire.passed_bytes as f64;
+        let is_late = is_share && self.late_bytes > LATE_BYTES_MAX;
+        if self.device_drops > 0 || is_late {
             Health::CpuTooSlow
         } else if self.memory_drops > 0 {
             Health::MemoryTooSmall
