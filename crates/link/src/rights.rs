@@ -31,6 +31,7 @@ pub fn gain() -> Result<Rights, LinkError> {
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull) => {
             Err(MissingRight::UserNamespaces.into())
         }
+        // Programs call this function before they start threads, so this is a defect.
         Err(error) => Err(failed("create a user namespace")(error)),
     }
 }

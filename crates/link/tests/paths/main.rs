@@ -8,5 +8,6 @@ mod delay;
 mod loss;
 mod probe;
 mod rate;
+mod rights;
 mod support;
 mod tcp;

@@ -19,6 +19,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub struct Bench {
     pub path: Path,
     pub spec: LinkSpec,
+    started: CoreTime,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -40,7 +41,7 @@ pub fn bench_with(down: &str, up: &str, settings: &Settings) -> Option<Bench> {
     let alone = alone();
     let spec = spec(down, up);
     match Path::open(&spec, settings) {
-        Ok(path) => Some(Bench { path, spec, _alone: alone }),
+        Ok(path) => Some(Bench { path, spec, started: core_time(), _alone: alone }),
         Err(LinkError::Right(right)) => {
             skip(&right.to_string());
             None
@@ -82,14 +83,38 @@ pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
     Process::spawn(&mut command).unwrap()
 }
 
-/// Asserts that the emulator had enough CPU time, or skips the rest of the test. Other processes on the machine may have
+/// Time of all cores since the start of the system, in ticks.
+#[derive(Clone, Copy)]
+struct CoreTime {
+    idle: u64,
+    all: u64,
+}
+
+/// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, and more.
+fn core_time() -> CoreTime {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let line = text.lines().next().unwrap();
+    let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|ticks| ticks.parse().unwrap()).collect();
+    CoreTime { idle: ticks[3] + ticks[4], all: ticks[..8].iter().sum() }
+}
+
+/// Share of the cores that was idle, from which on a late emulator is a defect. Nothing else then kept it waiting.
+const IDLE_SHARE: f64 = 0.5;
+
+/// Returns whether the emulator had enough CPU time. If not, the rest of the test is skipped, because other processes have
 /// taken the cores.
+///
+/// # Panics
+/// Panics if the emulator was late although the cores were idle.
 pub fn had_cpu(bench: &Bench) -> bool {
     use link::spec::Direction;
     let counts = [Direction::Down, Direction::Up].map(|direction| bench.path.counts(direction));
-    let good = counts.iter().all(|counts| counts.health() == link::tun::Health::Good);
-    if !good {
-        skip(&format!("the emulator did not get enough CPU time: {counts:?}"));
+    if counts.iter().all(|counts| counts.health() == link::tun::Health::Good) {
+        return true;
     }
-    good
+    let (start, end) = (bench.started, core_time());
+    let idle = (end.idle - start.idle) as f64 / (end.all - start.all).max(1) as f64;
+    assert!(idle < IDLE_SHARE, "the emulator was late although the cores were idle ({idle:.2}): {counts:?}");
+    skip(&format!("other processes took the cores (idle {:.0} %)", idle * 100.0));
+    false
 }

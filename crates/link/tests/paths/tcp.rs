@@ -64,6 +64,7 @@ fn many_streams_share_the_rate() {
     let Some(bench) = bench_with("200Mbit/s,10ms", "10ms", &settings) else { return };
     let port = source(&bench);
     let streams: Vec<TcpStream> = (0..STREAMS).map(|_| connect(&bench, port)).collect();
+    let (time, second) = (Duration::from_secs(6), Duration::from_secs(1));
     let readers: Vec<_> =
         streams.into_iter().map(|stream| thread::spawn(move || read_for(stream, time, second))).collect();
     // The first second includes what arrived before the reading began.
