@@ -1,15 +1,17 @@
 //! Measurement of a path before it is used: round trip, rate and loss, each direction on its own.
 //!
-//! The probe sends datagrams, so it does not depend on the congestion control. It takes a few seconds. Results that differ
+//! The probe of the back end tun sends datagrams, so it does not depend on the congestion control. It takes a few seconds. Results that differ
 //! from the description by more than 5 % make a run UNUSABLE ([`Measured::differences`]).
 
 mod compare;
 mod datagrams;
+mod relay;
 
 #[cfg(test)]
 mod tests;
 
 pub use compare::Difference;
+pub use relay::measure_relay;
 
 use crate::error::{LinkError, failed};
 use crate::spec::{Direction, LinkSpec};
@@ -70,7 +72,7 @@ pub struct Measured {
     pub up: MeasuredDirection,
 }
 
-/// Measures a path. Other traffic on the path makes the result wrong.
+/// Measures a path of the back end tun. Other traffic on the path makes the result wrong.
 ///
 /// # Errors
 /// Fails with errors of the kernel, and if no datagram comes back.

@@ -53,3 +53,17 @@ fn a_flow_has_its_pace_and_is_counted() {
     let rate = flow.bytes_per_second.unwrap();
     assert!((1.8e6..2.2e6).contains(&rate), "{rate}");
 }
+
+#[test]
+fn a_relay_is_measured_as_it_was_asked_for() {
+    let spec = LinkSpec { down: "100Mbit/s,20ms".parse().unwrap(), up: "50Mbit/s,10ms".parse().unwrap() };
+    let measured = measure_relay(&spec).unwrap();
+    assert!((30..40).contains(&measured.round_trip.as_millis()), "{measured:?}");
+    for (direction, asked) in [(&measured.down, 1e8), (&measured.up, 5e7)] {
+        let ratio = direction.rate.unwrap().as_bits() as f64 / asked;
+        // Other tests run at the same time, so the relay may wait for a core.
+        assert!((0.8..1.1).contains(&ratio), "{ratio}: {measured:?}");
+    }
+    let unlimited = LinkSpec { down: "5ms".parse().unwrap(), ..LinkSpec::default() };
+    assert_eq!(measure_relay(&unlimited).unwrap().down.rate, None);
+}

@@ -1,4 +1,8 @@
 //! The thread of one direction: reads frames from one device, and writes them to the other when they are due.
+//!
+//! The thread has a real-time priority if the system allows it. A path that waits for a core is another path than the
+//! described one. The kernel's own emulator would run before all threads, too. The programs at the ends compete for the
+//! cores as always. If they get none, they send nothing, and the thread sleeps.
 
 use super::counters::{Counters, LATE, Own};
 use crate::emulate::{DelayLine, Piece, Wire};
@@ -29,8 +33,7 @@ const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Requested time slice of the thread. A short slice gets a core soon after a wait.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// Nice value of the thread. A path that waits for a core is another path than the described one, whereas the programs at
-/// its ends compete for the cores as always.
+/// Nice value of the thread if it may not have a real-time priority.
 const NICE: i32 = -15;
 
 const SOURCE: u64 = 0;
@@ -94,8 +97,10 @@ impl Emulator {
     fn run(mut self, poller: &Poller) {
         // Best effort: without these settings, the delay is less exact.
         let _ = clock::set_timer_slack(Duration::from_nanos(1));
-        let _ = scheduling::set_slice(SLICE);
-        let _ = scheduling::set_nice(NICE);
+        if scheduling::run_before_others().is_err() {
+            let _ = scheduling::set_slice(SLICE);
+            let _ = scheduling::set_nice(NICE);
+        }
         let mut events = Events::with_capacity(2);
         let mut stopped = false;
         while !stopped {
