@@ -9,7 +9,8 @@
 //! * [`relay`]: a TCP relay that needs no rights, and reproduces only rate and delay.
 //!
 //! The module [`emulate`] computes what happens to each frame, on any clock and without I/O. [`packet`] reads frames and
-//! cuts segments out of them. [`state`] keeps a record of each link, to clean up after a crash.
+//! cuts segments out of them. [`probe`] measures a path before it is used, [`state`] keeps a record of each link, to clean
+//! up after a crash, and [`session`] joins all of these.
 
 pub mod emulate;
 mod error;
@@ -17,6 +18,7 @@ pub mod packet;
 pub mod probe;
 pub mod relay;
 pub mod rights;
+pub mod session;
 pub mod spec;
 pub mod state;
 pub mod tc;

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::kernel_call::check;
@@ -22,9 +23,20 @@ pub struct Network {
 impl Network {
     /// Returns the network namespace of the calling thread.
     pub fn current() -> io::Result<Self> {
-        let file = File::open("/proc/thread-self/ns/net")?;
+        Self::open(Path::new("/proc/thread-self/ns/net"))
+    }
+
+    /// Opens the namespace to which a file of `/proc` refers, such as `/proc/PID/ns/net` or [`Self::place`] of another
+    /// process.
+    pub fn open(place: &Path) -> io::Result<Self> {
+        let file = File::open(place)?;
         let id = file.metadata()?.ino();
         Ok(Self { fd: file.into(), id })
+    }
+
+    /// Returns a path with which processes of the same user can open this namespace, as long as this value exists.
+    pub fn place(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd()))
     }
 
     /// Moves the calling thread to a new, empty network namespace and returns the namespace. Other threads stay where
@@ -120,6 +132,7 @@ mod tests {
         });
         assert_eq!(Network::current().unwrap().id(), here);
         let Some(inside) = inside else { return };
+        assert_eq!(Network::open(&inside.place()).unwrap().id(), inside.id());
         let again =
             std::thread::spawn(move || inside.enter().and_then(|()| Network::current()).unwrap().id() == inside.id());
         assert!(again.join().unwrap());

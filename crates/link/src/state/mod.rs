@@ -9,9 +9,12 @@ mod processes;
 #[cfg(test)]
 mod tests;
 
+use crate::LinkSpec;
+use crate::tun;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -40,12 +43,12 @@ pub struct Record {
     pub down: String,
     /// The direction from the client to the target, as text.
     pub up: String,
-    /// Back end, such as `tun`.
-    pub back_end: String,
     /// Numbers of the network namespaces at the ends.
     pub namespaces: Vec<u64>,
-    /// Address at which the target is reached.
-    pub address: String,
+    /// Path with which other processes enter the near end ([`crate::tun::End::place`]).
+    pub near: PathBuf,
+    /// Address at which the target is reached from the near end.
+    pub address: IpAddr,
 }
 
 /// State of a recorded link.
@@ -67,16 +70,11 @@ pub struct Cleaned {
 }
 
 impl Record {
-    /// Creates the record of a link of this process.
+    /// Creates the record of a path of this process.
     ///
     /// # Errors
     /// Fails if `/proc` cannot be read.
-    pub fn of_this_process(
-        spec: &crate::LinkSpec,
-        back_end: &str,
-        namespaces: Vec<u64>,
-        address: &str,
-    ) -> io::Result<Self> {
+    pub fn of(path: &tun::Path, spec: &LinkSpec) -> io::Result<Self> {
         let process = std::process::id();
         let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
         Ok(Self {
@@ -84,9 +82,9 @@ impl Record {
             boot: processes::boot()?,
             down: spec.down.to_string(),
             up: spec.up.to_string(),
-            back_end: back_end.to_owned(),
-            namespaces,
-            address: address.to_owned(),
+            namespaces: vec![path.near().namespace_id(), path.far().namespace_id()],
+            near: path.near().place(),
+            address: path.far().address().into(),
         })
     }
 

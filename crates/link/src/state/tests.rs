@@ -2,8 +2,17 @@ use super::*;
 use std::process::{Command, Stdio};
 
 fn record() -> Record {
-    let spec = crate::LinkSpec { down: "1Gbit/s,40ms".parse().unwrap(), ..crate::LinkSpec::default() };
-    Record::of_this_process(&spec, "tun", vec![7], "198.18.0.2").unwrap()
+    let process = std::process::id();
+    let started_ticks = processes::started_ticks(process).unwrap();
+    Record {
+        owner: Owner { process, started_ticks },
+        boot: processes::boot().unwrap(),
+        down: "1Gbit/s,40ms".to_owned(),
+        up: "0s".to_owned(),
+        namespaces: vec![7],
+        near: PathBuf::from("/proc/1/fd/3"),
+        address: "198.18.0.2".parse().unwrap(),
+    }
 }
 
 #[test]
@@ -39,7 +48,7 @@ fn only_marked_processes_in_the_namespaces_are_killed() {
     let owner = Owner { process: u32::MAX, started_ticks: 1 };
     let child = |mark: &str| {
         let mut command = Command::new("sleep");
-        command.arg("60").env(crate::tun::MARK, mark).stdin(Stdio::null()).spawn().unwrap()
+        command.arg("60").env(tun::MARK, mark).stdin(Stdio::null()).spawn().unwrap()
     };
     let (mut marked, mut other) = (child(&u32::MAX.to_string()), child("1"));
     let elsewhere = Record { owner, namespaces: vec![here + 1], ..record() };

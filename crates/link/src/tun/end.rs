@@ -5,6 +5,7 @@ use crate::error::{LinkError, MissingRight, failed};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -66,6 +67,13 @@ impl End {
     #[must_use]
     pub fn namespace_id(&self) -> u64 {
         self.network.id()
+    }
+
+    /// Returns a path with which processes of the same user can enter the network namespace of this end, as long as the
+    /// link exists: `nsenter --net=PATH COMMAND`.
+    #[must_use]
+    pub fn place(&self) -> PathBuf {
+        self.network.place()
     }
 
     /// Moves the calling thread to this end. Sockets that it creates later belong to this end. Earlier sockets, and all

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use sys::namespace::Network;
 
 /// Name of the test below that only this file starts, in a process of its own.
 const OWNER: &str = "cleanup::owner_of_a_link";
@@ -58,9 +59,8 @@ fn owner_of_a_link() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let spec = spec("1Gbit/s,1ms", "1ms");
     let path = Path::open(&spec, &Settings::default()).unwrap();
-    let namespaces = vec![path.near().namespace_id(), path.far().namespace_id()];
     let registry = Registry::open(folder.as_ref()).unwrap();
-    let record = Record::of_this_process(&spec, "tun", namespaces, "198.18.0.2").unwrap();
+    let record = Record::of(&path, &spec).unwrap();
     let _registered = registry.register(&record).unwrap();
     let mut server = Command::new("sh");
     path.far().host(server.args(["-c", "sleep 1000 & echo $! >&2; wait"]).stdin(Stdio::null())).unwrap();
@@ -89,6 +89,8 @@ fn a_killed_owner_leaves_only_what_the_next_start_removes() {
     let links = registry.links().unwrap();
     let [(record, LinkState::Running)] = &links[..] else { panic!("{links:?}") };
     assert_eq!(registry.clean().unwrap(), []);
+    // Other processes can enter the near end while the link exists.
+    assert_eq!(Network::open(&record.near).unwrap().id(), record.namespaces[0]);
 
     owner.kill().unwrap();
     owner.wait().unwrap();

@@ -9,5 +9,6 @@ mod loss;
 mod probe;
 mod rate;
 mod rights;
+mod session;
 mod support;
 mod tcp;

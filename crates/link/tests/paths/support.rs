@@ -1,5 +1,6 @@
 //! Paths of tests, other programs, and the reasons to skip a test.
 
+use link::spec::Direction;
 use link::tun::{End, Path, Settings};
 use link::{LinkError, LinkSpec};
 use std::io::Write;
@@ -85,13 +86,13 @@ pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
 
 /// Time of all cores since the start of the system, in ticks.
 #[derive(Clone, Copy)]
-struct CoreTime {
+pub struct CoreTime {
     idle: u64,
     all: u64,
 }
 
 /// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, and more.
-fn core_time() -> CoreTime {
+pub fn core_time() -> CoreTime {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let line = text.lines().next().unwrap();
     let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|ticks| ticks.parse().unwrap()).collect();
@@ -107,12 +108,16 @@ const IDLE_SHARE: f64 = 0.7;
 /// # Panics
 /// Panics if the emulator was late although the cores were idle.
 pub fn had_cpu(bench: &Bench) -> bool {
-    use link::spec::Direction;
-    let counts = [Direction::Down, Direction::Up].map(|direction| bench.path.counts(direction));
+    had_cpu_since(&bench.path, bench.started)
+}
+
+/// Returns the same as [`had_cpu`], for a path that was made when `start` was read.
+pub fn had_cpu_since(path: &Path, start: CoreTime) -> bool {
+    let counts = [Direction::Down, Direction::Up].map(|direction| path.counts(direction));
     if counts.iter().all(|counts| counts.health() == link::tun::Health::Good) {
         return true;
     }
-    let (start, end) = (bench.started, core_time());
+    let end = core_time();
     let idle = (end.idle - start.idle) as f64 / (end.all - start.all).max(1) as f64;
     assert!(idle < IDLE_SHARE, "the emulator was late although the cores were idle ({idle:.2}): {counts:?}");
     skip(&format!("other processes took the cores (idle {:.0} %)", idle * 100.0));
