@@ -147,6 +147,39 @@ impl Drop for Process {
     }
 }
 
+/// A process that need not be a child. Even if the process ends and another process gets its number, the handle never
+/// refers to another process.
+#[derive(Debug)]
+pub struct Handle {
+    fd: OwnedFd,
+}
+
+impl Handle {
+    /// Opens the process with the number `id`.
+    ///
+    /// # Errors
+    /// Fails if there is no such process.
+    pub fn open(id: u32) -> io::Result<Self> {
+        let id = libc::pid_t::try_from(id).map_err(|_| io::ErrorKind::NotFound)?;
+        // SAFETY: the call has no pointers.
+        let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
+        Ok(Self { fd: own(opened as libc::c_int)? })
+    }
+
+    /// Kills the process.
+    ///
+    /// # Errors
+    /// Fails if the process has ended, or belongs to another user.
+    pub fn kill(&self) -> io::Result<()> {
+        let no_details = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the kernel accepts a null pointer, which means a signal without details.
+        let sent =
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), libc::SIGKILL, no_details, 0) };
+        check(sent as libc::c_int)?;
+        Ok(())
+    }
+}
+
 fn duration(time: libc::timeval) -> Duration {
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
     seconds.saturating_add(Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0)))
@@ -215,6 +248,17 @@ mod tests {
         assert!(std::path::Path::new(&place).exists());
         drop(process);
         assert!(!std::path::Path::new(&place).exists());
+    }
+
+    #[test]
+    fn a_handle_kills_its_process_and_no_other() {
+        let mut process = shell("exec sleep 60");
+        let handle = Handle::open(process.id()).unwrap();
+        handle.kill().unwrap();
+        let ended = process.wait(PATIENCE).unwrap().unwrap();
+        assert_eq!(ended.status.signal(), Some(libc::SIGKILL));
+        assert!(handle.kill().is_err() && Handle::open(process.id()).is_err());
+        assert!(Handle::open(u32::MAX).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{Metric, Objective, ObjectiveError, Timed};
 use crate::sample::OpKind;
-use crate::units::{ByteSize, Rate, format_span, parse_span};
+use crate::units::{ByteSize, Rate, format_span, parse_share, parse_span};
 use crate::values::Enumerated;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -122,11 +122,7 @@ fn quantile_of(text: &str) -> Result<f64, String> {
 
 fn bound_of(metric: Metric, text: &str) -> Result<f64, String> {
     match metric {
-        Metric::Success => {
-            let percent: Option<f64> = text.strip_suffix('%').and_then(|number| number.trim().parse().ok());
-            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-            percent.map(|percent| percent / 100.0).ok_or_else(|| format!("`{text}` is not a share from 0% to 100%"))
-        }
+        Metric::Success => parse_share(text).map_err(|error| error.to_string()),
         Metric::Time(..) => {
             if is_bare(text) {
                 return Err(format!("`{text}` has no unit; write {text}ms or {text}s"));

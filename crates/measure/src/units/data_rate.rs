@@ -15,7 +15,7 @@ const BIT_UNITS: [(&str, u64); 5] =
 impl DataRate {
     /// Returns a rate, given in bits per second.
     #[must_use]
-    pub fn bits_per_second(bits: u64) -> Self {
+    pub const fn bits_per_second(bits: u64) -> Self {
         Self(bits)
     }
 

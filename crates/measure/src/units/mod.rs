@@ -3,11 +3,13 @@
 mod bytes;
 mod data_rate;
 mod rate;
+mod share;
 mod span;
 
 pub use bytes::ByteSize;
 pub use data_rate::DataRate;
 pub use rate::Rate;
+pub use share::parse_share;
 pub use span::{format_span, parse_span};
 
 /// Error in a value, with its fix.

@@ -1,0 +1,56 @@
+//! Independent random events with a fixed probability.
+
+use measure::values::random::Random;
+
+/// A sequence of independent trials, of which a fixed share hits.
+///
+/// The gaps between hits are drawn instead of each trial. A gap is geometrically distributed: floor(ln u / ln(1 − p)) for
+/// u uniform in (0, 1). A frame without a hit therefore costs one comparison, however many segments it has.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    random: Random,
+    /// 1 / ln(1 − p); `None` if nothing ever hits.
+    scale: Option<f64>,
+    misses_left: u64,
+}
+
+impl Chance {
+    /// Creates the sequence that belongs to a seed. `share` is the probability of a hit, from 0 to 1.
+    pub fn new(share: f64, seed: u64) -> Self {
+        let scale = (share > 0.0).then(|| 1.0 / (-share).ln_1p());
+        let mut chance = Self { random: Random::new(seed), scale, misses_left: u64::MAX };
+        chance.draw();
+        chance
+    }
+
+    /// Returns how many trials miss before the next hit.
+    pub fn misses_left(&self) -> u64 {
+        self.misses_left
+    }
+
+    /// Makes `trials` trials that all miss. There must be at least as many misses left.
+    pub fn miss(&mut self, trials: u64) {
+        debug_assert!(trials <= self.misses_left, "a hit was passed over");
+        // Nothing ever hits: the number stays at its maximum.
+        if self.scale.is_some() {
+            self.misses_left = self.misses_left.saturating_sub(trials);
+        }
+    }
+
+    /// Makes the next trial, and returns whether it hits.
+    pub fn next_hits(&mut self) -> bool {
+        if self.misses_left > 0 {
+            self.miss(1);
+            return false;
+        }
+        self.draw();
+        true
+    }
+
+    fn draw(&mut self) {
+        if let Some(scale) = self.scale {
+            // With p = 1, `scale` is −0 and the gap is 0. The conversion saturates.
+            self.misses_left = (self.random.unit().ln() * scale) as u64;
+        }
+    }
+}

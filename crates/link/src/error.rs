@@ -1,0 +1,78 @@
+//! Errors of links, with the missing right and how to get it.
+
+use std::io;
+
+/// Reason why a link cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The description of the link has a mistake.
+    #[error(transparent)]
+    Spec(#[from] crate::spec::SpecError),
+    /// This process may not do what the back end needs.
+    #[error(transparent)]
+    Right(#[from] MissingRight),
+    /// The kernel does not have the congestion control.
+    #[error(
+        "the kernel has no congestion control `{name}` (it has {available}): load its module, or choose another one"
+    )]
+    Congestion {
+        /// The requested congestion control.
+        name: String,
+        /// Those that the kernel has.
+        available: String,
+    },
+    /// The back end cannot reproduce a part of the description.
+    #[error("the relay cannot reproduce {what} (packets are needed for it): remove it, or use the back end tun")]
+    NeedsPackets {
+        /// The part of the description.
+        what: &'static str,
+    },
+    /// A system call failed.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was attempted, after "cannot".
+        action: &'static str,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+}
+
+/// A right that the back end `tun` needs and this process does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingRight {
+    /// Creating network namespaces.
+    #[error(
+        "creating a network namespace needs CAP_SYS_ADMIN: run as root or with `unshare -Urn`, or use the back end relay, \
+         which needs no rights"
+    )]
+    Namespaces,
+    /// Creating user namespaces.
+    #[error(
+        "this system does not allow user namespaces (see user.max_user_namespaces, and AppArmor's \
+         apparmor_restrict_unprivileged_userns): run as root, or use the back end relay, which needs no rights"
+    )]
+    UserNamespaces,
+    /// Opening the file of TUN devices.
+    #[error(
+        "opening /dev/net/tun is not allowed: run as root or `chmod 666 /dev/net/tun` (the default of many \
+         distributions), or use the back end relay, which needs no rights"
+    )]
+    DeviceFile,
+    /// There is no file of TUN devices.
+    #[error(
+        "there is no /dev/net/tun: run `modprobe tun`, or pass the device to the container (--device /dev/net/tun), or \
+         use the back end relay, which needs no rights"
+    )]
+    NoDeviceFile,
+    /// Creating devices in a network namespace.
+    #[error(
+        "creating a TUN device needs CAP_NET_ADMIN: run as root or in a container with NET_ADMIN, or use the back end \
+         relay, which needs no rights"
+    )]
+    Devices,
+}
+
+/// Returns a conversion of the kernel's errors. `action` follows "cannot".
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(io::Error) -> LinkError {
+    move |source| LinkError::System { action, source }
+}

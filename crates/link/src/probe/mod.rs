@@ -1,0 +1,174 @@
+//! Measurement of a path before it is used: round trip, rate and loss, each direction on its own.
+//!
+//! The probe of the back end tun sends datagrams, so it does not depend on the congestion control. It takes a few seconds. Results that differ
+//! from the description by more than 5 % make a run UNUSABLE ([`Measured::differences`]).
+
+mod compare;
+mod datagrams;
+mod relay;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::Difference;
+pub use relay::measure_relay;
+
+use crate::error::{LinkError, failed};
+use crate::spec::{Direction, LinkSpec};
+use crate::tun::{Counts, End, Health, Path};
+use datagrams::{Flow, Pace};
+use measure::units::DataRate;
+use std::net::SocketAddr;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+/// Datagrams of which the round trip is measured.
+const ECHOES: usize = 20;
+/// Time between two of them.
+const ECHO_GAP: Duration = Duration::from_millis(5);
+/// Datagrams that measure the loss of a direction, if its rate allows.
+const LOSS_DATAGRAMS: u64 = 20_000;
+/// Fewest datagrams that measure the loss.
+const LOSS_DATAGRAMS_MIN: u64 = 50;
+/// Time in which these datagrams are sent.
+const LOSS_TIME: Duration = Duration::from_secs(1);
+/// Payload of these datagrams, in bytes.
+const SMALL_BYTES: u64 = 64;
+/// Payload of a datagram that fills a segment.
+const FULL_BYTES: u64 = 1472;
+/// IP and UDP header, and the Ethernet header that a segment counts in addition.
+const HEADER_BYTES: u64 = 20 + 8 + crate::emulate::FRAMING_BYTES;
+/// Time for which a direction is filled to measure its rate.
+const RATE_TIME: Duration = Duration::from_millis(400);
+/// Fewest segments that measure a rate.
+const RATE_SEGMENTS_MIN: u64 = 30;
+/// Longest time for which a direction is filled. The rate of slower directions is not measured.
+const RATE_TIME_MAX: Duration = Duration::from_secs(4);
+/// Time without a datagram after which a flow has ended, in addition to the delays.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// Measured properties of one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredDirection {
+    /// Rate of wire bytes. `None` if the rate is unlimited, or too low to be measured in a few seconds.
+    pub rate: Option<DataRate>,
+    /// Datagrams that were sent to measure the loss.
+    pub sent: u64,
+    /// Datagrams of these that did not arrive.
+    pub lost: u64,
+    /// Whether the emulator had enough CPU time and memory during the probe.
+    pub health: Health,
+}
+
+/// Measured properties of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Median of the round trips of small datagrams.
+    pub round_trip: Duration,
+    /// From the target to the client.
+    pub down: MeasuredDirection,
+    /// From the client to the target.
+    pub up: MeasuredDirection,
+}
+
+/// Measures a path of the back end tun. Other traffic on the path makes the result wrong.
+///
+/// # Errors
+/// Fails with errors of the kernel, and if no datagram comes back.
+pub fn measure(path: &Path, spec: &LinkSpec) -> Result<Measured, LinkError> {
+    let start = [Direction::Down, Direction::Up].map(|direction| path.counts(direction));
+    let silence = silence(spec);
+    let round_trip = round_trip(path, silence).map_err(failed("measure the round trip"))?;
+    let (down_loss, up_loss) = thread::scope(|scope| {
+        let down = scope.spawn(|| loss(path, spec, Direction::Down));
+        let up = loss(path, spec, Direction::Up);
+        (down.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), up)
+    });
+    let finish = |direction, loss: std::io::Result<Flow>, start: &Counts| {
+        let loss = loss.map_err(failed("measure the loss"))?;
+        let rate = rate(path, spec, direction, &loss).map_err(failed("measure the rate"))?;
+        let health = path.counts(direction).since(start).health();
+        let lost = loss.sent.saturating_sub(loss.received);
+        Ok::<_, LinkError>(MeasuredDirection { rate, sent: loss.sent, lost, health })
+    };
+    let down = finish(Direction::Down, down_loss, &start[0])?;
+    let up = finish(Direction::Up, up_loss, &start[1])?;
+    Ok(Measured { round_trip, down, up })
+}
+
+/// Returns how long a datagram may be on its way, and more.
+fn silence(spec: &LinkSpec) -> Duration {
+    let jitter = spec.down.jitter + spec.up.jitter;
+    let queued = [Direction::Down, Direction::Up].map(|direction| {
+        let rate = spec.direction(direction).rate.map_or(f64::INFINITY, |rate| rate.as_bits() as f64);
+        spec.queue_bytes(direction).unwrap_or(0) as f64 * 8.0 / rate
+    });
+    let queued = Duration::try_from_secs_f64(queued[0].max(queued[1])).unwrap_or(Duration::ZERO).min(RATE_TIME_MAX);
+    spec.round_trip() + jitter + queued + SILENCE
+}
+
+/// Returns a socket at one end, connected to a socket at the other.
+fn pair(source: &End, sink: &End) -> std::io::Result<(UdpSocket, UdpSocket)> {
+    let bind = |end: &End| end.within(|| UdpSocket::bind((end.address(), 0)))?;
+    let (sender, receiver) = (bind(source)?, bind(sink)?);
+    let to = |socket: &UdpSocket| socket.local_addr();
+    let (from, to): (SocketAddr, SocketAddr) = (to(&sender)?, to(&receiver)?);
+    sender.connect(to)?;
+    receiver.connect(from)?;
+    Ok((sender, receiver))
+}
+
+fn ends(path: &Path, direction: Direction) -> (&End, &End) {
+    match direction {
+        Direction::Down => (path.far(), path.near()),
+        Direction::Up => (path.near(), path.far()),
+    }
+}
+
+/// Returns the median round trip of small datagrams.
+fn round_trip(path: &Path, silence: Duration) -> std::io::Result<Duration> {
+    let (near, far) = pair(path.near(), path.far())?;
+    let mut times = datagrams::echo(&near, &far, ECHOES, ECHO_GAP, silence)?;
+    times.sort_unstable();
+    let median = times.get(times.len() / 2).copied();
+    median.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::TimedOut, "no datagram came back"))
+}
+
+/// Sends small datagrams at no more than half the rate, so that none is dropped by the queue.
+fn loss(path: &Path, spec: &LinkSpec, direction: Direction) -> std::io::Result<Flow> {
+    let wire_bytes = (SMALL_BYTES + HEADER_BYTES) as f64;
+    let rate = spec.direction(direction).rate.map_or(f64::INFINITY, |rate| rate.as_bits() as f64 / 8.0);
+    let at_half_rate = (rate / 2.0 / wire_bytes * LOSS_TIME.as_secs_f64()) as u64;
+    let count = at_half_rate.clamp(LOSS_DATAGRAMS_MIN, LOSS_DATAGRAMS);
+    let per_second =
+        (rate / 2.0).min(count as f64 * wire_bytes / LOSS_TIME.as_secs_f64()) / wire_bytes * SMALL_BYTES as f64;
+    let (source, sink) = ends(path, direction);
+    let (sender, receiver) = pair(source, sink)?;
+    let pace = Pace { datagram_bytes: SMALL_BYTES, datagrams: count, bytes_per_second: per_second, together: 1 };
+    datagrams::flow(&sender, &receiver, pace, silence(spec))
+}
+
+/// Fills a direction, and returns the rate of what arrives, corrected by the loss.
+fn rate(path: &Path, spec: &LinkSpec, direction: Direction, loss: &Flow) -> std::io::Result<Option<DataRate>> {
+    let Some(asked) = spec.direction(direction).rate.map(|rate| rate.as_bits() as f64 / 8.0) else { return Ok(None) };
+    let segment = (FULL_BYTES + HEADER_BYTES) as f64;
+    let time = RATE_TIME.as_secs_f64().max(RATE_SEGMENTS_MIN as f64 * segment / asked);
+    if time > RATE_TIME_MAX.as_secs_f64() || loss.received == 0 {
+        return Ok(None);
+    }
+    // A quarter more than the rate keeps the bottleneck busy.
+    let offered = asked * 1.25;
+    let pace = Pace {
+        datagram_bytes: FULL_BYTES,
+        datagrams: (offered * time / segment) as u64,
+        bytes_per_second: offered * FULL_BYTES as f64 / segment,
+        together: ((offered * 0.001 / segment) as u64).clamp(1, datagrams::TOGETHER_MAX),
+    };
+    let (source, sink) = ends(path, direction);
+    let (sender, receiver) = pair(source, sink)?;
+    let flow = datagrams::flow(&sender, &receiver, pace, silence(spec))?;
+    let kept = loss.received as f64 / loss.sent as f64;
+    let rate = flow.bytes_per_second.map(|payload| payload * segment / FULL_BYTES as f64 / kept);
+    Ok(rate.map(|bytes| DataRate::bits_per_second((bytes * 8.0) as u64)))
+}

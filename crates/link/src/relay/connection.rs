@@ -1,0 +1,113 @@
+//! One connection through the relay: two sockets, and the bytes on their way between them.
+
+use measure::time::Instant;
+use std::collections::VecDeque;
+use std::io;
+use sys::Socket;
+
+/// Bytes that are due and not accepted by the receiver, from which on the sender is held back. A receiver that does not
+/// read therefore costs this much memory, in addition to what was on its way.
+const OVERDUE_MAX_BYTES: usize = 256 << 10;
+
+/// Place of a connection. The generation tells apart connections that use the same place one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub place: u32,
+    pub generation: u32,
+}
+
+/// Bytes that were read at once. No bytes mean the end of the stream.
+#[derive(Debug)]
+struct Chunk {
+    due: Instant,
+    bytes: Vec<u8>,
+}
+
+/// One direction of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Pipe {
+    chunks: VecDeque<Chunk>,
+    /// Bytes of the first chunk that have been sent.
+    sent: usize,
+    /// Whether the source may have bytes to read.
+    pub readable: bool,
+    /// Whether this pipe is in the queue of its lane.
+    pub has_turn: bool,
+    /// Whether the receiver may accept bytes.
+    pub writable: bool,
+    /// Whether the end of the stream was read.
+    pub ended: bool,
+    /// Whether the end of the stream was passed on.
+    pub closed: bool,
+    /// Bytes that were due when the receiver last refused bytes.
+    overdue: usize,
+}
+
+impl Pipe {
+    /// Returns whether the pipe should take a turn to read.
+    pub fn wants_turn(&self) -> bool {
+        self.readable && !self.has_turn && !self.ended && self.overdue < OVERDUE_MAX_BYTES
+    }
+
+    /// Stores bytes until they are due. No bytes mean the end of the stream.
+    pub fn store(&mut self, bytes: Vec<u8>, due: Instant) {
+        self.ended |= bytes.is_empty();
+        self.chunks.push_back(Chunk { due, bytes });
+    }
+
+    /// Passes on the bytes that are due. Returns their number.
+    pub fn pass_on(&mut self, now: Instant, to: &Socket) -> io::Result<usize> {
+        let mut passed = 0;
+        while self.writable
+            && let Some(chunk) = self.chunks.front().filter(|chunk| chunk.due <= now)
+        {
+            if chunk.bytes.is_empty() {
+                to.shutdown_write()?;
+                self.closed = true;
+                self.chunks.pop_front();
+                continue;
+            }
+            match to.send(&chunk.bytes[self.sent..]) {
+                Ok(sent) => {
+                    passed += sent;
+                    self.sent += sent;
+                    if self.sent == chunk.bytes.len() {
+                        self.sent = 0;
+                        self.chunks.pop_front();
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        self.overdue = self.overdue_bytes(now);
+        Ok(passed)
+    }
+
+    fn overdue_bytes(&self, now: Instant) -> usize {
+        if self.writable {
+            return 0;
+        }
+        let due = self.chunks.iter().take_while(|chunk| chunk.due <= now);
+        due.map(|chunk| chunk.bytes.len()).sum::<usize>().saturating_sub(self.sent)
+    }
+
+    /// Returns the bytes that are stored.
+    pub fn stored_bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes.len()).sum::<usize>().saturating_sub(self.sent)
+    }
+}
+
+/// A client, the target, and what is between them.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub generation: u32,
+    pub client: Socket,
+    pub target: Socket,
+    /// Whether the connection to the target is established.
+    pub connected: bool,
+    /// Instant from which on the client's bytes are read: one round trip after it has connected.
+    pub opens_at: Instant,
+    pub down: Pipe,
+    pub up: Pipe,
+}

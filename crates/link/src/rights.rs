@@ -1,0 +1,64 @@
+//! The rights that the back end tun needs, and how to get them without root.
+
+use crate::error::{LinkError, MissingRight, failed};
+use std::{fs, io};
+use sys::namespace::become_root_of_user_namespace;
+
+/// How this process got the right to make network namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// It had the right already, for example as root.
+    Own,
+    /// It moved to a new user namespace. All its new network namespaces belong to this one. It keeps the network of the
+    /// host, but cannot change it.
+    UserNamespace,
+}
+
+/// Gets the right to make network namespaces, if necessary by moving this process to a new user namespace. Call it before
+/// the process starts its first thread.
+///
+/// # Errors
+/// Fails if the system does not allow user namespaces, or if the process has several threads.
+pub fn gain() -> Result<Rights, LinkError> {
+    // The attempt to make a namespace would need a thread, and a process with threads cannot change its user namespace.
+    let status = fs::read_to_string("/proc/self/status").map_err(failed("read the rights of this process"))?;
+    if has_admin(&status) {
+        return Ok(Rights::Own);
+    }
+    match become_root_of_user_namespace() {
+        Ok(()) => Ok(Rights::UserNamespace),
+        // The last one means that the system's limit on user namespaces is 0 or reached.
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull) => {
+            Err(MissingRight::UserNamespaces.into())
+        }
+        // Programs call this function before they start threads, so this is a defect.
+        Err(error) => Err(failed("create a user namespace")(error)),
+    }
+}
+
+/// Numbers of the capabilities that making namespaces and devices needs (linux/capability.h).
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// Returns whether `/proc/PID/status` shows both capabilities in the effective set.
+fn has_admin(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let both = 1 << CAP_NET_ADMIN | 1 << CAP_SYS_ADMIN;
+    mask & both == both
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_admin;
+
+    #[test]
+    fn both_capabilities_are_needed() {
+        let status = |mask: &str| format!("Name:\tx\nCapPrm:\tffffffffffffffff\nCapEff:\t{mask}\n");
+        assert!(has_admin(&status("000001fffeffffff")) && has_admin(&status("0000000000201000")));
+        for mask in ["0000000000000000", "0000000000200000", "0000000000001000", "none"] {
+            assert!(!has_admin(&status(mask)), "{mask}");
+        }
+        assert!(!has_admin(""));
+    }
+}

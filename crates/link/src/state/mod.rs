@@ -1,0 +1,205 @@
+//! Records of links on this host: for their status, and to clean up after a crash.
+//!
+//! The kernel removes namespaces and devices by itself, once no process is at an end. Two things can survive a `kill -9`
+//! of the owner: its record, and processes that a command at an end has started. [`Registry::clean`] finds and removes
+//! both.
+
+mod processes;
+
+#[cfg(test)]
+mod tests;
+
+use crate::LinkSpec;
+use crate::tun;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Maximum size of a record. Larger files are not from this program.
+const RECORD_MAX_BYTES: u64 = 64 << 10;
+/// Maximum number of records. A host has far fewer links.
+const RECORDS_MAX: usize = 1000;
+
+/// A process, identified so that another process that later gets the same number is not confused with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Number of the process.
+    pub process: u32,
+    /// Start of the process, in ticks since the start of the system.
+    pub started_ticks: u64,
+}
+
+/// Record of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The process that owns the link.
+    pub owner: Owner,
+    /// Identifier of the start of the system. After another start, nothing of the link exists.
+    pub boot: String,
+    /// The direction from the target to the client, as text.
+    pub down: String,
+    /// The direction from the client to the target, as text.
+    pub up: String,
+    /// Numbers of the network namespaces at the ends.
+    pub namespaces: Vec<u64>,
+    /// Path with which other processes enter the near end ([`crate::tun::End::place`]).
+    pub near: PathBuf,
+    /// Address at which the target is reached from the near end.
+    pub address: IpAddr,
+}
+
+/// State of a recorded link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Its owner runs.
+    Running,
+    /// Its owner has ended without removing the record.
+    Abandoned,
+}
+
+/// What was left of a link, and was removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cleaned {
+    /// The record.
+    pub record: Record,
+    /// Processes at its ends that were killed.
+    pub killed: Vec<u32>,
+}
+
+impl Record {
+    /// Creates the record of a path of this process.
+    ///
+    /// # Errors
+    /// Fails if `/proc` cannot be read.
+    pub fn of(path: &tun::Path, spec: &LinkSpec) -> io::Result<Self> {
+        let process = std::process::id();
+        let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self {
+            owner: Owner { process, started_ticks },
+            boot: processes::boot()?,
+            down: spec.down.to_string(),
+            up: spec.up.to_string(),
+            namespaces: vec![path.near().namespace_id(), path.far().namespace_id()],
+            near: path.near().place(),
+            address: path.far().address().into(),
+        })
+    }
+
+    /// Returns whether the owner still runs.
+    #[must_use]
+    pub fn state(&self) -> LinkState {
+        let same = processes::started_ticks(self.owner.process) == Some(self.owner.started_ticks);
+        if same && self.is_from_this_boot() { LinkState::Running } else { LinkState::Abandoned }
+    }
+
+    fn is_from_this_boot(&self) -> bool {
+        processes::boot().is_ok_and(|boot| boot == self.boot)
+    }
+}
+
+/// The folder with the records of the links on this host that a user has made.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    folder: PathBuf,
+}
+
+/// Record in the registry. Dropping it removes the record.
+#[derive(Debug)]
+pub struct Registered {
+    file: PathBuf,
+}
+
+impl Registry {
+    /// Opens the registry of this user: in `$XDG_RUNTIME_DIR`, in `/run` for root, or else in the folder of temporary
+    /// files.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be created.
+    pub fn of_this_user() -> io::Result<Self> {
+        let user = processes::user();
+        let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
+            Some(folder) => PathBuf::from(folder).join("plimsoll"),
+            None if user == 0 => PathBuf::from("/run/plimsoll"),
+            None => std::env::temp_dir().join(format!("plimsoll-{user}")),
+        };
+        Self::open(&folder.join("links"))
+    }
+
+    /// Opens a registry in a folder, which is created if necessary. Only its owner can read and change it.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be created, or belongs to another user.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(folder)?);
+        if owner != processes::user() {
+            let text = format!("{} belongs to another user", folder.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Writes the record of a link of this process.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn register(&self, record: &Record) -> io::Result<Registered> {
+        let name = format!("{}-{}.json", record.owner.process, record.namespaces.first().copied().unwrap_or(0));
+        let (file, draft) = (self.folder.join(&name), self.folder.join(format!(".{name}")));
+        // The file is complete as soon as it has its name.
+        fs::write(&draft, serde_json::to_vec_pretty(record)?)?;
+        fs::rename(draft, &file)?;
+        Ok(Registered { file })
+    }
+
+    /// Returns all records with their states, in the order of their files. Files that are no records are ignored.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
+    pub fn links(&self) -> io::Result<Vec<(Record, LinkState)>> {
+        let records = self.files()?.into_iter().filter_map(|file| read(&file));
+        Ok(records.map(|record| (record.state(), record)).map(|(state, record)| (record, state)).collect())
+    }
+
+    /// Removes what is left of links whose owners have ended: kills the processes at their ends, and deletes their
+    /// records. Processes are killed only if they carry the mark of the link and are in one of its namespaces.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read. What cannot be removed is tried again the next time.
+    pub fn clean(&self) -> io::Result<Vec<Cleaned>> {
+        let mut cleaned = Vec::new();
+        for file in self.files()? {
+            let Some(record) = read(&file).filter(|record| record.state() == LinkState::Abandoned) else { continue };
+            let killed = match record.is_from_this_boot() {
+                true => processes::kill_marked(record.owner.process, &record.namespaces)?,
+                false => Vec::new(),
+            };
+            fs::remove_file(&file)?;
+            cleaned.push(Cleaned { record, killed });
+        }
+        Ok(cleaned)
+    }
+
+    fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(&self.folder)?.take(RECORDS_MAX);
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+        files.sort();
+        Ok(files)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+fn read(file: &Path) -> Option<Record> {
+    let mut text = String::new();
+    File::open(file).ok()?.take(RECORD_MAX_BYTES).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}

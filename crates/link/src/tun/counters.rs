@@ -1,0 +1,164 @@
+//! Counts of one direction, which its thread writes and other threads read.
+
+use crate::emulate::Tally;
+use measure::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Longest lateness of a delivery that does not count as late. A thread that wakes up needs up to 0.1 ms, and a time slice
+/// of another thread lasts up to 3 ms.
+pub(super) const LATE: Duration = Duration::from_millis(1);
+
+/// Share of late bytes from which on the emulator has changed the path.
+const LATE_SHARE_MAX: f64 = 0.01;
+
+/// Late bytes that are always accepted: ten full segments. The share of a few packets says little.
+const LATE_BYTES_MAX: u64 = 15_140;
+
+/// Counts of one direction since the start of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// What happened to the segments.
+    pub wire: Tally,
+    /// Frames without space in the emulator's memory.
+    pub memory_drops: u64,
+    /// Frames that the kernel dropped because the emulator did not read them in time.
+    pub device_drops: u64,
+    /// Frames that the other end did not accept.
+    pub refused: u64,
+    /// Wire bytes that were delivered more than 1 ms late.
+    pub late_bytes: u64,
+    /// Longest lateness of a delivery.
+    pub latest: Duration,
+    /// CPU time of the thread.
+    pub cpu: Duration,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// Whether the emulator had enough CPU time and memory for the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// The path was as described.
+    Good,
+    /// More than 1 % of the bytes were late, or frames were dropped, because the emulator did not get enough CPU time.
+    CpuTooSlow,
+    /// Frames were dropped because the emulator's memory was full.
+    MemoryTooSmall,
+}
+
+impl Counts {
+    /// Returns whether the emulator changed the path.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let is_share = self.late_bytes as f64 > LATE_SHARE_MAX * self.wire.passed_bytes as f64;
+        let is_late = is_share && self.late_bytes > LATE_BYTES_MAX;
+        if self.device_drops > 0 || is_late {
+            Health::CpuTooSlow
+        } else if self.memory_drops > 0 {
+            Health::MemoryTooSmall
+        } else {
+            Health::Good
+        }
+    }
+
+    /// Returns the share of one core that the thread used since the start.
+    #[must_use]
+    pub fn busy_share(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Returns what happened after `earlier` counts of the same path. The longest lateness is that since the start.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let Tally { offered, offered_bytes, passed, passed_bytes, queue_drops, lost, reordered } = earlier.wire;
+        Self {
+            wire: Tally {
+                offered: self.wire.offered.saturating_sub(offered),
+                offered_bytes: self.wire.offered_bytes.saturating_sub(offered_bytes),
+                passed: self.wire.passed.saturating_sub(passed),
+                passed_bytes: self.wire.passed_bytes.saturating_sub(passed_bytes),
+                queue_drops: self.wire.queue_drops.saturating_sub(queue_drops),
+                lost: self.wire.lost.saturating_sub(lost),
+                reordered: self.wire.reordered.saturating_sub(reordered),
+            },
+            memory_drops: self.memory_drops.saturating_sub(earlier.memory_drops),
+            device_drops: self.device_drops.saturating_sub(earlier.device_drops),
+            refused: self.refused.saturating_sub(earlier.refused),
+            late_bytes: self.late_bytes.saturating_sub(earlier.late_bytes),
+            latest: self.latest,
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            elapsed: self.elapsed.saturating_sub(earlier.elapsed),
+        }
+    }
+}
+
+/// What the thread of a direction counts by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own {
+    pub memory_drops: u64,
+    pub refused: u64,
+    pub late_bytes: u64,
+    pub latest_nanos: u64,
+}
+
+/// Counts shared by the threads. The fields are in the order of [`Counters::write`]. They are written one by one, so
+/// counts read during traffic may differ by the frames of one batch.
+#[derive(Debug, Default)]
+pub(super) struct Counters([AtomicU64; 13]);
+
+impl Counters {
+    /// Publishes the counts of the thread.
+    pub fn write(&self, tally: &Tally, own: &Own, cpu: Duration, now: Instant) {
+        let Tally { offered, offered_bytes, passed, passed_bytes, queue_drops, lost, reordered } = *tally;
+        let Own { memory_drops, refused, late_bytes, latest_nanos } = *own;
+        let cpu = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
+        let values = [
+            offered,
+            offered_bytes,
+            passed,
+            passed_bytes,
+            queue_drops,
+            lost,
+            reordered,
+            memory_drops,
+            refused,
+            late_bytes,
+            latest_nanos,
+            cpu,
+            now.as_nanos(),
+        ];
+        for (place, value) in self.0.iter().zip(values) {
+            place.store(value, Relaxed);
+        }
+    }
+
+    /// Returns the counts that were published last.
+    pub fn read(&self, device_drops: u64) -> Counts {
+        let [
+            offered,
+            offered_bytes,
+            passed,
+            passed_bytes,
+            queue_drops,
+            lost,
+            reordered,
+            memory_drops,
+            refused,
+            late_bytes,
+            latest,
+            cpu,
+            now,
+        ] = self.0.each_ref().map(|value| value.load(Relaxed));
+        Counts {
+            wire: Tally { offered, offered_bytes, passed, passed_bytes, queue_drops, lost, reordered },
+            memory_drops,
+            device_drops,
+            refused,
+            late_bytes,
+            latest: Duration::from_nanos(latest),
+            cpu: Duration::from_nanos(cpu),
+            elapsed: Duration::from_nanos(now),
+        }
+    }
+}

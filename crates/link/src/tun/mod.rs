@@ -1,0 +1,168 @@
+//! The back end *tun*: an emulator in user space between two network namespaces.
+//!
+//! Each end of the path is a network namespace with a TUN device. One thread per direction reads frames from one device,
+//! and writes them to the other when they are due. The kernels of both ends do TCP as on a real path: handshake, slow
+//! start, loss recovery and congestion control.
+//!
+//! Namespaces and devices have no names outside. They exist only while this process, or a process that it started at one
+//! of the ends, exists. The kernel therefore removes them even after `kill -9`. The interfaces of the host are never
+//! touched. Both ends have addresses from the ranges for benchmarks (RFC 2544 and RFC 5180), and no other network, so
+//! the addresses cannot collide with those of the host.
+
+mod counters;
+mod emulator;
+mod end;
+
+pub use counters::{Counts, Health};
+pub use end::End;
+
+use crate::error::{LinkError, failed};
+use crate::spec::{Direction, DirectionSpec, LinkSpec, bytes_in};
+use counters::Counters;
+use emulator::Emulator;
+use measure::time::MonotonicClock;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use sys::Waker;
+
+/// Environment variable that marks processes at the ends of a link. Its value is the number of the process that owns the
+/// link.
+pub const MARK: &str = "PLIMSOLL_LINK";
+
+/// Addresses of the near end.
+const NEAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
+/// Addresses of the far end.
+const FAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 2), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2));
+
+/// Settings of a path that are not about its two directions.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Congestion control of TCP at both ends. `None` means the default of the host.
+    pub congestion: Option<String>,
+    /// Maximum sizes of the TCP buffers at both ends.
+    pub buffers: Buffers,
+    /// Determines which segments are lost or reordered, and the jitter.
+    pub seed: u64,
+}
+
+/// Maximum sizes of the TCP buffers at both ends (`tcp_rmem`, `tcp_wmem`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffers {
+    /// Large enough that one connection can use the whole rate, if the host's are smaller.
+    #[default]
+    FitPath,
+    /// The same as those of the host.
+    AsHost,
+}
+
+/// An emulated path. Dropping it removes it.
+#[derive(Debug)]
+pub struct Path {
+    near: End,
+    far: End,
+    down: Running,
+    up: Running,
+    stop: Arc<Waker>,
+}
+
+/// The thread of one direction.
+#[derive(Debug)]
+struct Running {
+    counters: Arc<Counters>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Path {
+    /// Makes a path.
+    ///
+    /// # Errors
+    /// Fails if the description has a mistake, a right is missing, or a system call fails. Nothing is left behind.
+    pub fn open(spec: &LinkSpec, settings: &Settings) -> Result<Self, LinkError> {
+        spec.check()?;
+        let buffer_bytes = match settings.buffers {
+            Buffers::FitPath => Some(buffer_bytes(spec)),
+            Buffers::AsHost => None,
+        };
+        let near = End::open(NEAR, FAR, settings.congestion.as_deref(), buffer_bytes)?;
+        let far = End::open(FAR, NEAR, settings.congestion.as_deref(), buffer_bytes)?;
+        let stop = Arc::new(Waker::new().map_err(failed("create an event"))?);
+        let clock = MonotonicClock::start();
+        let start = |direction, source: &End, sink: &End| {
+            let ring_bytes = ring_bytes(spec, direction);
+            let wire = crate::emulate::Wire::new(spec, direction, settings.seed);
+            let counters = Arc::new(Counters::default());
+            let emulator =
+                Emulator::new(source.device(), sink.device(), wire, ring_bytes, clock, Arc::clone(&counters));
+            let thread = emulator.start(direction, Arc::clone(&stop)).map_err(failed("start the emulator"))?;
+            Ok::<_, LinkError>(Running { counters, thread: Some(thread) })
+        };
+        let down = start(Direction::Down, &far, &near)?;
+        let up = start(Direction::Up, &near, &far).inspect_err(|_| {
+            let _ = stop.wake();
+        })?;
+        Ok(Self { near, far, down, up, stop })
+    }
+
+    /// Returns the end at which the client runs.
+    #[must_use]
+    pub fn near(&self) -> &End {
+        &self.near
+    }
+
+    /// Returns the end at which the target runs.
+    #[must_use]
+    pub fn far(&self) -> &End {
+        &self.far
+    }
+
+    /// Returns the counts of one direction since the start.
+    #[must_use]
+    pub fn counts(&self, direction: Direction) -> Counts {
+        let (running, source) = match direction {
+            Direction::Down => (&self.down, &self.far),
+            Direction::Up => (&self.up, &self.near),
+        };
+        running.counters.read(source.device_drops())
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        let _ = self.stop.wake();
+        for running in [&mut self.down, &mut self.up] {
+            if let Some(thread) = running.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// Space for the frames of one direction if the rate is unlimited.
+const RING_UNLIMITED_BYTES: u64 = 512 << 20;
+/// Space in addition to what the description needs: for frames that are larger than their segments on the wire, and for
+/// the ends of the ring that stay unused.
+const RING_SPARE_BYTES: u64 = 8 << 20;
+
+/// Returns the space for the frames of one direction: twice the bytes in flight and in the queue, because a small packet
+/// needs more space than it counts on the wire.
+fn ring_bytes(spec: &LinkSpec, direction: Direction) -> usize {
+    let DirectionSpec { rate, delay, jitter, .. } = *spec.direction(direction);
+    let needed = rate.map(|rate| bytes_in(rate, delay + jitter) + spec.queue_bytes(direction).unwrap_or(0));
+    let bytes = needed.map_or(RING_UNLIMITED_BYTES, |needed| 2 * needed + RING_SPARE_BYTES);
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Returns the largest TCP buffer that the path needs: what is in flight and in the queue, times four, because the kernel
+/// counts its own overhead too, and a sender keeps data until it is acknowledged.
+fn buffer_bytes(spec: &LinkSpec) -> u64 {
+    let needed = |direction| {
+        let rate = spec.direction(direction).rate?;
+        Some(bytes_in(rate, spec.round_trip()) + spec.queue_bytes(direction).unwrap_or(0))
+    };
+    let most = [Direction::Down, Direction::Up].into_iter().filter_map(needed).max();
+    (4 * most.unwrap_or(64 << 20)).min(BUFFER_MAX_BYTES)
+}
+
+/// Largest TCP buffer. The kernel accepts at most 2 GiB.
+const BUFFER_MAX_BYTES: u64 = 1 << 30;

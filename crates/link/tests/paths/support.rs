@@ -1,0 +1,125 @@
+//! Paths of tests, other programs, and the reasons to skip a test.
+
+use link::spec::Direction;
+use link::tun::{End, Path, Settings};
+use link::{LinkError, LinkSpec};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use sys::process::Process;
+
+/// Time that no step of a test needs.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+static SKIPPED: AtomicU64 = AtomicU64::new(0);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A path, and the right to use the cores.
+pub struct Bench {
+    pub path: Path,
+    pub spec: LinkSpec,
+    started: CoreTime,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Waits until no other test measures.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn spec(down: &str, up: &str) -> LinkSpec {
+    LinkSpec { down: down.parse().unwrap(), up: up.parse().unwrap() }
+}
+
+/// Makes a path. Returns `None`, and skips the test, if a right is missing.
+pub fn bench(down: &str, up: &str) -> Option<Bench> {
+    bench_with(down, up, &Settings { seed: 1, ..Settings::default() })
+}
+
+pub fn bench_with(down: &str, up: &str, settings: &Settings) -> Option<Bench> {
+    let alone = alone();
+    let spec = spec(down, up);
+    match Path::open(&spec, settings) {
+        Ok(path) => Some(Bench { path, spec, started: core_time(), _alone: alone }),
+        Err(LinkError::Right(right)) => {
+            skip(&right.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Reports that this test is skipped.
+pub fn skip(reason: &str) {
+    let number = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    // Write directly to the file descriptor, because the test harness hides the output of tests that pass.
+    let _ = writeln!(std::io::stderr(), "skipped ({number} so far): {test}: {reason}");
+}
+
+/// Returns whether a program is installed. If not, the test is skipped, or fails with `REQUIRE_PEERS=1`.
+pub fn has(program: &str, version_flag: &str) -> bool {
+    let found = Command::new(program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        let required = std::env::var_os("REQUIRE_PEERS").is_some_and(|value| value == "1");
+        assert!(!required, "{program} is not installed, and REQUIRE_PEERS=1");
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// Runs a program at an end and returns its output.
+pub fn run(end: &End, program: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    end.host(command.args(arguments).stdin(Stdio::null())).unwrap();
+    command.output().unwrap()
+}
+
+/// Starts a program at an end. It is killed when the returned value is dropped.
+pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
+    let mut command = Command::new(program);
+    end.host(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null())).unwrap();
+    Process::spawn(&mut command).unwrap()
+}
+
+/// Time of all cores since the start of the system, in ticks.
+#[derive(Clone, Copy)]
+pub struct CoreTime {
+    idle: u64,
+    all: u64,
+}
+
+/// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, and more.
+pub fn core_time() -> CoreTime {
+    let text = std::fs::read_to_string("/proc/stat").unwrap();
+    let line = text.lines().next().unwrap();
+    let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|ticks| ticks.parse().unwrap()).collect();
+    CoreTime { idle: ticks[3] + ticks[4], all: ticks[..8].iter().sum() }
+}
+
+/// Share of the cores that was idle, from which on a late emulator is a defect. Nothing else then kept it waiting.
+const IDLE_SHARE: f64 = 0.7;
+
+/// Returns whether the emulator had enough CPU time. If not, the rest of the test is skipped, because other processes have
+/// taken the cores.
+///
+/// # Panics
+/// Panics if the emulator was late although the cores were idle.
+pub fn had_cpu(bench: &Bench) -> bool {
+    had_cpu_since(&bench.path, bench.started)
+}
+
+/// Returns the same as [`had_cpu`], for a path that was made when `start` was read.
+pub fn had_cpu_since(path: &Path, start: CoreTime) -> bool {
+    let counts = [Direction::Down, Direction::Up].map(|direction| path.counts(direction));
+    if counts.iter().all(|counts| counts.health() == link::tun::Health::Good) {
+        return true;
+    }
+    let end = core_time();
+    let idle = (end.idle - start.idle) as f64 / (end.all - start.all).max(1) as f64;
+    assert!(idle < IDLE_SHARE, "the emulator was late although the cores were idle ({idle:.2}): {counts:?}");
+    skip(&format!("other processes took the cores (idle {:.0} %)", idle * 100.0));
+    false
+}
