@@ -5,9 +5,11 @@ use measure::time::Instant;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Longest lateness of a delivery that does not count as late. A thread that wakes up needs up to 0.1 ms, and a time slice
-/// of another thread lasts up to 3 ms.
-pub(super) const LATE: Duration = Duration::from_millis(1);
+/// Returns the longest lateness of a delivery that does not count as late: 1 ms, or 5 % of the delay. A thread that wakes
+/// up needs up to 0.1 ms, and a time slice of another thread lasts up to 3 ms.
+pub(super) fn late_after(delay: Duration) -> Duration {
+    Duration::from_millis(1).max(delay / 20)
+}
 
 /// Share of late bytes from which on the emulator has changed the path.
 const LATE_SHARE_MAX: f64 = 0.01;
@@ -26,7 +28,7 @@ pub struct Counts {
     pub device_drops: u64,
     /// Frames that the other end did not accept.
     pub refused: u64,
-    /// Wire bytes that were delivered more than 1 ms late.
+    /// Wire bytes that were delivered late: by more than 1 ms and more than 5 % of the delay.
     pub late_bytes: u64,
     /// Longest lateness of a delivery.
     pub latest: Duration,

@@ -4,7 +4,7 @@
 //! described one. The kernel's own emulator would run before all threads, too. The programs at the ends compete for the
 //! cores as always. If they get none, they send nothing, and the thread sleeps.
 
-use super::counters::{Counters, LATE, Own};
+use super::counters::{Counters, Own};
 use crate::emulate::{DelayLine, Piece, Wire};
 use crate::packet::{self, HeaderRoom, Packet};
 use crate::spec::Direction;
@@ -52,14 +52,17 @@ pub(super) struct Emulator {
     headers: HeaderRoom,
     publish_at: Instant,
     last_work: Instant,
+    /// Lateness from which on a delivery counts as late.
+    late_nanos: u64,
 }
 
 impl Emulator {
+    /// Creates the state of a direction that moves frames from the first device to the second.
     pub fn new(
-        source: Arc<Tun>,
-        sink: Arc<Tun>,
+        (source, sink): (Arc<Tun>, Arc<Tun>),
         wire: Wire,
         ring_bytes: usize,
+        late_after: Duration,
         clock: MonotonicClock,
         counters: Arc<Counters>,
     ) -> Self {
@@ -75,6 +78,7 @@ impl Emulator {
             headers: HeaderRoom::default(),
             publish_at: Instant::ZERO,
             last_work: Instant::ZERO,
+            late_nanos: u64::try_from(late_after.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 
@@ -146,14 +150,14 @@ impl Emulator {
 
     /// Writes a batch of the pieces that are due. Returns their number.
     fn write_due(&mut self) -> usize {
-        let Self { line, sink, headers, own, clock, .. } = self;
+        let Self { line, sink, headers, own, clock, late_nanos, .. } = self;
         for count in 0..WRITE_BATCH {
             let now = clock.now();
             let delivered = line.deliver_due(now, |bytes, piece| {
                 let Some(packet) = Packet::parse(bytes) else { return };
                 let late = now.nanos_since(piece.due);
                 own.latest_nanos = own.latest_nanos.max(late);
-                if u128::from(late) > LATE.as_nanos() {
+                if late > *late_nanos {
                     own.late_bytes += packet.frame().wire_bytes(piece.segments.clone());
                 }
                 let (first, second) = packet.part(piece.segments, headers);

@@ -18,7 +18,7 @@ pub use end::End;
 
 use crate::error::{LinkError, failed};
 use crate::spec::{Direction, DirectionSpec, LinkSpec, bytes_in};
-use counters::Counters;
+use counters::{Counters, late_after};
 use emulator::Emulator;
 use measure::time::MonotonicClock;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -92,8 +92,8 @@ impl Path {
             let ring_bytes = ring_bytes(spec, direction);
             let wire = crate::emulate::Wire::new(spec, direction, settings.seed);
             let counters = Arc::new(Counters::default());
-            let emulator =
-                Emulator::new(source.device(), sink.device(), wire, ring_bytes, clock, Arc::clone(&counters));
+            let (devices, late_after) = ((source.device(), sink.device()), late_after(spec.direction(direction).delay));
+            let emulator = Emulator::new(devices, wire, ring_bytes, late_after, clock, Arc::clone(&counters));
             let thread = emulator.start(direction, Arc::clone(&stop)).map_err(failed("start the emulator"))?;
             Ok::<_, LinkError>(Running { counters, thread: Some(thread) })
         };

@@ -120,6 +120,6 @@ pub fn had_cpu_since(path: &Path, start: CoreTime) -> bool {
     let end = core_time();
     let idle = (end.idle - start.idle) as f64 / (end.all - start.all).max(1) as f64;
     assert!(idle < IDLE_SHARE, "the emulator was late although the cores were idle ({idle:.2}): {counts:?}");
-    skip(&format!("other processes took the cores (idle {:.0} %)", idle * 100.0));
+    skip(&format!("other processes took the cores (idle {:.0} %): {counts:?}", idle * 100.0));
     false
 }
