@@ -24,7 +24,7 @@ const BLOCK: usize = 16;
 /// Size of a page. A smaller page would need more blocks of AES.
 const PAGE: usize = 4096;
 /// Size of the pool. It stays in the first-level cache of a core while a piece of a body is generated. With a pool of
-/// 128 KiB, generating took twice as long, because sending evicts the pool even from the second-level cache. A small
+/// 128 KiB, generating took a third longer, because sending evicts the pool even from the second-level cache. A small
 /// pool is enough, because the masks hide its repetitions from compressors.
 const POOL: usize = 16 << 10;
 

@@ -2,8 +2,8 @@
 //!
 //! The bytes of an object are a pure function of (seed, key, offset). The size and key of an object are pure functions
 //! of (seed, index). Nothing is stored. Any machine that knows the seed can generate and verify any range of any
-//! object, in any order. A few words are enough to describe a dataset of 250 million objects. The bytes
-//! cannot be compressed. Eight lines of Python can generate them too (docs/content.md).
+//! object, in any order. A few words are enough to describe a dataset of 250 million objects. The bytes cannot be
+//! compressed. Eight lines of Python can generate them too (docs/content.md).
 //!
 //! This crate contains no I/O and no HTTP code.
 //!

@@ -257,8 +257,8 @@ impl Upload {
 
     /// Writes the next piece to `out`, in place of the bytes from `at` on. Returns `false` if there is no further piece.
     ///
-    /// Callers leave the previous piece in `out`. To clear it and to enlarge `out` again would write zeros to all of it,
-    /// which takes a tenth of the CPU time of an upload.
+    /// Callers leave the previous piece in `out`. If they cleared `out`, each piece would first be filled with zeros. This
+    /// took 6 to 8 % of the CPU time of an upload.
     pub fn next_piece(&mut self, source: &mut BodySource<'_>, out: &mut Vec<u8>, at: usize) -> io::Result<bool> {
         if self.stage != Stage::Sending || self.ended {
             out.truncate(at);
