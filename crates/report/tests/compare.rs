@@ -314,6 +314,32 @@ fn runs_that_were_cut_off_and_caveats_are_named() {
 }
 
 #[test]
+fn sides_whose_client_limits_runs_by_chance_are_alike() {
+    let run_of = |number: u64, is_limited: bool| {
+        let mut one = run(&format!("run/{number}"), 34, 3, 1.0);
+        if is_limited {
+            one.run = common::client_limited();
+        } else {
+            one.run.begin = common::client_limited().begin;
+        }
+        one
+    };
+    let side = |limited: u64| -> Vec<ComparedRun> { (0..6).map(|number| run_of(number, number < limited)).collect() };
+    let are_unlike = |base, new| {
+        let differences = all_differences(&side(base), &side(new));
+        differences.iter().any(|difference| difference.starts_with("the number of runs limited by the client"))
+    };
+    let alike = [(0, 0), (3, 4), (4, 3), (2, 5), (6, 6)];
+    let unlike = [(6, 0), (0, 6), (6, 1), (0, 5)];
+    for (base, new) in alike {
+        assert!(!are_unlike(base, new), "{base} and {new} of 6");
+    }
+    for (base, new) in unlike {
+        assert!(are_unlike(base, new), "{base} and {new} of 6");
+    }
+}
+
+#[test]
 fn a_change_whose_sign_differs_from_that_of_the_medians_is_explained() {
     let side = |name: &str, seed: u64, slower: [f64; 3]| -> Vec<ComparedRun> {
         let named = |(number, slower)| run(&format!("{name}/{number}"), seed + number, 3, slower);

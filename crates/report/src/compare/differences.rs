@@ -5,6 +5,8 @@ use super::usable::is_usable;
 use crate::escape::escape;
 use crate::limit::rates_are_lower_bounds;
 use crate::number::count;
+use measure::statistics::ALPHA;
+use measure::statistics::shares::{self, Share, Units};
 use store::{Begin, SavedRun, Server};
 
 /// Settings of the network path to a target, which do not change the load on the target.
@@ -143,7 +145,7 @@ fn setting(begin: &Begin, name: &str) -> String {
 }
 
 /// Returns the differences between the first run and every other run (see [`run_differences`]). Another difference is
-/// that the client limited most runs of one side, but not of the other side.
+/// that the client limited significantly more runs of one side than of the other side.
 #[must_use]
 pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String> {
     let mut runs = base.iter().chain(new);
@@ -156,11 +158,20 @@ pub fn all_differences(base: &[ComparedRun], new: &[ComparedRun]) -> Vec<String>
             }
         }
     }
-    let most = |runs: &[ComparedRun]| 2 * limited(runs) > runs.len();
-    if most(base) != most(new) {
+    if are_limited_unequally(base, new) {
         all.push(format!("the number of runs limited by the client ({} and {})", limited_of(base), limited_of(new)));
     }
     all
+}
+
+/// Returns whether the client limited all runs of one side and none of the other side, or significantly more runs of one
+/// side. On a host where the client and the target share the cores, either of them may limit a run by chance. Then the
+/// numbers of runs differ a little although nothing differs between the sides.
+fn are_limited_unequally(base: &[ComparedRun], new: &[ComparedRun]) -> bool {
+    let unit = |run: &ComparedRun| Share { ok: f64::from(u8::from(rates_are_lower_bounds(&run.run))), of: 1.0 };
+    let side = |runs: &[ComparedRun]| runs.iter().map(unit).collect::<Vec<Share>>();
+    let Some(difference) = shares::difference(&side(base), &side(new), Units::Independent) else { return false };
+    difference.change.abs() == 1.0 || difference.p.is_some_and(|p| p < ALPHA)
 }
 
 fn limited(runs: &[ComparedRun]) -> usize {
