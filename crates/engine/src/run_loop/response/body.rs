@@ -9,6 +9,8 @@ use wire::gateway;
 
 /// Maximum number of bytes that are kept of an error message.
 const ERROR_BYTES_MAX: usize = 64 << 10;
+/// Maximum size of the beginning of a refusal that reports show.
+const EXCERPT_BYTES_MAX: usize = 2 << 10;
 
 /// Consumer of a response's body.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub(in crate::run_loop) enum BodySink<'p> {
     KeepList(Vec<u8>),
     /// Keeps the beginning of an error message.
     Error(Vec<u8>),
+    /// Keeps the beginning of a refusal that is not in the format of S3. Reports show it.
+    Excerpt(Vec<u8>),
     /// Hashes the body.
     Digest(Box<BodyDigest>),
     /// Checks a CAR or a block from a gateway.
@@ -57,7 +61,12 @@ impl BodySink<'_> {
     pub fn kept(&self) -> &[u8] {
         match self {
             Self::Keep(bytes) | Self::KeepList(bytes) | Self::Error(bytes) => bytes,
-            Self::Discard | Self::Compare(_) | Self::CompareFile(_) | Self::Digest(_) | Self::Gateway(_) => &[],
+            Self::Discard
+            | Self::Compare(_)
+            | Self::CompareFile(_)
+            | Self::Excerpt(_)
+            | Self::Digest(_)
+            | Self::Gateway(_) => &[],
         }
     }
 
@@ -76,6 +85,11 @@ impl BodySink<'_> {
                 let piece = if message.is_empty() { piece.trim_ascii_start() } else { piece };
                 let room = ERROR_BYTES_MAX - message.len();
                 message.extend_from_slice(&piece[..piece.len().min(room)]);
+                Ok(())
+            }
+            Self::Excerpt(text) => {
+                let room = EXCERPT_BYTES_MAX - text.len();
+                text.extend_from_slice(&piece[..piece.len().min(room)]);
                 Ok(())
             }
             Self::Digest(digest) => {

@@ -78,10 +78,9 @@ impl<N: Network> RunLoop<'_, N> {
             AfterHead::ReadAndFail(AttemptOutcome { cause: Cause::Status, .. }) => {
                 let sent = op.attempt.sent.or(op.sent).unwrap_or(Instant::ZERO);
                 op.attempt.refusal = Refusal::of(values, self.requests.unix_seconds(sent));
-                if speaks_s3(self.plan) || matches!(request.response_body, ResponseBody::Kept | ResponseBody::KeptList)
-                {
-                    op.body = BodySink::Error(Vec::new());
-                }
+                let is_parsed = speaks_s3(self.plan)
+                    || matches!(request.response_body, ResponseBody::Kept | ResponseBody::KeptList);
+                op.body = if is_parsed { BodySink::Error(Vec::new()) } else { BodySink::Excerpt(Vec::new()) };
             }
             // The report describes the server that sends the final response.
             AfterHead::Redirect => self.first_response.software = None,

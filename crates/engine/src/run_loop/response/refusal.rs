@@ -92,7 +92,8 @@ pub(in crate::run_loop) fn of_success<'t>(
         | BodySink::CompareFile(_)
         | BodySink::Keep(_)
         | BodySink::KeepList(_)
-        | BodySink::Error(_) => AttemptOutcome::OK,
+        | BodySink::Error(_)
+        | BodySink::Excerpt(_) => AttemptOutcome::OK,
     }
 }
 
@@ -109,9 +110,32 @@ pub(in crate::run_loop) fn of_refusal(
     };
     let found = error.as_ref().and_then(|error| of_code(&error.code));
     let outcome = found.map_or(outcome, |(class, cause)| AttemptOutcome { class, cause, ..outcome });
-    *message = error.as_ref().map(|error| shown(&error.code, &error.message)).unwrap_or_default();
+    *message = match (&error, body) {
+        (Some(error), _) => shown(&error.code, &error.message),
+        (None, BodySink::Excerpt(text)) => excerpt(text),
+        (None, _) => String::new(),
+    };
     refusal.explain(outcome, message);
     outcome
+}
+
+/// Returns the beginning of a refusal on one line: the title of an HTML page, and otherwise the text.
+fn excerpt(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lower = text.to_ascii_lowercase();
+    let title = || {
+        let from = lower.find("<title>")? + "<title>".len();
+        text.get(from..from + lower.get(from..)?.find('<')?)
+    };
+    let is_page = lower.trim_start().starts_with("<!doctype") || lower.trim_start().starts_with("<html");
+    let shown = if is_page { title().unwrap_or_default() } else { &text };
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let line = words.join(" ");
+    let mut cut: String = line.chars().take(SHOWN_CHARACTERS_MAX).collect();
+    if cut.len() < line.len() {
+        cut.push('…');
+    }
+    if cut.is_empty() { cut } else { format!("the server says: {cut}") }
 }
 
 fn of_code(code: &ErrorCode) -> Option<(AttemptClass, Cause)> {
@@ -138,6 +162,19 @@ pub(in crate::run_loop) fn shown(code: &ErrorCode, message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_are_shown_on_one_short_line() {
+        let shown = |text: &str| excerpt(text.as_bytes());
+        assert_eq!(shown("{\"error\":\n  \"no such share\"}"), "the server says: {\"error\": \"no such share\"}");
+        let page = "\n<!DOCTYPE html>\n<html><head><Title>Not  here</title></head><body>long</body></html>";
+        assert_eq!(shown(page), "the server says: Not here");
+        assert_eq!(shown("<html><body>no title</body></html>"), "");
+        assert_eq!((shown(""), shown(" \n ")), (String::new(), String::new()));
+        let long = shown(&"ö".repeat(3000));
+        assert_eq!(long.chars().count(), "the server says: ".len() + SHOWN_CHARACTERS_MAX + 1);
+        assert!(excerpt(b"\xff\xfe<title>").contains('\u{fffd}'));
+    }
 
     #[test]
     fn retry_times_and_clocks_are_read() {
