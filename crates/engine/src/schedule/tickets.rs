@@ -6,6 +6,7 @@
 //! out of operations while another thread has many left. The numbers of a run can have a bound (see
 //! [`crate::Control::let_start_below`]).
 
+use measure::values::random::mix;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,12 +59,16 @@ pub enum Draw {
 /// Source of one thread's operation numbers.
 #[derive(Clone, Debug)]
 pub enum Tickets {
-    /// Unlimited numbers. Thread t of T uses t, t + T, t + 2T, …
+    /// Unlimited numbers. In each round, T threads use T consecutive numbers. Which thread uses which number changes from
+    /// round to round. If each thread always used every T-th number, it would always request the same objects, and a
+    /// thread with fast objects would make most of the operations.
     Endless {
-        /// The next number.
-        next: u64,
+        /// The first number of the round.
+        round: u64,
+        /// The index of the thread.
+        thread: u64,
         /// The number of threads.
-        step: u64,
+        threads: u64,
     },
     /// Numbers from a shared budget.
     Bounded {
@@ -84,7 +89,7 @@ impl Tickets {
     /// Returns unlimited numbers from `first` on, for the thread with index `thread` among `threads` threads.
     #[must_use]
     pub fn endless_from(first: u64, thread: u32, threads: u32) -> Self {
-        Self::Endless { next: first + u64::from(thread), step: u64::from(threads) }
+        Self::Endless { round: first, thread: u64::from(thread), threads: u64::from(threads) }
     }
 
     /// Returns numbers from a shared budget.
@@ -97,10 +102,12 @@ impl Tickets {
     #[inline]
     pub fn draw(&mut self, bound: u64) -> Draw {
         match self {
-            Self::Endless { next, .. } if *next >= bound => Draw::AtBound,
-            Self::Endless { next, step } => {
-                let number = *next;
-                *next += *step;
+            Self::Endless { round, thread, threads } => {
+                let number = *round + (*thread + (mix(*round) >> 32)) % *threads;
+                if number >= bound {
+                    return Draw::AtBound;
+                }
+                *round += *threads;
                 Draw::Number(number)
             }
             Self::Bounded { budget, drawn } => {
@@ -168,7 +175,37 @@ mod tests {
     }
 
     #[test]
-    fn endless_numbers_interleave() {
-        assert_eq!(rest(&mut Tickets::endless(1, 3), 8), (vec![1, 4, 7], Draw::AtBound));
+    fn endless_numbers_of_all_threads_have_no_gaps() {
+        for threads in [1, 2, 3, 8] {
+            let draw = |thread| (0..100).map(move |_| thread);
+            let mut tickets: Vec<Tickets> =
+                (0..threads).map(|thread| Tickets::endless_from(7, thread, threads)).collect();
+            let mut drawn: Vec<u64> = (0..threads as usize)
+                .flat_map(draw)
+                .map(|thread| match tickets[thread].draw(u64::MAX) {
+                    Draw::Number(number) => number,
+                    end => panic!("{end:?}"),
+                })
+                .collect();
+            drawn.sort_unstable();
+            assert_eq!(drawn, (7..7 + 100 * u64::from(threads)).collect::<Vec<_>>());
+        }
+    }
+
+    /// A thread whose objects are fast must not make most of the operations.
+    #[test]
+    fn each_thread_requests_all_objects_equally_often() {
+        for (threads, objects) in [(2, 2), (2, 8), (3, 6), (4, 2)] {
+            let mut tickets = Tickets::endless(1, threads);
+            let mut seen = vec![0_u32; objects as usize];
+            for _ in 0..1000 * objects {
+                let Draw::Number(number) = tickets.draw(u64::MAX) else { panic!("the numbers are used up") };
+                seen[(number % objects) as usize] += 1;
+            }
+            assert!(
+                seen.iter().all(|count| count.abs_diff(1000) < 150),
+                "{threads} threads, {objects} objects: {seen:?}"
+            );
+        }
     }
 }

@@ -205,6 +205,13 @@ impl Recorder {
         stats.redirect_chains = self.chains.take().map(|chains| Box::new(chains.finish(name)));
     }
 
+    /// Returns the instant of the latest start or end of an operation.
+    #[must_use]
+    #[inline]
+    pub fn latest(&self) -> Instant {
+        self.gauged
+    }
+
     #[inline]
     fn gauge(&mut self, now: Instant) {
         if self.current.stage == Stage::Measured {

@@ -308,3 +308,43 @@ fn lengths_of_different_operations_are_not_compared() {
     assert!(flags.iter().any(|flag| flag["flag"] == "kept_alive"), "{flags:?}");
     server.stop();
 }
+
+/// A server reads the beginning of each upload and closes the connection, so the client gets a reset in the middle of a body.
+#[test]
+fn resets_in_uploads_keep_the_counters_equal() {
+    let _cores = shared_cores();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/p", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let Ok(mut connection) = connection else { return };
+            // Unread data turns the close into a reset.
+            std::thread::spawn(move || std::io::Read::read(&mut connection, &mut [0; 1000]));
+        }
+    });
+    let place = TestDir::new();
+    let words = ["put", &url, "--size", "4MiB", "--count", "100", "-c", "4", "-n", "40", "--json", "--out", "out"];
+    let ended = place.run(words);
+    let report = Report::read(ended.expect(1));
+    assert_eq!((report.violations(), report.text("/result/word")), (0, "fail"), "{}", report.at("/result"));
+    assert_eq!(report.number("/operations/failed"), 40);
+}
+
+/// Two objects of different speed are requested equally often, however many threads there are.
+#[test]
+fn objects_in_turn_are_requested_equally_often_by_all_threads() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (_fast, fast) = place.serve(&[]);
+    let (_slow, slow) = place.serve(&["--delay", "20ms"]);
+    let words = ["-c", "4", "-d", "2s", "--threads", "2", &fast, &slow];
+    let (ended, report) = place.get(words);
+    ended.expect(0);
+    let host = |url: &str| url.split('/').nth(2).unwrap().to_owned();
+    let of = |url: &str| {
+        let group = report.list("/groups").iter().find(|group| group["label"] == host(url).as_str());
+        group.unwrap_or_else(|| panic!("{:?}", report.list("/groups")))["ok"].as_u64().unwrap()
+    };
+    let (fast, slow) = (of(&fast), of(&slow));
+    assert!(slow > 50 && fast.abs_diff(slow) < slow / 3, "{fast} and {slow}");
+}

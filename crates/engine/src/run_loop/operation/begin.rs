@@ -33,6 +33,8 @@ impl<N: Network> RunLoop<'_, N> {
         (intended, slot_wait_nanos): (Instant, u64),
         now: Instant,
     ) {
+        // The end of another operation may have been recorded with a later reading of the clock in the same step.
+        let now = now.max(self.recorder.latest());
         self.recorder.started(now, intended);
         self.slots.in_flight += 1;
         let Chosen { request, subject, batch } = self.choose(number);
