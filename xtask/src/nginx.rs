@@ -181,7 +181,8 @@ fn write_certificate(directory: &Path) -> Result<()> {
     fs::write(directory.join("key.pem"), made.signing_key.serialize_pem()).cannot("write a key")
 }
 
-fn program() -> Result<&'static str> {
+/// Returns the path of the program.
+pub fn program() -> Result<&'static str> {
     let found = PROGRAMS.into_iter().find(|path| Path::new(path).exists());
     found.ok_or_else(|| failure("nginx is not installed; try: apt install nginx-light"))
 }

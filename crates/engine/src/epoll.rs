@@ -9,7 +9,7 @@ use crate::busy_wait::BusyWait;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
 use crate::resolver::Resolver;
 use crate::watch::{RunDelay, cpu_nanos};
-use measure::evidence::PathSample;
+use measure::evidence::{FlowSample, PathSample};
 use measure::recorder::Pacing;
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::io;
@@ -249,6 +249,14 @@ impl Network for EpollNetwork {
             shortest: nanos(figures.shortest),
             segments: u64::from(figures.sent) + u64::from(figures.received),
             lost: u64::from(figures.resent) + u64::from(figures.out_of_order),
+            flow: FlowSample {
+                receive_round_trip: nanos(figures.receive_round_trip),
+                receive_window: u64::from(figures.receive_window),
+                send_window: u64::from(figures.send_window),
+                busy: nanos(figures.busy),
+                window_limited: nanos(figures.window_limited),
+                buffer_limited: nanos(figures.buffer_limited),
+            },
         })
     }
 

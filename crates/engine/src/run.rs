@@ -110,7 +110,7 @@ pub fn run(plan: &Plan, control: &Control, observer: &mut dyn Observer) -> Resul
     let work = |share, sender: &SyncSender<Message>| {
         make_load(plan, control, share, budget.clone(), (clock, wall), Arc::clone(&resolver), sender)
     };
-    let watch = HostWatch::start(plan.operations_of_descriptors());
+    let watch = HostWatch::start(plan.operations_of_descriptors(), plan.nic_speed);
     let gatherer = Gatherer::new(threads as usize, watch, plan.slices.is_some());
     carry_out(threads, control, &clock, gatherer, observer, &work)
 }
@@ -388,7 +388,7 @@ mod tests {
             }
             (None, left(7, 2), Ok(()))
         };
-        let gatherer = Gatherer::new(2, HostWatch::start(u64::MAX), false);
+        let gatherer = Gatherer::new(2, HostWatch::start(u64::MAX, None), false);
         let ending = carry_out(2, &control, &clock, gatherer, &mut Nobody, &work);
         (ending.expect_err("a thread failed"), abandoned.into_inner())
     }

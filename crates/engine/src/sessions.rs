@@ -193,6 +193,7 @@ fn round(plan: &Plan, targets: &Arc<Targets>, request: &RequestPlan, missing: No
         group_by: None,
         log_ops: true,
         slices: None,
+        nic_speed: None,
         ..plan.clone()
     }
 }

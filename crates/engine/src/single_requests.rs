@@ -247,6 +247,7 @@ pub(crate) fn counted(plan: &Plan, request: RequestPlan, count: NonZeroU64, conc
         group_by: None,
         log_ops: true,
         slices: None,
+        nic_speed: None,
         ..plan.clone()
     }
 }

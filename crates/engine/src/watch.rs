@@ -7,6 +7,7 @@
 use crate::cgroup::CpuQuota;
 use crate::host_counters::{Ticks, card_bytes};
 use crate::proc_file::ProcFile;
+use measure::units::DataRate;
 use measure::{ClientLoad, Interval, Label};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
@@ -33,6 +34,9 @@ struct Sources {
     quota: CpuQuota,
 }
 
+/// Name of the card whose speed has no limit.
+const LOOPBACK: &str = "lo";
+
 /// Observer of this host.
 #[derive(Debug)]
 pub struct HostWatch {
@@ -49,15 +53,18 @@ pub struct HostWatch {
 
 impl HostWatch {
     /// Starts to observe this host. `in_flight_max` is the maximum number of operations in flight that the available
-    /// file descriptors allow.
+    /// file descriptors allow. `nic_speed` is the speed of cards that do not tell their speed.
     #[must_use]
-    pub fn start(in_flight_max: u64) -> Self {
+    pub fn start(in_flight_max: u64, nic_speed: Option<DataRate>) -> Self {
         let mut sources = Sources {
             ticks: ProcFile::open("/proc/stat"),
-            cards: ProcFile::open("/proc/net/dev"),
+            // The file of this thread, because the thread may be in another network namespace than its process.
+            cards: ProcFile::open("/proc/thread-self/net/dev"),
             quota: CpuQuota::of_this_process(),
         };
         let last = sources.readings();
+        let given = nic_speed.map(|speed| speed.as_bits() as f64 / 8.0);
+        let speed = |card: &String| speed(card).or(given.filter(|_| card != LOOPBACK));
         let speeds = last.cards.keys().filter_map(|card| Some((card.clone(), speed(card)?))).collect();
         let descriptors_max = sys::limits::descriptor_limits().map_or(f64::INFINITY, |limits| limits.soft as f64);
         let ports_max = port_range().unwrap_or(f64::INFINITY);
@@ -217,7 +224,7 @@ mod tests {
 
     #[test]
     fn this_process_is_seen() {
-        let mut watch = HostWatch::start(u64::MAX);
+        let mut watch = HostWatch::start(u64::MAX, None);
         let mut sum = 0_u64;
         let until = Instant::now() + Duration::from_millis(30);
         while Instant::now() < until {

@@ -25,4 +25,4 @@ pub mod tc;
 pub mod tun;
 
 pub use error::{LinkError, MissingRight};
-pub use spec::{DirectionSpec, LinkSpec, SpecError};
+pub use spec::{DirectionSpec, LinkSetting, LinkSpec, SpecError};

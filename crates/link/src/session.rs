@@ -1,46 +1,86 @@
 //! A link from its start to its end: what commands and scenarios use.
 
 use crate::error::{LinkError, failed};
-use crate::probe::{Difference, Measured, measure};
+use crate::probe::{Difference, Measured, measure, measure_relay};
+use crate::relay::Relay;
 use crate::spec::{Direction, LinkSpec};
-use crate::state::{Cleaned, Record, Registered, Registry};
-use crate::tun::{Health, Path, Settings};
+use crate::state::{Cleaned, Ends, Record, Registered, Registry};
+use crate::tun::{Path, Settings};
+use std::net::SocketAddr;
 
-/// A measured and recorded path of the back end tun. Dropping it removes the path and its record.
+/// A measured and recorded link. Dropping it removes the link, its record, and the processes at its ends.
 #[derive(Debug)]
 pub struct Session {
-    spec: LinkSpec,
-    path: Path,
-    measured: Measured,
+    carrier: Carrier,
+    record: Record,
     cleaned: Vec<Cleaned>,
     // The record is removed after the path.
-    _registered: Registered,
+    registered: Registered,
+}
+
+/// What carries the traffic.
+#[derive(Debug)]
+enum Carrier {
+    Tun(Path),
+    // The relay ends when it is dropped.
+    Relay { _relay: Relay },
 }
 
 impl Session {
-    /// Cleans up after earlier links whose owners were killed, makes a path, records it and measures it.
+    /// Cleans up after earlier links whose owners were killed, makes a path of the back end tun, records it and measures it.
     ///
     /// # Errors
     /// Fails if the description has a mistake, a right is missing, or a system call fails. Nothing is left behind.
-    pub fn start(spec: &LinkSpec, settings: &Settings, registry: &Registry) -> Result<Self, LinkError> {
-        let cleaned = registry.clean().map_err(failed("clean up after earlier links"))?;
+    pub fn tun(spec: &LinkSpec, settings: &Settings, registry: &Registry) -> Result<Self, LinkError> {
         let path = Path::open(spec, settings)?;
-        let record = Record::of(&path, spec).map_err(failed("describe the link"))?;
+        let ends = ends_of(&path);
+        Self::start(spec, Carrier::Tun(path), ends, registry)
+    }
+
+    /// Does the same with a relay to `target`, which has the address `to`.
+    ///
+    /// # Errors
+    /// See [`Self::tun`]. Also fails if the relay cannot reproduce the description.
+    pub fn relay(
+        spec: &LinkSpec,
+        (target, to): (&str, SocketAddr),
+        seed: u64,
+        registry: &Registry,
+    ) -> Result<Self, LinkError> {
+        let relay = Relay::start(spec, to, seed)?;
+        let ends = Ends::Relay { address: relay.address(), target: target.to_owned() };
+        Self::start(spec, Carrier::Relay { _relay: relay }, ends, registry)
+    }
+
+    fn start(spec: &LinkSpec, carrier: Carrier, ends: Ends, registry: &Registry) -> Result<Self, LinkError> {
+        let cleaned = registry.clean().map_err(failed("clean up after earlier links"))?;
+        let record = Record::of(spec, ends).map_err(failed("describe the link"))?;
+        // The record exists before the link is measured, so that a kill during the measurement leaves nothing behind.
         let registered = registry.register(&record).map_err(failed("write the record of the link"))?;
-        let measured = measure(&path, spec)?;
-        Ok(Self { spec: *spec, path, measured, cleaned, _registered: registered })
+        let mut session = Self { carrier, record, cleaned, registered };
+        let measured: Measured = match &session.carrier {
+            Carrier::Tun(path) => measure(path, spec)?,
+            Carrier::Relay { .. } => measure_relay(spec)?,
+        };
+        session.record.differences = measured.differences(spec).iter().map(Difference::to_string).collect();
+        session.record.measured = Some(measured);
+        session.publish()?;
+        Ok(session)
     }
 
-    /// Returns the path.
+    /// Returns the path. `None` for a relay.
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> Option<&Path> {
+        match &self.carrier {
+            Carrier::Tun(path) => Some(path),
+            Carrier::Relay { .. } => None,
+        }
     }
 
-    /// Returns what the probe measured before the path was used.
+    /// Returns the record, with the counts of the last [`Self::publish`].
     #[must_use]
-    pub fn measured(&self) -> &Measured {
-        &self.measured
+    pub fn record(&self) -> &Record {
+        &self.record
     }
 
     /// Returns what was left of earlier links, and was removed.
@@ -49,18 +89,34 @@ impl Session {
         &self.cleaned
     }
 
-    /// Returns in what the measured path differs from its description. If there is a difference, results over this path
-    /// are UNUSABLE.
-    #[must_use]
-    pub fn differences(&self) -> Vec<Difference> {
-        self.measured.differences(&self.spec)
+    /// Writes the current counts to the record, for other processes.
+    ///
+    /// # Errors
+    /// Fails if the record cannot be written.
+    pub fn publish(&mut self) -> Result<(), LinkError> {
+        if let Carrier::Tun(path) = &self.carrier {
+            self.record.ends = ends_of(path);
+        }
+        self.record.updates += 1;
+        self.registered.write(&self.record).map_err(failed("write the record of the link"))
     }
+}
 
-    /// Returns whether the emulator had enough CPU time and memory for all traffic so far, in the worse direction. If not,
-    /// the emulator is what limited a run.
-    #[must_use]
-    pub fn health(&self) -> Health {
-        let healths = [Direction::Down, Direction::Up].map(|direction| self.path.counts(direction).health());
-        healths.into_iter().find(|health| *health != Health::Good).unwrap_or(Health::Good)
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Processes at the ends would keep the namespaces in existence.
+        let _ = self.record.kill_processes();
+    }
+}
+
+fn ends_of(path: &Path) -> Ends {
+    Ends::Tun {
+        namespaces: vec![path.near().namespace_id(), path.far().namespace_id()],
+        near: path.near().place(),
+        far: path.far().place(),
+        address: path.far().address().into(),
+        congestion: path.far().congestion().to_owned(),
+        buffers: path.buffers(),
+        counts: Box::new([Direction::Down, Direction::Up].map(|direction| path.counts(direction))),
     }
 }

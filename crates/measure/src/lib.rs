@@ -26,6 +26,7 @@ pub mod evidence;
 pub mod interval;
 pub mod limits;
 pub mod objective;
+pub mod path;
 pub mod recorder;
 pub mod result;
 pub mod sample;

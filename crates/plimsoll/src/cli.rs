@@ -2,9 +2,10 @@
 
 use crate::command::load_command::LoadCommand;
 use crate::command::{
-    cleanup, collect, compare, demo, doctor, export, generate, merge, owners, prepare, redirects, report, run, schema,
-    serve,
+    cleanup, collect, compare, demo, doctor, export, generate, link, merge, owners, prepare, redirects, report, run,
+    schema, serve,
 };
+use crate::emulated_link::{self, LinkName};
 use crate::failure::Failure;
 use crate::usage_errors;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -29,7 +30,7 @@ pub enum Command {
     Demo(demo::Args),
     #[command(flatten)]
     Load(LoadCommand),
-    /// Runs the study in a scenario file: several targets and settings, repeated in a fair order.
+    /// Runs the study in a scenario file: several targets and settings, in a fair order.
     Run(run::Args),
     /// Writes a dataset to a target, once.
     Prepare(Box<prepare::Args>),
@@ -43,9 +44,11 @@ pub enum Command {
     Redirects(Box<redirects::Args>),
     /// Polls metrics of systems, hosts and processes, into a table or a time series.
     Collect(Box<collect::Args>),
+    /// Emulates the network between a client and a target: rate, delay, loss.
+    Link(link::Args),
     /// Serves files and blackhole objects, with optional delays, stalls and faults.
     Serve(Box<serve::Args>),
-    /// Prints the report of a saved run, even if the run is still in progress or was interrupted.
+    /// Prints the report of a saved run, even of one in progress or interrupted.
     Report(report::Args),
     /// Compares two sets of saved runs: each metric is worse, better, equivalent or inconclusive.
     Compare(compare::Args),
@@ -74,12 +77,13 @@ impl Command {
             Self::Demo(args) => demo::run(&args),
             Self::Load(command) => command.run(),
             Self::Run(args) => run::run(&args),
-            Self::Prepare(args) => prepare::run(&args),
-            Self::Cleanup(args) => cleanup::run(&args),
+            Self::Prepare(args) => through(args.common.connections.link, || prepare::run(&args)),
+            Self::Cleanup(args) => through(args.common.connections.link, || cleanup::run(&args)),
             Self::Generate(args) => generate::run(&args),
             Self::Owners(args) => owners::run(&args),
             Self::Redirects(args) => redirects::run(&args),
             Self::Collect(args) => collect::run(&args),
+            Self::Link(args) => link::run(&args),
             Self::Serve(args) => serve::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Compare(args) => compare::run(&args),
@@ -90,4 +94,12 @@ impl Command {
             Self::Completions(args) => schema::completions(&args, &mut Cli::command()),
         }
     }
+}
+
+/// Runs a command through a link, if a flag names one.
+fn through(
+    name: Option<LinkName>,
+    work: impl FnOnce() -> Result<ExitCode, Failure> + Send,
+) -> Result<ExitCode, Failure> {
+    emulated_link::within(emulated_link::prepare(name)?.as_ref(), work)
 }

@@ -11,6 +11,7 @@ mod credentials;
 #[cfg(test)]
 mod documented_commands;
 mod embedded_server;
+mod emulated_link;
 mod execute;
 mod failure;
 mod input_file;

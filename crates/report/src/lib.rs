@@ -24,6 +24,8 @@ pub mod notes;
 pub mod number;
 pub mod other_tools;
 mod overview;
+mod pace;
+mod path_use;
 pub mod percentile;
 pub mod redirect_cost;
 pub mod result;

@@ -81,6 +81,9 @@ pub fn reason_text(reason: &LimitReason) -> String {
             time(*loaded),
             time(*unloaded)
         ),
+        LimitReason::PathFull { share: used } => {
+            format!("the run used {} of the rate of the emulated path", share(*used))
+        }
         LimitReason::Loss => "data is lost between client and target".into(),
         LimitReason::Independent { probed: Some(probed) } => {
             format!("{}, so more slots reach a higher rate", probed_rate(*probed))
@@ -104,6 +107,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
         | LimitReason::BusyThread
         | LimitReason::NetworkCard
         | LimitReason::Resources
+        | LimitReason::Emulator
         | LimitReason::ClientStopped { .. }
         | LimitReason::SharedCores => client(reason),
     }
@@ -135,6 +139,9 @@ fn client(reason: &LimitReason) -> String {
         LimitReason::BehindSchedule => "this client had too little CPU time to start all operations on schedule".into(),
         LimitReason::BusyThread => "a thread of this client was busy all the time".into(),
         LimitReason::NetworkCard => "this client's network card was full".into(),
+        LimitReason::Emulator => {
+            "the emulator of the path did not get enough CPU time or memory; use a lower rate, fewer slots or more cores".into()
+        }
         LimitReason::Resources => {
             "this client ran out of file descriptors or local ports; `plimsoll doctor` shows how to raise the limits"
                 .into()

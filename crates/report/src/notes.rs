@@ -2,14 +2,16 @@
 
 use crate::label::OTHER;
 use crate::limit;
-use crate::number::{count, plural, seconds, share};
+use crate::number::{bit_rate, count, plural, seconds, share, time};
 use crate::result::whole_seconds;
 use measure::limits;
+use measure::path::{Emulation, MeasuredPath};
 use measure::statistics::steadiness::{self, Steadiness};
 use measure::stats::Dimension;
 use measure::stats::label::VALUES_OF_A_THREAD;
+use measure::units::DataRate;
 use measure::{Label, LimitedBy};
-use store::{Point, SavedRun};
+use store::{Begin, Point, SavedRun};
 
 /// Maximum median response time at which every second of a run should have responses, in nanoseconds.
 const QUICK_NANOS_MAX: u64 = 100_000_000;
@@ -41,6 +43,10 @@ impl Series {
 pub enum Note {
     /// Client and target share one host.
     Loopback,
+    /// Client, target and an emulated path between them share one host.
+    EmulatedPath(MeasuredPath),
+    /// The client reached the target through a relay with rate and delay.
+    Relay(MeasuredPath),
     /// A breakdown had too many values, so some of them share one row.
     OtherLabels {
         /// The breakdown.
@@ -106,6 +112,8 @@ impl Note {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Loopback => "loopback",
+            Self::EmulatedPath(_) => "emulated_path",
+            Self::Relay(_) => "relay",
             Self::OtherLabels { .. } => "other_labels",
             Self::Insecure => "insecure",
             Self::DebugBuild => "debug_build",
@@ -128,6 +136,14 @@ impl std::fmt::Display for Note {
         match self {
             Self::Loopback => f.write_str(
                 "client and target share one host and compete for its cores; there is no network between them",
+            ),
+            Self::EmulatedPath(measured) => {
+                write!(f, "client, target and the emulated path share this host's cores; {}", measured_path(measured))
+            }
+            Self::Relay(measured) => write!(
+                f,
+                "{}; the relay does not reproduce slow start, loss, the time to connect and congestion control",
+                measured_path(measured)
             ),
             Self::OtherLabels { dimension } => write!(
                 f,
@@ -208,11 +224,33 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     notes.extend([Dimension::Host, Dimension::Header].into_iter().filter_map(|dimension| other_labels(run, dimension)));
     notes.extend(when(run.begin.debug_build, Note::DebugBuild));
     notes.extend(when(run.begin.insecure, Note::Insecure));
-    notes.extend(when(run.begin.loopback, Note::Loopback));
+    notes.extend(path(&run.begin));
     notes.extend(when(window <= 0.0, Note::NoWindow));
     notes.extend(when(window > 0.0 && window < steadiness::SECONDS_MIN, Note::ShortWindow { seconds: window }));
     notes.extend(unsteady(run));
     notes
+}
+
+/// Returns the note about the network between client and target.
+fn path(begin: &Begin) -> Option<Note> {
+    match &begin.path {
+        Some(path) => path.measured.map(|measured| match path.emulation {
+            Emulation::Packets => Note::EmulatedPath(measured),
+            Emulation::Relay => Note::Relay(measured),
+        }),
+        None => begin.loopback.then_some(Note::Loopback),
+    }
+}
+
+/// Returns what was measured of a path before the run, as a phrase.
+fn measured_path(measured: &MeasuredPath) -> String {
+    let rate = |rate: Option<DataRate>, direction| {
+        rate.map(|rate| format!("{} {direction}", bit_rate(rate.as_bits() as f64 / 8.0)))
+    };
+    let round_trip = format!("round trip {}", time(measured.round_trip.as_nanos() as f64));
+    let rates = [rate(measured.down, "down"), rate(measured.up, "up")].into_iter().flatten();
+    let parts: Vec<String> = std::iter::once(round_trip).chain(rates).collect();
+    format!("the path was measured before the run: {}", parts.join(", "))
 }
 
 /// Returns the number of whole seconds in which nothing arrived from the target, although operations were in flight and

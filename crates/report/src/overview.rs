@@ -3,6 +3,7 @@
 use crate::limit::{self, Limit};
 use crate::notes::{self, Note};
 use crate::number::{byte_rate, count, four_digits, plural, seconds, share};
+use crate::pace;
 use crate::result;
 use measure::result::{CutOff, Reason};
 use measure::{ResultWord, RunResult};
@@ -21,6 +22,8 @@ pub(crate) struct Overview {
     pub further_reasons: Vec<String>,
     /// Limit of the run.
     pub limit: Limit,
+    /// Sentence on who set the pace; `None` if that is not known.
+    pub pace: Option<String>,
     /// Sentence on whether the counters agree.
     pub accounting: String,
     /// `true` if the run stopped early because the results of its objectives were certain.
@@ -41,6 +44,7 @@ impl Overview {
             reason: reasons.next(),
             rates,
             further_reasons: reasons.collect(),
+            pace: pace::text(run),
             accounting: accounting(&result),
             stopped_early: matches!(run.end.as_ref().map(|end| &end.reason), Some(EndReason::StoppedEarly { .. })),
             notes: notes::of(run),
@@ -56,7 +60,9 @@ impl Overview {
     /// Returns the sentences between the first line and the notes.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.further_reasons.iter().map(|reason| format!("also: {reason}")).collect();
-        sentences.extend([limit::text(&self.limit), self.accounting.clone()]);
+        sentences.push(limit::text(&self.limit));
+        sentences.extend(self.pace.clone());
+        sentences.push(self.accounting.clone());
         if self.stopped_early {
             sentences.push("stopped early, because the results of its objectives were certain".into());
         }

@@ -1,6 +1,7 @@
 //! The main metrics of a run, few enough for one row in a table of runs.
 
 use crate::escape::escape;
+use crate::pace;
 use crate::percentile;
 use crate::result;
 use measure::limits;
@@ -34,6 +35,9 @@ pub struct RunMetrics {
     pub first_missed: Option<String>,
     /// Limit of the run, as text.
     pub limited_by: String,
+    /// Who set the pace of the transfers, and why, as text; null if there is no network between client and target, or if too
+    /// few operations ended.
+    pub pace_set_by: Option<String>,
     /// Name of the run's directory.
     pub directory: String,
 }
@@ -86,6 +90,13 @@ fn lower_end(judged: &ObjectiveResult, summary: &Summary, timed: Timed, q: f64) 
 }
 
 impl RunMetrics {
+    /// Returns the limit of the run and who set the pace, for a table.
+    #[must_use]
+    pub fn limit_and_pace(&self) -> String {
+        let pace = self.pace_set_by.as_ref().map(|pace| format!("; pace: {pace}")).unwrap_or_default();
+        format!("{}{pace}", self.limited_by)
+    }
+
     /// Returns the metrics of a saved run.
     #[must_use]
     pub fn of(directory: &str, run: &SavedRun) -> Self {
@@ -109,6 +120,7 @@ impl RunMetrics {
             first_missed: stopped_for.or_else(|| result::first_missed(&result)),
             objectives: result.objectives.iter().map(|judged| MeasuredObjective::of(judged, summary)).collect(),
             limited_by: limits::limited_by(summary, &run.begin.model).to_string(),
+            pace_set_by: pace::short(run).map(str::to_owned),
             directory: directory.to_owned(),
         }
     }

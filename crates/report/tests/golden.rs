@@ -160,7 +160,7 @@ fn results_are_those_of_the_cases() {
     let mut wrong = Vec::new();
     for (name, run) in cases() {
         let wanted = match name {
-            "counters_disagree" => "UNUSABLE",
+            "counters_disagree" | "other_path" => "UNUSABLE",
             "partial" | "begin_only" | "interrupted" => "PARTIAL",
             "all_failed" | "open_stall" | "nothing_ended" | "hostile" => "FAIL",
             _ => "PASS",
@@ -197,6 +197,8 @@ fn every_limit_is_shown_with_its_reason() {
     let wanted = [
         ("closed", LimitedBy::NotDetermined),
         ("not_determined", LimitedBy::NotDetermined),
+        ("emulated_path", LimitedBy::Link),
+        ("other_path", LimitedBy::Emulator),
         ("probed", LimitedBy::Target),
         ("open_stall", LimitedBy::Target),
         ("client_limited", LimitedBy::ClientCpu),

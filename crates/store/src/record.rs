@@ -2,6 +2,7 @@
 
 use measure::Model;
 use measure::evidence::Probes;
+use measure::path::{EmulatedPath, PathTraffic};
 use measure::values::bounded;
 use measure::{Cause, Instant, Interval, Objective};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,9 @@ pub struct Begin {
     pub header: Option<String>,
     /// `true` if certificate checks were disabled.
     pub insecure: bool,
+    /// The emulated path between client and target. `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<EmulatedPath>,
 }
 
 /// Maximum number of stages that readers accept. A command line cannot contain more stages, because the system limits
@@ -122,6 +126,9 @@ pub struct End {
     /// Rates that `--probe` measured after the run with other numbers of slots. `None` without `--probe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
+    /// Traffic on the emulated path. `None` without one, and for a relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathTraffic>,
 }
 
 /// Multipart uploads that were neither completed nor aborted when the load ended.

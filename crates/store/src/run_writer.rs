@@ -267,6 +267,7 @@ pub(crate) mod tests {
             loopback: false,
             header: None,
             insecure: false,
+            path: None,
         }
     }
 
@@ -283,6 +284,7 @@ pub(crate) mod tests {
             peak_memory_bytes: 1,
             cpu_nanos: 2,
             uploads: None,
+            path: None,
             damaged: None,
             fresh_below: 0,
             probes: None,

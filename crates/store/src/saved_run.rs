@@ -6,6 +6,7 @@ use crate::frames::{Damage, Tail};
 use crate::record::{Begin, End, EndReason, Record};
 use crate::record_reader::{Progress, for_each_record, read_begin, read_records};
 use crate::snapshot::Snapshot;
+use measure::path::PathLimits;
 use measure::{ClientLoad, Distribution, HeatMap, Instant, Interval, Stage, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -158,6 +159,7 @@ impl SavedRun {
 
     fn ended(&mut self, end: Option<End>) {
         self.summary.probes = end.as_ref().and_then(|end| end.probes);
+        self.summary.path.emulator = end.as_ref().and_then(|end| end.path).unwrap_or_default().emulator();
         self.end = end;
     }
 
@@ -185,7 +187,8 @@ impl SavedRun {
     }
 
     pub(crate) fn new(begin: Begin) -> Self {
-        let summary = Summary { shares_host: begin.loopback, ..Summary::default() };
+        let summary =
+            Summary { shares_host: begin.loopback, path: PathLimits::of(begin.path.as_ref()), ..Summary::default() };
         Self {
             begin,
             summary,

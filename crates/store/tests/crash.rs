@@ -40,6 +40,7 @@ fn begin() -> Begin {
         loopback: true,
         header: Some("x-cache".into()),
         insecure: true,
+        path: None,
     }
 }
 
@@ -82,6 +83,7 @@ fn end() -> End {
         damaged: None,
         fresh_below: 0,
         probes: None,
+        path: None,
     }
 }
 

@@ -33,6 +33,7 @@ fn begin() -> Begin {
         loopback: false,
         header: None,
         insecure: false,
+        path: None,
     }
 }
 

@@ -105,6 +105,21 @@ pub fn become_root_of_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
+/// Moves the calling process to the user namespace to which a file of `/proc` refers, such as `/proc/PID/ns/user`. Does
+/// nothing if the process is there already.
+///
+/// # Errors
+/// Fails if the process has more than one thread and is not there already, or if the namespace belongs to another user.
+pub fn enter_user_namespace(place: &Path) -> io::Result<()> {
+    let file = File::open(place)?;
+    if file.metadata()?.ino() == fs::metadata("/proc/self/ns/user")?.ino() {
+        return Ok(());
+    }
+    // SAFETY: the call takes numbers.
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWUSER) })?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,17 +22,36 @@ pub struct PathFigures {
     pub received: u32,
     /// Number of segments received out of order, such as those after a lost one.
     pub out_of_order: u32,
+    /// Round-trip time as the receiving side estimates it. Zero until enough data has arrived.
+    pub receive_round_trip: Duration,
+    /// Bytes that the peer may send before this side acknowledges them; 0 if the kernel does not tell (before Linux 6.2).
+    pub receive_window: u32,
+    /// Bytes that this side may send before the peer acknowledges them; 0 if the kernel does not tell (before Linux 5.4).
+    pub send_window: u32,
+    /// Time for which data was waiting or in flight to the peer.
+    pub busy: Duration,
+    /// Part of this time in which the peer's receive window was full.
+    pub window_limited: Duration,
+    /// Part of this time in which the send buffer of this side was too small.
+    pub buffer_limited: Duration,
 }
 
-/// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 58 words of 32 bits.
-const WORDS: usize = 58;
+/// Size of the part of `struct tcp_info` (linux/tcp.h) that is read here: 59 words of 32 bits.
+const WORDS: usize = 59;
 /// Offset of the round-trip time in this part, in words. The constants below are offsets of other fields.
 const RTT: usize = 17;
+const RCV_RTT: usize = 23;
 const TOTAL_RETRANS: usize = 25;
 const SEGS_OUT: usize = 34;
 const SEGS_IN: usize = 35;
 const MIN_RTT: usize = 37;
+/// Times of 64 bits.
+const BUSY_TIME: usize = 42;
+const RWND_LIMITED: usize = 44;
+const SNDBUF_LIMITED: usize = 46;
 const RCV_OOOPACK: usize = 56;
+const SND_WND: usize = 57;
+const RCV_WND: usize = 58;
 
 impl Socket {
     /// Reads the statistics from the kernel. Fields that an older kernel does not know are 0.
@@ -52,6 +71,11 @@ impl Socket {
             libc::getsockopt(self.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, pointer, &raw mut length)
         })?;
         let micros = |place: usize| Duration::from_micros(words[place].into());
+        let long = |place: usize| {
+            let [low, high] =
+                if cfg!(target_endian = "big") { [1, 0] } else { [0, 1] }.map(|half| u64::from(words[place + half]));
+            Duration::from_micros(high << 32 | low)
+        };
         Ok(PathFigures {
             round_trip: micros(RTT),
             shortest: micros(MIN_RTT),
@@ -59,6 +83,12 @@ impl Socket {
             resent: words[TOTAL_RETRANS],
             received: words[SEGS_IN],
             out_of_order: words[RCV_OOOPACK],
+            receive_round_trip: micros(RCV_RTT),
+            receive_window: words[RCV_WND],
+            send_window: words[SND_WND],
+            busy: long(BUSY_TIME),
+            window_limited: long(RWND_LIMITED),
+            buffer_limited: long(SNDBUF_LIMITED),
         })
     }
 }

@@ -171,10 +171,21 @@ impl Handle {
     /// # Errors
     /// Fails if the process has ended, or belongs to another user.
     pub fn kill(&self) -> io::Result<()> {
+        self.send(libc::SIGKILL)
+    }
+
+    /// Asks the process to end (SIGTERM).
+    ///
+    /// # Errors
+    /// See [`Self::kill`].
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        self.send(libc::SIGTERM)
+    }
+
+    fn send(&self, signal: libc::c_int) -> io::Result<()> {
         let no_details = std::ptr::null::<libc::siginfo_t>();
         // SAFETY: the kernel accepts a null pointer, which means a signal without details.
-        let sent =
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), libc::SIGKILL, no_details, 0) };
+        let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.fd.as_raw_fd(), signal, no_details, 0) };
         check(sent as libc::c_int)?;
         Ok(())
     }

@@ -33,6 +33,7 @@ fn limit_name(limit: LimitedBy) -> &'static str {
     match limit {
         LimitedBy::Target => "target",
         LimitedBy::Link => "link",
+        LimitedBy::Emulator => "emulator",
         LimitedBy::ClientCpu => "client_cpu",
         LimitedBy::ClientNic => "client_nic",
         LimitedBy::ClientResources => "client_resources",
@@ -235,7 +236,7 @@ fn now(state: &State) -> Vec<Family> {
 /// Returns the metrics of the current run: its load, its limit, and the objectives met so far.
 fn judgement(state: &State) -> Vec<Family> {
     let Some(run) = &state.run else { return Vec::new() };
-    let CurrentRun { target, directory, model, level, objectives, kinds: _, shares_host: _ } = run;
+    let CurrentRun { target, directory, model, level, objectives, kinds: _, shares_host: _, path: _ } = run;
     let limit = limited_by(&state.summary, model);
     let limits = LIMITS.map(|name| sample([("state", limit_name(name))], Whole((name == limit).into())));
     let objective_states = objectives.iter().flat_map(|objective| {

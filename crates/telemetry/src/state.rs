@@ -2,6 +2,7 @@
 
 use crate::totals::Totals;
 use crate::{Family, families};
+use measure::path::PathLimits;
 use measure::series::{Column, Number, Poll};
 use measure::{ClientLoad, Interval, Model, Objective, OpKind, Stage, Summary};
 
@@ -31,6 +32,8 @@ pub struct CurrentRun {
     pub kinds: Vec<OpKind>,
     /// `true` if client and target run on the same host.
     pub shares_host: bool,
+    /// Limits of the emulated path between client and target.
+    pub path: PathLimits,
 }
 
 /// The trial of a study that is in progress, or the last one.
@@ -79,7 +82,7 @@ impl State {
         run.kinds.iter().for_each(|kind| {
             self.totals.add_kind(*kind);
         });
-        self.summary = Summary { shares_host: run.shares_host, ..Summary::default() };
+        self.summary = Summary { shares_host: run.shares_host, path: run.path, ..Summary::default() };
         self.stage = Some(Stage::Warmup);
         self.run = Some(run);
     }

@@ -15,6 +15,7 @@ fn run() -> CurrentRun {
         objectives: vec!["success >= 99%".parse().unwrap(), "p99 <= 10ms".parse().unwrap()],
         kinds: vec![OpKind::Get, OpKind::Put],
         shares_host: false,
+        path: measure::path::PathLimits::default(),
     }
 }
 

@@ -4,6 +4,7 @@ mod causes;
 mod content;
 mod line;
 mod memory;
+mod pace;
 mod pacing;
 mod peers;
 mod sequential;
@@ -39,6 +40,8 @@ pub enum Bench {
     Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
+    /// Who sets the pace of transfers over an emulated path, in runs with planted causes.
+    Pace(pace::Args),
     /// Results and limits that Plimsoll reports for runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
@@ -57,6 +60,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sequential(args) => sequential::run(args),
         Bench::Uploads(args) => uploads::run(args),
         Bench::Weeks(args) => weeks::run(args),
+        Bench::Pace(args) => pace::run(args),
         Bench::Causes(args) => causes::run(args),
     }
 }

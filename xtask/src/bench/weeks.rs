@@ -256,6 +256,7 @@ fn begin(days: u64) -> Begin {
         loopback: false,
         header: None,
         insecure: false,
+        path: None,
     }
 }
 
@@ -270,5 +271,6 @@ fn end(seconds: u64) -> End {
         damaged: None,
         fresh_below: 0,
         probes: None,
+        path: None,
     }
 }

@@ -34,6 +34,7 @@ pub use zipf::Zipf;
 
 use crate::schedule::{Profile, Spacing};
 use measure::recorder::Pacing;
+use measure::units::DataRate;
 use measure::{OpKind, Timeline};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -238,6 +239,8 @@ pub struct Plan {
     pub log_ops: bool,
     /// Length of the slices that a controller receives in addition to intervals; `None` for no slices.
     pub slices: Option<Duration>,
+    /// Speed of network cards that do not tell their speed; `None` if it is unknown.
+    pub nic_speed: Option<DataRate>,
 }
 
 impl Plan {
@@ -265,6 +268,7 @@ impl Plan {
             group_by: None,
             log_ops: false,
             slices: None,
+            nic_speed: None,
         }
     }
 

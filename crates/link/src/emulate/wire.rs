@@ -7,6 +7,7 @@ use crate::spec::{Direction, LinkSpec, bytes_in};
 use measure::time::Instant;
 use measure::units::DataRate;
 use measure::values::random::mix;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub struct Piece {
 }
 
 /// Counts of segments since the start. Bytes are wire bytes ([`Frame::wire_bytes`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Segments that reached the queue.
     pub offered: u64,

@@ -18,6 +18,7 @@ use crate::spec::{Direction, LinkSpec};
 use crate::tun::{Counts, End, Health, Path};
 use datagrams::{Flow, Pace};
 use measure::units::DataRate;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::net::UdpSocket;
 use std::thread;
@@ -49,7 +50,7 @@ const RATE_TIME_MAX: Duration = Duration::from_secs(4);
 const SILENCE: Duration = Duration::from_millis(300);
 
 /// Measured properties of one direction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredDirection {
     /// Rate of wire bytes. `None` if the rate is unlimited, or too low to be measured in a few seconds.
     pub rate: Option<DataRate>,
@@ -62,7 +63,7 @@ pub struct MeasuredDirection {
 }
 
 /// Measured properties of a path.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     /// Median of the round trips of small datagrams.
     pub round_trip: Duration,

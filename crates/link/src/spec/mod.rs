@@ -1,5 +1,6 @@
 //! Description of a path: what each direction does to the segments that it carries.
 
+mod setting;
 mod text;
 
 #[cfg(test)]
@@ -9,6 +10,7 @@ use measure::units::{ByteSize, DataRate};
 use std::fmt;
 use std::time::Duration;
 
+pub use setting::{LinkSetting, congestion};
 pub use text::SpecError;
 
 /// Both directions of a path. The default path changes nothing.

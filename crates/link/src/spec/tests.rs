@@ -86,3 +86,26 @@ proptest! {
         let _ = text.parse::<DirectionSpec>();
     }
 }
+
+#[test]
+fn a_link_is_one_value() {
+    let setting: LinkSetting = "1Gbit/s,40ms".parse().unwrap();
+    assert_eq!((setting.spec.down, setting.spec.up), (parsed("1Gbit/s,40ms"), DirectionSpec::default()));
+    let both: LinkSetting = "  down=40ms,loss=1%   congestion=cubic up=5Mbit/s ".parse().unwrap();
+    assert_eq!((both.spec.down, both.spec.up), (parsed("40ms,loss=1%"), parsed("5Mbit/s")));
+    assert_eq!(both.congestion.as_deref(), Some("cubic"));
+    for setting in [setting, both] {
+        assert_eq!(setting.to_string().parse::<LinkSetting>().unwrap(), setting, "{setting}");
+    }
+    for (text, part) in [
+        ("", "needs a rate or a delay"),
+        ("congestion=bbr", "needs a rate or a delay"),
+        ("1ms 2ms", "down is given twice"),
+        ("1ms up=1ms up=2ms", "up is given twice"),
+        ("1ms congestion=a/b", "not the name of a congestion control"),
+        ("1ms via=tun", "no `via`"),
+    ] {
+        let message = text.parse::<LinkSetting>().expect_err(text).to_string();
+        assert!(message.contains(part), "{text}: {message}");
+    }
+}

@@ -41,6 +41,9 @@ pub enum SpecError {
     /// The queue is smaller than one segment.
     #[error("the queue of a link must have space for a full segment of 1514B (got {0})")]
     Queue(ByteSize),
+    /// No congestion control can have this name.
+    #[error("`{0}` is not the name of a congestion control, such as cubic, reno or bbr")]
+    Congestion(String),
     /// The frames on the path would need too much memory.
     #[error("the link would store up to {bytes} of data: lower its rate, delay or queue (maximum 4GiB per direction)")]
     TooMuchMemory {

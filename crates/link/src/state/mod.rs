@@ -5,16 +5,16 @@
 //! both.
 
 mod processes;
+mod record;
 
 #[cfg(test)]
 mod tests;
 
-use crate::LinkSpec;
-use crate::tun;
-use serde::{Deserialize, Serialize};
+pub use record::{Ends, LinkState, Owner, Record, Side};
+
+use processes::Killed;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
-use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -23,43 +23,6 @@ const RECORD_MAX_BYTES: u64 = 64 << 10;
 /// Maximum number of records. A host has far fewer links.
 const RECORDS_MAX: usize = 1000;
 
-/// A process, identified so that another process that later gets the same number is not confused with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// Number of the process.
-    pub process: u32,
-    /// Start of the process, in ticks since the start of the system.
-    pub started_ticks: u64,
-}
-
-/// Record of a link.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// The process that owns the link.
-    pub owner: Owner,
-    /// Identifier of the start of the system. After another start, nothing of the link exists.
-    pub boot: String,
-    /// The direction from the target to the client, as text.
-    pub down: String,
-    /// The direction from the client to the target, as text.
-    pub up: String,
-    /// Numbers of the network namespaces at the ends.
-    pub namespaces: Vec<u64>,
-    /// Path with which other processes enter the near end ([`crate::tun::End::place`]).
-    pub near: PathBuf,
-    /// Address at which the target is reached from the near end.
-    pub address: IpAddr,
-}
-
-/// State of a recorded link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkState {
-    /// Its owner runs.
-    Running,
-    /// Its owner has ended without removing the record.
-    Abandoned,
-}
-
 /// What was left of a link, and was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cleaned {
@@ -67,37 +30,6 @@ pub struct Cleaned {
     pub record: Record,
     /// Processes at its ends that were killed.
     pub killed: Vec<u32>,
-}
-
-impl Record {
-    /// Creates the record of a path of this process.
-    ///
-    /// # Errors
-    /// Fails if `/proc` cannot be read.
-    pub fn of(path: &tun::Path, spec: &LinkSpec) -> io::Result<Self> {
-        let process = std::process::id();
-        let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Self {
-            owner: Owner { process, started_ticks },
-            boot: processes::boot()?,
-            down: spec.down.to_string(),
-            up: spec.up.to_string(),
-            namespaces: vec![path.near().namespace_id(), path.far().namespace_id()],
-            near: path.near().place(),
-            address: path.far().address().into(),
-        })
-    }
-
-    /// Returns whether the owner still runs.
-    #[must_use]
-    pub fn state(&self) -> LinkState {
-        let same = processes::started_ticks(self.owner.process) == Some(self.owner.started_ticks);
-        if same && self.is_from_this_boot() { LinkState::Running } else { LinkState::Abandoned }
-    }
-
-    fn is_from_this_boot(&self) -> bool {
-        processes::boot().is_ok_and(|boot| boot == self.boot)
-    }
 }
 
 /// The folder with the records of the links on this host that a user has made.
@@ -147,12 +79,19 @@ impl Registry {
     /// # Errors
     /// Fails if the file cannot be written.
     pub fn register(&self, record: &Record) -> io::Result<Registered> {
-        let name = format!("{}-{}.json", record.owner.process, record.namespaces.first().copied().unwrap_or(0));
-        let (file, draft) = (self.folder.join(&name), self.folder.join(format!(".{name}")));
-        // The file is complete as soon as it has its name.
-        fs::write(&draft, serde_json::to_vec_pretty(record)?)?;
-        fs::rename(draft, &file)?;
-        Ok(Registered { file })
+        let file = self.folder.join(format!("{}.json", record.owner.process));
+        let registered = Registered { file };
+        registered.write(record)?;
+        Ok(registered)
+    }
+
+    /// Returns the records of all links whose owners run.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
+    pub fn running(&self) -> io::Result<Vec<Record>> {
+        let links = self.links()?.into_iter();
+        Ok(links.filter(|(_, state)| *state == LinkState::Running).map(|(record, _)| record).collect())
     }
 
     /// Returns all records with their states, in the order of their files. Files that are no records are ignored.
@@ -174,7 +113,7 @@ impl Registry {
         for file in self.files()? {
             let Some(record) = read(&file).filter(|record| record.state() == LinkState::Abandoned) else { continue };
             let killed = match record.is_from_this_boot() {
-                true => processes::kill_marked(record.owner.process, &record.namespaces)?,
+                true => processes::kill(Killed::Marked(record.owner.process), record.namespaces())?,
                 false => Vec::new(),
             };
             fs::remove_file(&file)?;
@@ -189,6 +128,18 @@ impl Registry {
         files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
         files.sort();
         Ok(files)
+    }
+}
+
+impl Registered {
+    /// Replaces the record. Readers see the old or the new one.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
+    pub fn write(&self, record: &Record) -> io::Result<()> {
+        let draft = self.file.with_extension("draft");
+        fs::write(&draft, serde_json::to_vec_pretty(record)?)?;
+        fs::rename(draft, &self.file)
     }
 }
 

@@ -4,7 +4,6 @@ use crate::tun::MARK;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use sys::process::Handle;
 
 /// Returns the start of a process in ticks since the start of the system (field 22 of `/proc/PID/stat`). `None` if the
@@ -28,9 +27,17 @@ pub(super) fn user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |itself| itself.uid())
 }
 
-/// Kills the processes that carry the mark of `owner` and are in one of the namespaces. Returns their numbers.
-pub(super) fn kill_marked(owner: u32, namespaces: &[u64]) -> io::Result<Vec<u32>> {
-    let mark = format!("{MARK}={owner}");
+/// Which processes at the ends of a link are killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    /// All of them. Only the owner may do so: while it exists, the numbers of the namespaces belong to its link.
+    All,
+    /// Those that carry the mark of this owner. After the end of the owner, other namespaces may get the same numbers.
+    Marked(u32),
+}
+
+/// Kills processes that are in one of the namespaces. Returns their numbers.
+pub(super) fn kill(which: Killed, namespaces: &[u64]) -> io::Result<Vec<u32>> {
     let mut killed = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let Some(process) = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) else {
@@ -38,17 +45,20 @@ pub(super) fn kill_marked(owner: u32, namespaces: &[u64]) -> io::Result<Vec<u32>
         };
         // The handle is opened first. If the process ends and another one gets its number, the signal reaches neither.
         let Ok(handle) = Handle::open(process) else { continue };
-        if is_marked(process, &mark, namespaces) && handle.kill().is_ok() {
+        if is_inside(process, namespaces) && has_mark(process, which) && handle.kill().is_ok() {
             killed.push(process);
         }
     }
     Ok(killed)
 }
 
-fn is_marked(process: u32, mark: &str, namespaces: &[u64]) -> bool {
-    let folder = format!("/proc/{process}");
-    let folder = Path::new(&folder);
-    let namespace = fs::metadata(folder.join("ns/net")).map(|file| file.ino());
-    let has_mark = |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes());
-    namespace.is_ok_and(|id| namespaces.contains(&id)) && fs::read(folder.join("environ")).is_ok_and(has_mark)
+fn is_inside(process: u32, namespaces: &[u64]) -> bool {
+    fs::metadata(format!("/proc/{process}/ns/net")).is_ok_and(|file| namespaces.contains(&file.ino()))
+}
+
+fn has_mark(process: u32, which: Killed) -> bool {
+    let Killed::Marked(owner) = which else { return true };
+    let mark = format!("{MARK}={owner}");
+    let is_mark = |entry: &[u8]| entry == mark.as_bytes();
+    fs::read(format!("/proc/{process}/environ")).is_ok_and(|text| text.split(|byte| *byte == 0).any(is_mark))
 }

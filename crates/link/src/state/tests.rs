@@ -1,4 +1,5 @@
 use super::*;
+use crate::tun;
 use std::process::{Command, Stdio};
 
 fn record() -> Record {
@@ -9,9 +10,23 @@ fn record() -> Record {
         boot: processes::boot().unwrap(),
         down: "1Gbit/s,40ms".to_owned(),
         up: "0s".to_owned(),
-        namespaces: vec![7],
+        ends: ends(7),
+        measured: None,
+        differences: Vec::new(),
+        updates: 0,
+    }
+}
+
+/// Returns the ends of a path whose namespaces have this number.
+fn ends(namespace: u64) -> Ends {
+    Ends::Tun {
+        namespaces: vec![namespace],
         near: PathBuf::from("/proc/1/fd/3"),
+        far: PathBuf::from("/proc/1/fd/4"),
         address: "198.18.0.2".parse().unwrap(),
+        congestion: "cubic".to_owned(),
+        buffers: tun::Buffers::FitPath,
+        counts: Box::default(),
     }
 }
 
@@ -51,10 +66,10 @@ fn only_marked_processes_in_the_namespaces_are_killed() {
         command.arg("60").env(tun::MARK, mark).stdin(Stdio::null()).spawn().unwrap()
     };
     let (mut marked, mut other) = (child(&u32::MAX.to_string()), child("1"));
-    let elsewhere = Record { owner, namespaces: vec![here + 1], ..record() };
+    let elsewhere = Record { owner, ends: ends(here + 1), ..record() };
     std::mem::forget(registry.register(&elsewhere).unwrap());
     assert!(registry.clean().unwrap()[0].killed.is_empty());
-    let at_this_end = Record { owner, namespaces: vec![here], ..record() };
+    let at_this_end = Record { owner, ends: ends(here), ..record() };
     std::mem::forget(registry.register(&at_this_end).unwrap());
     assert_eq!(registry.clean().unwrap()[0].killed, [marked.id()]);
     assert!(!marked.wait().unwrap().success());

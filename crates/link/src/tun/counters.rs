@@ -2,6 +2,7 @@
 
 use crate::emulate::Tally;
 use measure::time::Instant;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const LATE_SHARE_MAX: f64 = 0.01;
 const LATE_BYTES_MAX: u64 = 15_140;
 
 /// Counts of one direction since the start of the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// What happened to the segments.
     pub wire: Tally,
@@ -39,7 +40,8 @@ pub struct Counts {
 }
 
 /// Whether the emulator had enough CPU time and memory for the traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Health {
     /// The path was as described.
     Good,

@@ -21,6 +21,7 @@ use crate::spec::{Direction, DirectionSpec, LinkSpec, bytes_in};
 use counters::{Counters, late_after};
 use emulator::Emulator;
 use measure::time::MonotonicClock;
+use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -28,7 +29,7 @@ use sys::Waker;
 
 /// Environment variable that marks processes at the ends of a link. Its value is the number of the process that owns the
 /// link.
-pub const MARK: &str = "PLIMSOLL_LINK";
+pub const MARK: &str = "PLIMSOLL_LINK_OWNER";
 
 /// Addresses of the near end.
 const NEAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
@@ -47,7 +48,8 @@ pub struct Settings {
 }
 
 /// Maximum sizes of the TCP buffers at both ends (`tcp_rmem`, `tcp_wmem`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Buffers {
     /// Large enough that one connection can use the whole rate, if the host's are smaller.
     #[default]
@@ -61,6 +63,7 @@ pub enum Buffers {
 pub struct Path {
     near: End,
     far: End,
+    buffers: Buffers,
     down: Running,
     up: Running,
     stop: Arc<Waker>,
@@ -101,7 +104,7 @@ impl Path {
         let up = start(Direction::Up, &near, &far).inspect_err(|_| {
             let _ = stop.wake();
         })?;
-        Ok(Self { near, far, down, up, stop })
+        Ok(Self { near, far, buffers: settings.buffers, down, up, stop })
     }
 
     /// Returns the end at which the client runs.
@@ -114,6 +117,12 @@ impl Path {
     #[must_use]
     pub fn far(&self) -> &End {
         &self.far
+    }
+
+    /// Returns how the maximum sizes of the TCP buffers were set.
+    #[must_use]
+    pub fn buffers(&self) -> Buffers {
+        self.buffers
     }
 
     /// Returns the counts of one direction since the start.

@@ -1,7 +1,8 @@
 //! Nothing is left behind: after the end of a path, and after the kill of its owner.
 
 use crate::support::{PATIENCE, alone, bench, skip, spec, start};
-use link::state::{LinkState, Record, Registry};
+use link::session::Session;
+use link::state::{LinkState, Registry, Side};
 use link::tun::{Path, Settings};
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,6 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
-use sys::namespace::Network;
 
 /// Name of the test below that only this file starts, in a process of its own.
 const OWNER: &str = "cleanup::owner_of_a_link";
@@ -58,12 +58,15 @@ fn the_end_of_a_path_ends_its_processes_and_changes_no_interface() {
 fn owner_of_a_link() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let spec = spec("1Gbit/s,1ms", "1ms");
-    let path = Path::open(&spec, &Settings::default()).unwrap();
     let registry = Registry::open(folder.as_ref()).unwrap();
-    let record = Record::of(&path, &spec).unwrap();
-    let _registered = registry.register(&record).unwrap();
+    let session = Session::tun(&spec, &Settings::default(), &registry).unwrap();
     let mut server = Command::new("sh");
-    path.far().host(server.args(["-c", "sleep 1000 & echo $! >&2; wait"]).stdin(Stdio::null())).unwrap();
+    session
+        .path()
+        .unwrap()
+        .far()
+        .host(server.args(["-c", "sleep 1000 & echo $! >&2; wait"]).stdin(Stdio::null()))
+        .unwrap();
     server.spawn().unwrap().wait().unwrap();
 }
 
@@ -90,16 +93,18 @@ fn a_killed_owner_leaves_only_what_the_next_start_removes() {
     let [(record, LinkState::Running)] = &links[..] else { panic!("{links:?}") };
     assert_eq!(registry.clean().unwrap(), []);
     // Other processes can enter the near end while the link exists.
-    assert_eq!(Network::open(&record.near).unwrap().id(), record.namespaces[0]);
+    for (side, id) in [Side::Near, Side::Far].into_iter().zip(record.namespaces()) {
+        assert_eq!(record.network(side).unwrap().unwrap().id(), *id);
+    }
 
     owner.kill().unwrap();
     owner.wait().unwrap();
-    let far = record.namespaces[1];
+    let far = record.namespaces()[1];
     // The kernel kills the command itself.
     wait_until("the command at the far end survives", || inside(far) == [survivor.clone()]);
     let cleaned = registry.clean().unwrap();
     assert_eq!(cleaned.len(), 1);
     assert_eq!(cleaned[0].killed, [survivor.parse::<u32>().unwrap()]);
-    wait_until("a process is left in a namespace", || record.namespaces.iter().all(|id| inside(*id).is_empty()));
+    wait_until("a process is left in a namespace", || record.namespaces().iter().all(|id| inside(*id).is_empty()));
     assert_eq!((registry.links().unwrap(), registry.clean().unwrap()), (vec![], vec![]));
 }

@@ -25,7 +25,7 @@ pub use arrival_cohorts::{ArrivalCohort, ArrivalCohorts};
 pub use class_cohorts::ClassCohorts;
 pub(crate) use collector::Collector;
 pub use edge_operations::{EdgeOp, Edges, OperationClass};
-pub use network_paths::{NetworkPaths, PathSample};
+pub use network_paths::{FlowControl, FlowSample, NetworkPaths, PathSample};
 pub use overtaking::Overtaking;
 pub use slot_probes::{Probe, Probes};
 

@@ -28,8 +28,10 @@ pub struct PathSample {
     pub shortest: u64,
     /// Segments sent and received.
     pub segments: u64,
-    /// Sums over samples of the connections. Samples are taken once per interval and at the end of the run.
+    /// Segments resent, and segments received out of order.
     pub lost: u64,
+    /// Windows and waits of flow control.
+    pub flow: FlowSample,
 }
 
 impl PathSample {
@@ -38,6 +40,83 @@ impl PathSample {
             && self.round_trip > self.shortest.saturating_mul(QUEUED_FACTOR);
         let lossy = self.segments >= SEGMENTS_MIN && self.lost as f64 > LOST_MIN * self.segments as f64;
         queued || lossy
+    }
+}
+
+/// Flow control of one connection since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowSample {
+    /// Round-trip time as the receiving side estimates it, in nanoseconds; 0 until enough data has arrived.
+    pub receive_round_trip: u64,
+    /// Bytes that the peer may send before they are acknowledged; 0 if the kernel does not tell.
+    pub receive_window: u64,
+    /// Bytes that the client may send before they are acknowledged; 0 if the kernel does not tell.
+    pub send_window: u64,
+    /// Nanoseconds in which data was waiting or in flight to the peer.
+    pub busy: u64,
+    /// Nanoseconds of these in which the peer's receive window was full.
+    pub window_limited: u64,
+    /// Nanoseconds of these in which the client's send buffer was too small.
+    pub buffer_limited: u64,
+}
+
+/// Sums over samples of flow control. Only samples with a round trip of the receiving side count for [`Self::receiving`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowControl {
+    /// Number of samples of connections that received enough data to know their window and round trip.
+    pub receiving: u64,
+    /// Sum of their round trips, in nanoseconds.
+    pub receive_round_trip_nanos: u64,
+    /// Sum of their receive windows, in bytes.
+    pub receive_window_bytes: u64,
+    /// Sum of the windows of the peers over all samples, in bytes.
+    pub send_window_bytes: u64,
+    /// Sum of the shortest round trips over all samples, in nanoseconds.
+    pub shortest_nanos: u64,
+    /// Sum of the times in which data was waiting or in flight to the peer.
+    pub busy_nanos: u64,
+    /// Sum of the parts of these times in which the peer's receive window was full.
+    pub window_limited_nanos: u64,
+    /// Sum of the parts of these times in which the client's send buffer was too small.
+    pub buffer_limited_nanos: u64,
+}
+
+impl FlowControl {
+    fn add(&mut self, sample: &PathSample) {
+        let FlowSample { receive_round_trip, receive_window, send_window, busy, window_limited, buffer_limited } =
+            sample.flow;
+        if receive_round_trip > 0 && receive_window > 0 {
+            self.receiving += 1;
+            add(&mut self.receive_round_trip_nanos, receive_round_trip);
+            add(&mut self.receive_window_bytes, receive_window);
+        }
+        add(&mut self.send_window_bytes, send_window);
+        add(&mut self.shortest_nanos, sample.shortest.min(sample.round_trip));
+        add(&mut self.busy_nanos, busy);
+        add(&mut self.window_limited_nanos, window_limited);
+        add(&mut self.buffer_limited_nanos, buffer_limited);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            receiving,
+            receive_round_trip_nanos,
+            receive_window_bytes,
+            send_window_bytes,
+            shortest_nanos,
+            busy_nanos,
+            window_limited_nanos,
+            buffer_limited_nanos,
+        } = *other;
+        add(&mut self.receiving, receiving);
+        add(&mut self.receive_round_trip_nanos, receive_round_trip_nanos);
+        add(&mut self.receive_window_bytes, receive_window_bytes);
+        add(&mut self.send_window_bytes, send_window_bytes);
+        add(&mut self.shortest_nanos, shortest_nanos);
+        add(&mut self.busy_nanos, busy_nanos);
+        add(&mut self.window_limited_nanos, window_limited_nanos);
+        add(&mut self.buffer_limited_nanos, buffer_limited_nanos);
     }
 }
 
@@ -52,6 +131,9 @@ pub struct NetworkPaths {
     pub round_trip_nanos: u64,
     /// Sum of the shortest round-trip times of the same samples, in nanoseconds.
     pub shortest_nanos: u64,
+    /// Flow control of all samples.
+    #[serde(default)]
+    pub flow: FlowControl,
 }
 
 impl NetworkPaths {
@@ -64,6 +146,7 @@ impl NetworkPaths {
     /// Adds a sample.
     pub fn add(&mut self, sample: &PathSample) {
         self.sampled += 1;
+        self.flow.add(sample);
         if sample.is_full() {
             self.full += 1;
             add(&mut self.round_trip_nanos, sample.round_trip);
@@ -86,7 +169,8 @@ impl NetworkPaths {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { sampled, full, round_trip_nanos, shortest_nanos } = *other;
+        let Self { sampled, full, round_trip_nanos, shortest_nanos, flow } = *other;
+        self.flow.merge(&flow);
         add(&mut self.sampled, sampled);
         add(&mut self.full, full);
         add(&mut self.round_trip_nanos, round_trip_nanos);
@@ -102,7 +186,9 @@ mod tests {
 
     #[test]
     fn queues_and_losses_are_distinguished_from_delayed_acknowledgements() {
-        let look = |round_trip, shortest, segments, lost| PathSample { round_trip, shortest, segments, lost }.is_full();
+        let look = |round_trip, shortest, segments, lost| {
+            PathSample { round_trip, shortest, segments, lost, ..PathSample::default() }.is_full()
+        };
         assert!(
             look(65 * MS, 10_000, 600, 0),
             "values measured on a link of 40 Mbit/s with a queue of 100 ms show a full link"

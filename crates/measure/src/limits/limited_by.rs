@@ -5,6 +5,7 @@ use super::failures::has_many_failures;
 use super::offered_load::{MISSED_MAX, growth, misses_offered_rate, not_sustained};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, MOST, OPERATIONS_MIN};
+use crate::path::EmulatorHealth;
 use crate::sample::outcome::AttemptClass;
 use crate::summary::client_limits::offered_too_much;
 use crate::summary::{Model, Summary};
@@ -18,6 +19,8 @@ const LINK_BYTES: u64 = 14_600;
 /// Minimum share of the run for which other processes keep a slow client from running. With a smaller share, these
 /// processes are not reported as the limit.
 const TAKEN_MIN: f64 = 0.05;
+/// Minimum share of an emulated path's rate at which the path counts as full.
+pub(super) const PATH_FULL: f64 = 0.9;
 /// Maximum ratio of the service time with all slots in use to the service time with few operations in flight. Above
 /// this ratio, the target counts as slower.
 const SLOWER_MAX: f64 = 1.5;
@@ -34,6 +37,10 @@ pub fn limited_by(summary: &Summary, model: &Model) -> LimitedBy {
 /// Returns what limited a run. `impact` is the time that the client added to operations.
 pub(super) fn limited_by_given(summary: &Summary, model: &Model, impact: ClientImpact) -> LimitedBy {
     let (limits, tally) = (&summary.limits, &summary.stats.measured);
+    // An overloaded emulator delays or drops packets, so nothing else can be concluded.
+    if summary.path.emulator != EmulatorHealth::Good {
+        return LimitedBy::Emulator;
+    }
     if limits.share(limits.nic) > CLIENT_MAX {
         return LimitedBy::ClientNic;
     }
@@ -108,8 +115,19 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
     }
 }
 
-/// Returns whether body data waited in the network between client and target, or was lost there.
+/// Returns the share of an emulated path's rate that the run used in its window; `None` without such a path.
+pub(super) fn used_path_share(summary: &Summary) -> Option<f64> {
+    let traffic = &summary.measured.traffic;
+    let received = traffic.body.saturating_add(traffic.overhead);
+    summary.path.used_share(received, traffic.sent, summary.measured.seconds)
+}
+
+/// Returns whether body data waited in the network between client and target, or was lost there. An emulated path is also
+/// full if the run used most of its rate.
 fn fills_link(summary: &Summary) -> bool {
+    if used_path_share(summary).is_some_and(|share| share >= PATH_FULL) {
+        return true;
+    }
     let stats = &summary.stats;
     // Traffic is counted from the start of the run, so attempts outside the measured window must also be counted.
     let attempts = stats.measured.attempts.saturating_add(stats.outside.attempts).max(1);

@@ -8,6 +8,7 @@ mod failures;
 pub mod growth;
 mod limited_by;
 mod offered_load;
+pub mod pace;
 pub mod queueing;
 mod reason;
 
@@ -35,6 +36,8 @@ pub enum LimitedBy {
     Target,
     /// The network between client and target was full.
     Link,
+    /// The emulator of the network between client and target had too little CPU time or memory.
+    Emulator,
     /// A thread of this client had no time left.
     ClientCpu,
     /// This client's network card transferred data at its full speed.
@@ -55,10 +58,10 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// Returns whether the client or its host was the limit, so that the measured rates are lower bounds.
+    /// Returns whether the client, its host or the emulator of the path was the limit, so that the measured rates are lower bounds.
     #[must_use]
     pub fn is_client(self) -> bool {
-        matches!(self, Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)
+        matches!(self, Self::Emulator | Self::ClientCpu | Self::ClientNic | Self::ClientResources | Self::SharedHost)
     }
 }
 
@@ -67,6 +70,7 @@ impl fmt::Display for LimitedBy {
         f.write_str(match self {
             Self::Target => "target",
             Self::Link => "link",
+            Self::Emulator => "emulator",
             Self::ClientCpu => "client CPU",
             Self::ClientNic => "client NIC",
             Self::ClientResources => "client descriptors or ports",

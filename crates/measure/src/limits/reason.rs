@@ -1,5 +1,6 @@
 //! The limit of a run, with the numbers that show it.
 
+use super::limited_by::{PATH_FULL, used_path_share};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
 use crate::evidence::{OperationClass, Probe, Probes};
@@ -116,6 +117,13 @@ pub enum LimitReason {
     BusyThread,
     /// The client's network card was full.
     NetworkCard,
+    /// The run used the rate of the emulated path.
+    PathFull {
+        /// Share of the rate that was used.
+        share: f64,
+    },
+    /// The emulator of the path did not get enough CPU time or memory.
+    Emulator,
     /// The client ran out of file descriptors or local ports.
     Resources,
     /// The client was stopped.
@@ -176,6 +184,9 @@ impl InFlightLimit {
 fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InFlightLimit>) -> LimitReason {
     match by {
         LimitedBy::Target => target_reason(summary, model, in_flight),
+        LimitedBy::Link if used_path_share(summary).is_some_and(|share| share >= PATH_FULL) => {
+            LimitReason::PathFull { share: used_path_share(summary).unwrap_or_default() }
+        }
         LimitedBy::Link => match summary.evidence.network_paths.round_trips() {
             Some((loaded, unloaded)) if loaded > ROUND_TRIPS_RATIO_MIN * unloaded => {
                 LimitReason::RoundTrips { loaded, unloaded }
@@ -183,6 +194,7 @@ fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InF
             _ => LimitReason::Loss,
         },
         LimitedBy::ClientCpu => cpu_reason(&summary.limits, model),
+        LimitedBy::Emulator => LimitReason::Emulator,
         LimitedBy::ClientNic => LimitReason::NetworkCard,
         LimitedBy::ClientResources => LimitReason::Resources,
         LimitedBy::SharedHost => {

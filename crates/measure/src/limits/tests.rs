@@ -4,10 +4,12 @@ use super::limited_by::limited_by_given;
 use super::*;
 use crate::evidence::{EdgeOp, OperationClass, PathSample};
 use crate::interval::{ClientLoad, Interval};
+use crate::path::{EmulatorHealth, PathLimits};
 use crate::sample::outcome::AttemptClass;
 use crate::sample::{OpKind, ReadSample};
 use crate::summary::{Model, Summary};
 use crate::time::{Instant, Stage};
+use crate::units::DataRate;
 use std::time::Duration;
 
 const OPEN: Model = Model::Open { in_flight_max: 100 };
@@ -405,6 +407,22 @@ fn a_client_that_waits_for_cores_most_of_the_time_shares_its_host() {
     });
     let at = |shares_host| limited_by(&Summary { shares_host, ..Summary::of(&CLOSED, &run) }, &CLOSED);
     assert_eq!((at(true), at(false)), (LimitedBy::SharedHost, LimitedBy::NotDetermined));
+}
+
+#[test]
+fn a_full_emulated_path_and_its_overloaded_emulator_are_named() {
+    let run = seconds(4, ClientLoad::default(), |interval| {
+        respond(interval, 300_000);
+        interval.stats.traffic.body += 11_500_000;
+    });
+    let with = |path: PathLimits| limited_by(&Summary { path, ..Summary::of(&CLOSED, &run) }, &CLOSED);
+    let rate = |megabits: u64| Some(DataRate::bits_per_second(megabits * 1_000_000));
+    let at = |megabits| with(PathLimits { down: rate(megabits), ..PathLimits::default() });
+    // 11.5 MB/s of payload are 96 Mbit/s on the wire.
+    assert_eq!(at(100), LimitedBy::Link);
+    assert_ne!(at(120), LimitedBy::Link);
+    let emulator = EmulatorHealth::CpuTooSlow;
+    assert_eq!(with(PathLimits { down: rate(100), emulator, ..PathLimits::default() }), LimitedBy::Emulator);
 }
 
 #[test]

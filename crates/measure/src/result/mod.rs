@@ -11,6 +11,7 @@ pub use reason::{CutOff, MostFailures, Reason};
 
 use crate::limits::{LimitedBy, limited_by, missed_by_client};
 use crate::objective::{Metric, Objective, ObjectiveOutcome, ObjectiveResult};
+use crate::path::EmulatorHealth;
 use crate::sample::outcome::{AttemptClass, Cause};
 use crate::summary::{Model, Summary};
 use crate::values::sum;
@@ -128,6 +129,17 @@ pub struct RunFacts<'a> {
     pub outage: Duration,
     /// `true` if an objective without enough data is acceptable.
     pub accept_not_enough_data: bool,
+    /// The emulated path between client and target; `None` without one.
+    pub path: Option<PathFacts<'a>>,
+}
+
+/// Facts about an emulated path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathFacts<'a> {
+    /// Measured properties that differ from what was asked for, as clauses.
+    pub differences: &'a [String],
+    /// Health of the emulator during the run.
+    pub emulator: EmulatorHealth,
 }
 
 /// The result of a run.
@@ -174,6 +186,7 @@ impl RunResult {
             facts.objectives.iter().map(|objective| objective.judge(facts.summary, &facts.model)).collect();
         let mut reasons = wrong_content(facts);
         reasons.extend(accounting.violations.iter().map(|violation| Reason::CountersDisagree(*violation)));
+        reasons.extend(path_reasons(facts));
         reasons.extend(failures(facts, &objectives));
         reasons.extend(client_reasons(facts, &objectives));
         reasons.extend(not_enough_data(facts, &objectives));
@@ -271,6 +284,15 @@ fn client_lost(facts: &RunFacts) -> u64 {
     let unseen = summary.all.hanging().saturating_add(summary.all.affected.failed);
     let unseen = if summary.client_stood_still() { unseen } else { 0 };
     sum([missed_by_client(summary, &facts.model), refused, unseen])
+}
+
+/// Returns the reasons why an emulated path makes all numbers unusable.
+fn path_reasons(facts: &RunFacts) -> Vec<Reason> {
+    let Some(path) = facts.path else { return Vec::new() };
+    let differs = !path.differences.is_empty();
+    let differs = differs.then(|| Reason::OtherPath { differences: path.differences.to_vec() });
+    let overloaded = (path.emulator != EmulatorHealth::Good).then_some(Reason::Emulator(path.emulator));
+    differs.into_iter().chain(overloaded).collect()
 }
 
 fn client_reasons(facts: &RunFacts, objectives: &[ObjectiveResult]) -> Vec<Reason> {

@@ -3,6 +3,7 @@
 use super::ResultWord;
 use super::accounting::Violation;
 use crate::objective::ObjectiveResult;
+use crate::path::EmulatorHealth;
 use crate::sample::outcome::Cause;
 use crate::stats::Tally;
 use crate::values::sum;
@@ -64,6 +65,13 @@ pub enum Reason {
         /// All attempts.
         of: u64,
     },
+    /// The emulated path between client and target is not the one that the user asked for.
+    OtherPath {
+        /// Measured properties that differ, as clauses.
+        differences: Vec<String>,
+    },
+    /// The emulator of the path did not get enough CPU time or memory during the run.
+    Emulator(EmulatorHealth),
     /// The outcome of an objective depends on the delays that the client added.
     ClientDecides(ObjectiveResult),
     /// The run was cut off before its end.
@@ -134,6 +142,8 @@ impl Reason {
             Self::CountersDisagree(_)
             | Self::ClientMissed { .. }
             | Self::ClientResources { .. }
+            | Self::OtherPath { .. }
+            | Self::Emulator(_)
             | Self::ClientDecides(_) => ResultWord::Unusable,
             Self::CutOff(_) => ResultWord::Partial,
         }
@@ -153,6 +163,8 @@ impl Reason {
             Self::NotEnoughData(_) => "not_enough_data",
             Self::ClientMissed { .. } => "client_missed_operations",
             Self::ClientResources { .. } => "client_resources",
+            Self::OtherPath { .. } => "path_differs",
+            Self::Emulator(_) => "emulator_overloaded",
             Self::ClientDecides(_) => "client_limited_objective",
             Self::CutOff(_) => "cut_off",
         }

@@ -36,6 +36,7 @@ fn result(summary: &Summary, ending: &Ending, outage_seconds: u64) -> RunResult 
         ending,
         outage: Duration::from_secs(outage_seconds),
         accept_not_enough_data,
+        path: None,
     })
 }
 
@@ -185,6 +186,10 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
         let texts = ["success >= 99%", "p99 <= 2ms", "p99.99 <= 2ms", "p50 <= 100us", "rate >= 20", "ttfb p50 <= 1ms"];
         let objectives: Vec<Objective> =
             texts.iter().filter(|_| random.below(2) == 0).map(|text| text.parse().unwrap()).collect();
+        let path = (random.below(4) == 0).then(|| {
+            let emulators = [EmulatorHealth::Good, EmulatorHealth::CpuTooSlow, EmulatorHealth::MemoryTooSmall];
+            (vec!["rate down".to_owned(); random.below(2)], emulators[random.below(3)])
+        });
         let facts = RunFacts {
             summary: &summary,
             model: if random.below(2) == 0 { OPEN } else { Model::Closed { concurrency: 8 } },
@@ -192,6 +197,7 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
             ending,
             outage: Duration::from_secs((random.below(4) / 3) as u64),
             accept_not_enough_data: random.below(2) == 0,
+            path: path.as_ref().map(|(differences, emulator)| PathFacts { differences, emulator: *emulator }),
         };
         let result = RunResult::of(&facts);
         let context = || format!("seed 11, round {round}: {result:?}");
@@ -205,7 +211,10 @@ fn word_reasons_and_exit_code_never_contradict_each_other() {
         }
         let wrong = WRONG_CONTENT.iter().any(|cause| summary.stats.measured.causes.get(*cause) > 0);
         assert!(!wrong || result.word == ResultWord::Fail, "{}", context());
-        let unusable = !wrong && !result.accounting.violations.is_empty();
+        let sound =
+            |(differences, emulator): &(Vec<String>, _)| differences.is_empty() && *emulator == EmulatorHealth::Good;
+        let other_path = path.as_ref().is_some_and(|path| !sound(path));
+        let unusable = !wrong && (!result.accounting.violations.is_empty() || other_path);
         assert!(!unusable || result.word == ResultWord::Unusable, "{}", context());
         let missed = result.objectives.iter().any(|judged| judged.outcome == ObjectiveOutcome::Missed);
         assert!(!missed || matches!(result.word, ResultWord::Fail | ResultWord::Unusable), "{}", context());

@@ -18,6 +18,7 @@ pub use windows::{Window, Windows};
 use crate::evidence::{Evidence, Probes};
 use crate::interval::Interval;
 use crate::interval::joined::judgeable;
+use crate::path::PathLimits;
 use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::stats::unread_responses::ClientShare;
 use crate::stats::{KindStats, Stats, Traffic};
@@ -75,6 +76,9 @@ pub struct Summary {
     pub overtaking_expected: f64,
     /// `true` if client and target ran on the same host.
     pub shares_host: bool,
+    /// Limits of the emulated path between client and target.
+    #[serde(default)]
+    pub path: PathLimits,
     /// Rates that the probe reached with other numbers of slots after the run; `None` without `--probe`.
     pub probes: Option<Probes>,
 }

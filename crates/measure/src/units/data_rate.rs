@@ -1,12 +1,14 @@
 //! Amounts of data per time, such as `50Mbit/s` or `6.25MB/s`.
 
 use super::{ByteSize, UnitError, parse_number, split_unit};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Bits per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Bits per second. Records have this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct DataRate(u64);
 
 const BIT_UNITS: [(&str, u64); 5] =

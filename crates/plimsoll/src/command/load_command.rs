@@ -1,6 +1,7 @@
 //! The commands that make load: `get`, `put`, `mix`, `line` and `fill`. Each trial of a study runs one of them.
 
 use super::{fill, get, line, mix, put};
+use crate::emulated_link::{self, LinkName};
 use crate::execute::RunOptions;
 use crate::failure::Failure;
 use crate::load;
@@ -71,8 +72,31 @@ impl LoadCommand {
         }
     }
 
+    /// Returns the flags that all commands share.
+    fn common(&self) -> &load::Args {
+        match self {
+            Self::Get(args) => &args.common,
+            Self::Put(args) => &args.common,
+            Self::Mix(args) => &args.common,
+            Self::Line(args) => args.common().0,
+            Self::Fill(args) => &args.put.common,
+        }
+    }
+
+    /// Returns the link through which the load is made.
+    pub fn link(&self) -> Option<LinkName> {
+        self.common().connections.link
+    }
+
     /// Runs the command.
     pub fn run(self) -> Result<ExitCode, Failure> {
+        let link = emulated_link::prepare(self.link())?;
+        // Live metrics are published on the network of this host, even if the load is made through a link.
+        let _publishing = self.common().output.live_metrics.start()?;
+        emulated_link::within(link.as_ref(), || self.run_here())
+    }
+
+    fn run_here(self) -> Result<ExitCode, Failure> {
         match self {
             Self::Get(args) => get::run(&args),
             Self::Put(args) => put::run(&args),

@@ -311,6 +311,7 @@ fn write(parts: &[SourceRun], overlap: &CommonTime, begin: &Begin, out: &Path) -
         fresh_below: ends().map(|end| end.fresh_below).max().unwrap_or(0),
         damaged: ends().filter_map(|end| end.damaged.clone()).reduce(store::Damaged::with),
         probes: None,
+        path: None,
     };
     writer.end(&end).map_err(|error| saved::cannot_save("the merged run", &error))
 }

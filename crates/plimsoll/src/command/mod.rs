@@ -10,6 +10,7 @@ pub mod fill;
 pub mod generate;
 pub mod get;
 pub mod line;
+pub mod link;
 pub mod load_command;
 pub mod merge;
 pub mod mix;

@@ -200,6 +200,7 @@ fn run_one(plan: &Plan, directory: &Path) -> Result<SavedRun, Failure> {
         progress: Progress::new(View::Line),
         repeat: 1,
         number: None,
+        link: None,
         objectives: vec![measure::Objective::DEFAULT],
         // Do not fail a run that has too few operations for its objectives, because the comparison uses all operations
         // of a pair.

@@ -1,6 +1,7 @@
 //! The first record of a run, with all settings, including defaults, but without secrets.
 
 use super::{RunOptions, host};
+use crate::emulated_link::LinkDuringRun;
 use crate::redact;
 use engine::plan::{
     Auth, BodyPlan, Choice, ExpectedChecksum, Follow, Framing, LoadModel, ObjectSet, Pick, Plan, RangeChoice,
@@ -8,6 +9,7 @@ use engine::plan::{
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
 use measure::Enumerated;
+use measure::path::{EmulatedPath, Emulation};
 use measure::units::{ByteSize, format_span};
 use report::number::{count, plural};
 use sha2::{Digest, Sha256};
@@ -19,7 +21,9 @@ use wire::{Scheme, Version};
 const TARGETS_MAX: u64 = 10;
 
 /// Returns the record of a run that starts at `unix_ms`.
-pub fn begin(plan: &Plan, options: &RunOptions, unix_ms: u64) -> Begin {
+pub fn begin(plan: &Plan, options: &RunOptions, link: Option<&LinkDuringRun>, unix_ms: u64) -> Begin {
+    let path = link.map(LinkDuringRun::path);
+    let is_emulated_here = path.as_ref().is_some_and(|path| path.emulation == Emulation::Packets);
     let shown = plan.targets.count().min(TARGETS_MAX);
     let targets = (0..shown).map(|index| redact::url_text(&plan.targets.url(Subject::Target(index))));
     let unix_socket = matches!(plan.connections.route, Route::Unix(_));
@@ -40,14 +44,22 @@ pub fn begin(plan: &Plan, options: &RunOptions, unix_ms: u64) -> Begin {
         duration_ms: plan.stop.time.map(|time| time.as_millis() as u64),
         seed: plan.seed,
         threads: plan.threads_used(),
-        settings: settings(plan),
+        settings: settings(plan).into_iter().chain(path.as_ref().map(path_setting)).collect(),
         objectives: options.objectives.clone(),
         accept_not_enough_data: options.accept_not_enough_data,
         host: host::facts(),
-        loopback: unix_socket || host::is_local(addresses),
+        loopback: unix_socket || is_emulated_here || host::is_local(addresses),
         header: plan.group_by.as_deref().map(str::to_owned),
         insecure: plan.connections.tls.is_insecure(),
+        path,
     }
+}
+
+/// Returns the setting that describes an emulated path.
+fn path_setting(path: &EmulatedPath) -> (String, String) {
+    let through = if path.emulation == Emulation::Relay { "relay, " } else { "" };
+    let congestion = path.congestion.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    ("link".to_owned(), format!("{through}{} down, {} up{congestion}", path.down, path.up))
 }
 
 /// Returns the command line as a user would type it: `plimsoll` without its path, and without secrets.

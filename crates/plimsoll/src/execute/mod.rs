@@ -21,6 +21,7 @@ pub use written_objects::{forget_written, written};
 
 use crate::collectors::Collecting;
 use crate::console;
+use crate::emulated_link::LinkDuringRun;
 use crate::failure::{Exit, Failure};
 use crate::saved::{self, cannot_save, repeats};
 use companion::Accompanied;
@@ -115,7 +116,8 @@ fn run_in(
     let keeps_uploads = companion.is_some();
     let log_ops = companion.as_ref().map_or(plan.log_ops, |companion| companion.log_ops);
     let poller = Collecting::prepare(&options.collect, options.collect_every)?;
-    let begin = description::begin(plan, options, saved::unix_ms());
+    let link = options.link.map(LinkDuringRun::begin).transpose()?;
+    let begin = description::begin(plan, options, link.as_ref(), saved::unix_ms());
     let writer = store::RunWriter::create(directory, &begin).map_err(|error| cannot_save("the run", &error))?;
     let writer = writer.giving_way(engine::give_way);
     // A level of a search usually ends long before its maximum duration, so that duration is no plan.
@@ -169,6 +171,7 @@ fn run_in(
         damaged: None,
         fresh_below: left.fresh_below,
         probes,
+        path: link.as_ref().and_then(LinkDuringRun::traffic),
     };
     let monitor = recording.take_monitor();
     recording.end(end).map_err(|errors| saved::not_all_saved(&errors, directory))?;

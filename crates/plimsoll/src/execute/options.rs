@@ -1,6 +1,7 @@
 //! The options of a run that are not part of its plan.
 
 use crate::collectors::Collect;
+use crate::emulated_link::LinkName;
 use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::saved::OutputFormat;
@@ -32,6 +33,8 @@ pub struct RunOptions {
     pub monitor: Option<ObjectiveMonitor>,
     /// Length of each probe after the run; `None` if there are no probes.
     pub probe: Option<Duration>,
+    /// The emulated link through which the load is made.
+    pub link: Option<LinkName>,
     /// Collectors to poll during the run.
     pub collect: Vec<Collect>,
     /// Time between two polls.

@@ -13,6 +13,7 @@ use crate::saved::unix_ms;
 use endpoint::Endpoint;
 use engine::plan::{LoadModel, Plan};
 use measure::Interval;
+use measure::path::PathLimits;
 use measure::series::{Column, Poll};
 use push::Pusher;
 use std::net::SocketAddr;
@@ -141,6 +142,7 @@ impl LiveMetrics {
             objectives: begin.objectives.clone(),
             kinds,
             shares_host: begin.loopback,
+            path: PathLimits::of(begin.path.as_ref()),
         };
         self.change(|state| state.begin_run(run()));
     }

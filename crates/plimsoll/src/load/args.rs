@@ -2,13 +2,14 @@
 
 use super::values::{address, count, measured_time, seed, span, stage, status, success, timeout};
 use crate::collectors::Collect;
+use crate::emulated_link::LinkName;
 use crate::live_metrics;
 use crate::progress::View;
 use crate::saved::OutputFormat;
 use crate::saved::ci_output::CiOutput;
 use clap::ArgAction;
 use measure::Objective;
-use measure::units::{ByteSize, Rate};
+use measure::units::{ByteSize, DataRate, Rate};
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
@@ -187,6 +188,21 @@ pub struct Connections {
     /// Connect to a unix socket.
     #[arg(long, value_name = "PATH", help_heading = "Connections", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
+    /// Speed of network cards that do not tell their speed, e.g. 10Gbit/s. Reports show its used share.
+    #[arg(long, value_name = "RATE", help_heading = "Connections", hide_short_help = true)]
+    pub nic_speed: Option<DataRate>,
+    /// Make the load through a link of `plimsoll link`: its number, or without a value the only link.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = LinkName::ONLY,
+        conflicts_with_all = ["proxy", "unix_socket", "connect_to"],
+        help_heading = "Connections",
+        hide_short_help = true
+    )]
+    pub link: Option<LinkName>,
     /// Set SO_RCVLOWAT to this size for large bodies, if there are at least 32 connections. The client then uses less
     /// CPU, but acknowledgments are delayed.
     #[arg(long, value_name = "SIZE", help_heading = "Connections", hide_short_help = true)]

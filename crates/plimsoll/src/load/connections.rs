@@ -2,6 +2,7 @@
 
 use super::args::{Args, Connections, Tls};
 use super::headers::BASE64;
+use crate::emulated_link;
 use crate::failure::Failure;
 use base64::Engine;
 use engine::http2_session::{STREAMS_DEFAULT, STREAMS_MAX};
@@ -30,8 +31,12 @@ pub fn check_https(flags: &Connections, targets: &Targets) -> Result<(), Failure
 }
 
 /// Returns the connection settings.
-pub fn connections(args: &Args, spread: Spread) -> Result<ConnectionPlan, Failure> {
+pub fn connections(args: &Args, targets: &Targets, spread: Spread) -> Result<ConnectionPlan, Failure> {
     let flags = &args.connections;
+    let link = flags.link.map(emulated_link::find).transpose()?;
+    if let Some(link) = &link {
+        emulated_link::check_targets(link, targets.origins())?;
+    }
     let route = match (&flags.proxy, &flags.unix_socket) {
         (Some(text), _) => proxy(text)?,
         (None, Some(path)) => Route::Unix(path.clone()),
@@ -40,7 +45,10 @@ pub fn connections(args: &Args, spread: Spread) -> Result<ConnectionPlan, Failur
     Ok(ConnectionPlan {
         spread,
         route,
-        connect_to: flags.connect_to.iter().map(|rule| connect_to(rule)).collect::<Result<_, _>>()?,
+        connect_to: match &link {
+            Some(link) => emulated_link::connection_rule(link).into_iter().collect(),
+            None => flags.connect_to.iter().map(|rule| connect_to(rule)).collect::<Result<_, _>>()?,
+        },
         known: HashMap::new(),
         from: flags.local_address.clone().into(),
         http2: http2(args)?,

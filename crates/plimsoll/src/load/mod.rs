@@ -29,7 +29,6 @@ pub const URLS_MAX: usize = 10_000_000;
 
 /// Runs the plan as the flags specify, and shows the results.
 pub fn run_and_show(plan: Plan, args: &Args) -> Result<ExitCode, Failure> {
-    let _publishing = args.output.live_metrics.start()?;
     let mut options = run_options(args);
     let directory = execute::run_directory(&plan, &options);
     options.directory = Some(directory.clone());

@@ -81,6 +81,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
     }
     let once = NonZeroU64::new(targets.count()).filter(|_| once);
     let follow = follow(&args.requests, &auth);
+    let connections = connections(args, &targets, spread)?;
     Ok(Plan {
         targets: Arc::new(targets),
         choice,
@@ -101,13 +102,14 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
             total: timeouts.timeout_total,
         },
         follow,
-        connections: connections(args, spread)?,
+        connections,
         retry: None,
         resumed_uploads: ResumedUploads::default(),
         threads,
         seed: flags.seed,
         group_by: args.output.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.output.log_ops,
+        nic_speed: args.connections.nic_speed,
         slices: (!args.checks.abort_when.is_empty()).then_some(SLICE),
     })
 }
@@ -137,6 +139,7 @@ pub fn run_options(args: &Args) -> RunOptions {
         abort: args.checks.abort_when.clone(),
         monitor: None,
         probe: args.load.probe,
+        link: args.connections.link,
         collect: output.collect.clone(),
         collect_every: output.collect_every,
         metrics: LiveMetrics::published(),

@@ -7,9 +7,8 @@ use super::view::Screen;
 use crate::console::overlay;
 use engine::plan::StopAfter;
 use measure::{Instant, Interval};
-use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{self, Duration};
 use store::Begin;
 
@@ -25,7 +24,7 @@ const MESSAGES_MAX: usize = 20;
 /// Progress of a command. Clones show the same progress. Without a terminal, nothing is shown and nothing is kept.
 #[derive(Clone, Default)]
 pub struct Progress {
-    shown: Option<Rc<RefCell<Shown>>>,
+    shown: Option<Arc<Mutex<Shown>>>,
     /// `true` if the results of runs are not shown.
     aside: bool,
 }
@@ -76,7 +75,7 @@ impl Progress {
             })),
         };
         let shown = Shown { state: State::default(), surface, started: time::Instant::now() };
-        Self { shown: Some(Rc::new(RefCell::new(shown))), aside: false }
+        Self { shown: Some(Arc::new(Mutex::new(shown))), aside: false }
     }
 
     /// Returns the same progress for auxiliary runs, whose results are not shown.
@@ -87,7 +86,7 @@ impl Progress {
     /// Updates the state. It is drawn at the next occasion.
     pub fn update(&self, change: impl FnOnce(&mut State)) {
         let Some(shown) = &self.shown else { return };
-        let shown = &mut *shown.borrow_mut();
+        let shown = &mut *lock(shown);
         change(&mut shown.state);
         if let Surface::View(frames) = &mut shown.surface {
             frames.changed = true;
@@ -103,7 +102,7 @@ impl Progress {
     /// Notes the start of a run. `number` is its number and that of all runs, if there are several.
     pub fn run_starts(&self, begin: &Begin, stop: StopAfter, number: Option<(u64, u64)>) {
         let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
-        let with_details = matches!(shown.borrow().surface, Surface::View(_));
+        let with_details = matches!(lock(shown).surface, Surface::View(_));
         let mut run = Run::new(begin, stop, with_details);
         run.number = number;
         self.update(|state| state.run = Some(run));
@@ -113,7 +112,7 @@ impl Progress {
     pub fn interval(&self, interval: &Interval) {
         let Some(shown) = self.shown.as_ref().filter(|_| !self.aside) else { return };
         self.update(|state| state.run.iter_mut().for_each(|run| run.add(interval)));
-        let shown = shown.borrow();
+        let shown = lock(shown);
         if matches!(shown.surface, Surface::Line)
             && interval.seconds() > 0.2
             && let Some(text) = live_line::text(&shown.state)
@@ -126,7 +125,7 @@ impl Progress {
     /// 50 ms.
     pub fn tick(&self, now: Instant) {
         let Some(shown) = &self.shown else { return };
-        let shown = &mut *shown.borrow_mut();
+        let shown = &mut *lock(shown);
         if let Some(run) = shown.state.run.as_mut().filter(|_| !self.aside) {
             run.set_now(now);
         }
@@ -136,7 +135,7 @@ impl Progress {
     /// Draws the live view if it is time to, during work without a run. Call this about every 50 ms.
     pub fn refresh(&self) {
         if let Some(shown) = &self.shown {
-            shown.borrow_mut().draw_view();
+            lock(shown).draw_view();
         }
     }
 
@@ -146,6 +145,11 @@ impl Progress {
             overlay::erase_line();
         }
     }
+}
+
+/// Locks the state. A panic of another thread leaves a state that can still be shown.
+fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shown {

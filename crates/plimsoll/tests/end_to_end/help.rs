@@ -2,7 +2,7 @@
 
 use crate::support::TestDir;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "demo",
     "get",
     "put",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 21] = [
     "merge",
     "export",
     "doctor",
+    "link",
     "schema",
     "completions",
 ];

@@ -26,6 +26,7 @@ mod https;
 mod interrupts;
 mod limits;
 mod line;
+mod link;
 mod lists;
 mod live_metrics;
 mod live_view;

@@ -135,6 +135,7 @@ pub mod tests {
             loopback: false,
             header: None,
             insecure: false,
+            path: None,
         }
     }
 

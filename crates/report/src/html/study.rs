@@ -284,7 +284,7 @@ fn trials(study: &SavedStudy) -> Section {
         let limit = metrics
             .first_missed
             .as_ref()
-            .map_or_else(|| metrics.limited_by.clone(), |missed| format!("{} · {missed}", metrics.limited_by));
+            .map_or_else(|| metrics.limit_and_pace(), |missed| format!("{} · {missed}", metrics.limit_and_pace()));
         vec![
             trial.cell.clone(),
             trial.target.clone(),

@@ -3,6 +3,7 @@
 use super::client::Client;
 use super::failures::Failures;
 use super::operations::{GroupMetrics, KindMetrics, Operations};
+use super::path::Path;
 use super::redirects::Redirects;
 use super::result::{Accounting, LimitName, ObjectiveResult, RunEnd, record};
 use super::series::SeriesPoint;
@@ -11,7 +12,7 @@ use super::times::{Speeds, Times};
 use super::traffic::{Bytes, ConnectionCounts};
 use crate::notes::Note;
 use crate::result::{NamedText, ResultRecord};
-use crate::{limit, notes};
+use crate::{limit, notes, pace};
 use measure::LimitedBy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,11 @@ pub struct JsonReport {
     pub limited_by: LimitedBy,
     /// Measurements that show this limit, as text.
     pub limit_reason: String,
+    /// Who set the pace of the transfers: `network`, `server` or `client`; null if there is no network between client and
+    /// target, or if too few operations ended.
+    pub pace_set_by: Option<String>,
+    /// Measurements that show who set the pace, as text.
+    pub pace_reason: Option<String>,
     /// `true` if the client or its host limited a closed run. The target may then sustain higher rates than this run
     /// shows.
     pub rates_are_lower_bounds: bool,
@@ -65,6 +71,8 @@ pub struct JsonReport {
     pub redirects: Option<Redirects>,
     /// Metrics by host, by body size, by value of a response header, and by first or repeated access.
     pub groups: Vec<GroupMetrics>,
+    /// The emulated path between client and target; null without one.
+    pub path: Option<Path>,
     /// Load and cost of the client.
     pub client: Client,
     /// The run over time, one point per interval.
@@ -83,6 +91,8 @@ pub fn json(run: &SavedRun) -> JsonReport {
         accounting: Accounting::of(&result),
         limited_by: limit.by,
         limit_reason: limit::reason_text(&limit.reason),
+        pace_set_by: pace::name(run).map(str::to_owned),
+        pace_reason: pace::text(run),
         rates_are_lower_bounds: limit.rates_are_lower_bounds,
         end: run.end.as_ref().map(RunEnd::of),
         notes: notes::of(run).iter().map(note).collect(),
@@ -98,6 +108,7 @@ pub fn json(run: &SavedRun) -> JsonReport {
         failures: Failures::of(run),
         redirects: run.summary().stats.redirect_chains.as_deref().map(Redirects::of),
         groups: run.summary().stats.groups.iter().map(GroupMetrics::of).collect(),
+        path: Path::of(run),
         client: Client::of(run),
         series: run.points.iter().map(SeriesPoint::of).collect(),
     }

@@ -28,6 +28,8 @@ pub enum LimitName {
     Target,
     /// The capacity of the network between client and target was used up.
     Link,
+    /// The emulator of the network between client and target had too little CPU time or memory.
+    Emulator,
     /// A thread of the client was busy all the time, so the CPU was the limit.
     ClientCpu,
     /// The client's network card worked at its full speed.

@@ -11,7 +11,7 @@ pub(crate) use outage::whole_seconds;
 pub use record::{NamedText, ResultName, ResultRecord};
 pub use text::{first_missed, objective_outcome_text, text};
 
-use measure::result::{CutOff, Ending, RunFacts};
+use measure::result::{CutOff, Ending, PathFacts, RunFacts};
 use measure::{ResultWord, RunResult};
 use store::{EndReason, SavedRun};
 
@@ -25,6 +25,10 @@ pub fn of(run: &SavedRun) -> RunResult {
         ending: &ending(run),
         outage: outage::length(run),
         accept_not_enough_data: run.begin.accept_not_enough_data,
+        path: run.begin.path.as_ref().map(|path| PathFacts {
+            differences: &path.differences,
+            emulator: run.end.as_ref().and_then(|end| end.path).unwrap_or_default().emulator(),
+        }),
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::escape::escape;
 use crate::number::{byte_rate, count, plural, rate, seconds, share, time};
 use measure::objective::{Metric, ObjectiveOutcome, ObjectiveResult};
+use measure::path::EmulatorHealth;
 use measure::result::{CutOff, MostFailures, Reason};
 use measure::sample::outcome::Cause;
 use measure::{Objective, RunResult};
@@ -52,6 +53,17 @@ pub fn text(reason: &Reason) -> String {
             "{} cannot be judged, because delays of this client decide whether it is met ({})",
             judged.objective,
             measured(judged)
+        ),
+        Reason::OtherPath { differences } => {
+            let differences: Vec<String> = differences.iter().map(|difference| escape(difference)).collect();
+            format!("the emulated path is not the one asked for ({})", differences.join("; "))
+        }
+        Reason::Emulator(health) => format!(
+            "the emulator of the path {}, so the path was not the one asked for; use a lower rate, fewer slots or more cores",
+            match health {
+                EmulatorHealth::Good | EmulatorHealth::CpuTooSlow => "did not get enough CPU time",
+                EmulatorHealth::MemoryTooSmall => "did not have enough memory",
+            }
         ),
         Reason::CutOff(cut_off) => cut_off_text(cut_off),
     }
@@ -154,5 +166,6 @@ pub fn first_missed(result: &RunResult) -> Option<String> {
         Reason::Unreachable { .. } => Some("the target can be reached".into()),
         Reason::CountersDisagree(_) => Some("the counters agree".into()),
         Reason::ClientMissed { .. } | Reason::ClientResources { .. } => Some("the client keeps up".into()),
+        Reason::OtherPath { .. } | Reason::Emulator(_) => Some("the path is the one asked for".into()),
     })
 }

@@ -69,7 +69,7 @@ fn time(row: &Row<'_>, [low, high]: [fn(&Trial) -> Option<u64>; 2]) -> String {
 /// number of these trials precedes the objective.
 fn limit_and_missed(row: &Row<'_>) -> String {
     let missed: Vec<&String> = row.trials.iter().filter_map(|trial| trial.metrics.first_missed.as_ref()).collect();
-    let limited = row.trials.first().map(|trial| trial.metrics.limited_by.clone()).unwrap_or_default();
+    let limited = row.trials.first().map(|trial| trial.metrics.limit_and_pace()).unwrap_or_default();
     match missed.as_slice() {
         [] => limited,
         [first, ..] if missed.len() < row.trials.len() => {

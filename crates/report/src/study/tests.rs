@@ -23,6 +23,7 @@ pub(crate) fn trial(target: &str, repeat: u32, goodput: f64) -> Trial {
             objectives: Vec::new(),
             first_missed: (repeat == 2).then(|| "success >= 99%".to_owned()),
             limited_by: "target".to_owned(),
+            pace_set_by: None,
             directory: String::new(),
         },
         result: ResultWord::Pass,

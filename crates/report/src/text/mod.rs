@@ -44,7 +44,7 @@ pub fn text(run: &SavedRun, style: &Style) -> String {
 }
 
 /// The sections with metrics, in order.
-const METRICS: [fn(&mut Page, &SavedRun); 11] = [
+const METRICS: [fn(&mut Page, &SavedRun); 12] = [
     sections::operations::write,
     sections::kinds::write,
     sections::times::write,
@@ -54,6 +54,7 @@ const METRICS: [fn(&mut Page, &SavedRun); 11] = [
     failures::write,
     sections::leftovers::write,
     sections::groups::write,
+    sections::path::write,
     sections::client::write,
     sections::collected::write,
 ];

@@ -94,10 +94,14 @@ fn head(lines: &mut Lines, overview: &Overview) {
         [] => {}
         [one] => lines.part(1, |page| page.line(&format!("also: {one}"))),
         [one, more @ ..] => {
-            lines.part(1, |page| page.line(&format!("also: {} more reasons, and {one}", more.len())));
+            let more = plural(more.len() as u64, "more reason");
+            lines.part(1, |page| page.line(&format!("also: {more}, and {one}")));
         }
     }
     lines.part(3, |page| page.line(&crate::limit::text(&overview.limit)));
+    if let Some(pace) = &overview.pace {
+        lines.part(2, |page| page.line(pace));
+    }
     lines.part(1, |page| page.line(&overview.accounting));
 }
 

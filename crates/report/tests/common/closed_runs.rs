@@ -3,7 +3,9 @@
 use super::simulation::{CALM, Op, PLAIN, begin, ended, loaded, simulate};
 use super::{MS, SECOND};
 use measure::evidence::{Evidence, PathSample, Probe, Probes};
+use measure::path::{DirectionTraffic, EmulatedPath, Emulation, EmulatorHealth, MeasuredPath, PathTraffic};
 use measure::recorder::Pacing;
+use measure::units::DataRate;
 use measure::{AttemptClass, AttemptOutcome, Cause, ClientLoad, Instant, Interval, Model, OpOutcome, Phase, Timeline};
 use std::time::Duration;
 use store::{Begin, End, EndReason, SavedRun};
@@ -75,16 +77,63 @@ pub fn client_nic() -> SavedRun {
     SavedRun::of(begin, &intervals, Some(end))
 }
 
-/// Returns a run with bodies of 100 kB over a link with a queue of 80 ms.
-pub fn link_full() -> SavedRun {
+fn path(kilobits: u64) -> EmulatedPath {
+    EmulatedPath {
+        emulation: Emulation::Packets,
+        down: "8.5Mbit/s,40ms,loss=0.1%".into(),
+        up: "0s".into(),
+        congestion: Some("cubic".into()),
+        larger_buffers: true,
+        measured: Some(MeasuredPath {
+            round_trip: Duration::from_micros(40_137),
+            down: Some(DataRate::bits_per_second(kilobits * 1000)),
+            up: None,
+            down_lost_ppm: Some(1_050),
+            up_lost_ppm: Some(0),
+        }),
+        differences: Vec::new(),
+    }
+}
+
+fn traffic(emulator: EmulatorHealth) -> PathTraffic {
+    let down = DirectionTraffic { bytes: 10_520_000, queue_drops: 12, lost: 7, busy_share: 0.0123, emulator };
+    PathTraffic { down, up: DirectionTraffic { bytes: 312_000, ..DirectionTraffic::default() } }
+}
+
+/// Returns a run with bodies of 100 kB that uses the rate of an emulated path.
+pub fn emulated_path() -> SavedRun {
+    let (mut begin, intervals, mut end) = over_link();
+    begin.path = Some(path(8_490));
+    end.path = Some(traffic(EmulatorHealth::Good));
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+/// Returns a run over an emulated path that is not the one asked for, and whose emulator did not keep up.
+pub fn other_path() -> SavedRun {
+    let (mut begin, intervals, mut end) = over_link();
+    let mut path = path(7_650);
+    path.differences = vec!["rate down: asked 8.5Mbit/s, measured 7.7Mbit/s (-10.0 %)".into()];
+    begin.path = Some(path);
+    end.path = Some(traffic(EmulatorHealth::CpuTooSlow));
+    SavedRun::of(begin, &intervals, Some(end))
+}
+
+/// Returns the records of a run with bodies of 100 kB, ten per second.
+fn over_link() -> (Begin, Vec<Interval>, End) {
     let op = |index: u64| Op::ok(index * 100 * MS, index * 100 * MS + 95 * MS + index % 7 * 1000, 100_000);
     let ops: Vec<Op> = (0..100).map(op).collect();
     let begin = begin(Model::Closed { concurrency: 1 }, "closed, 1 slot, 100 operations", None);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(10)));
-    let mut intervals = loaded(simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN), CALM);
+    let intervals = loaded(simulate(timeline, Pacing::Immediate, &ops, &[], &PLAIN), CALM);
+    (begin, intervals, ended(EndReason::Completed, 10 * SECOND))
+}
+
+/// Returns a run with bodies of 100 kB over a link with a queue of 80 ms.
+pub fn link_full() -> SavedRun {
+    let (begin, mut intervals, end) = over_link();
     let waiting = PathSample { round_trip: 80 * MS, shortest: MS / 10, ..PathSample::default() };
     intervals.iter_mut().for_each(|interval| interval.evidence.network_paths.add(&waiting));
-    SavedRun::of(begin, &intervals, Some(ended(EndReason::Completed, 10 * SECOND)))
+    SavedRun::of(begin, &intervals, Some(end))
 }
 
 pub fn shared_host() -> SavedRun {

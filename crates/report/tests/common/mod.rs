@@ -33,6 +33,8 @@ pub fn cases() -> Vec<(&'static str, SavedRun)> {
         ("begin_only", begin_only()),
         ("client_nic", client_nic()),
         ("link_full", link_full()),
+        ("emulated_path", emulated_path()),
+        ("other_path", other_path()),
         ("shared_host", shared_host()),
         ("concurrency", concurrency()),
         ("rate", rate()),

@@ -225,6 +225,7 @@ pub fn begin(model: Model, load: &str, duration: Option<u64>) -> Begin {
         loopback: true,
         header: None,
         insecure: false,
+        path: None,
     }
 }
 
@@ -244,6 +245,7 @@ pub fn ended(reason: EndReason, at: u64) -> End {
         peak_memory_bytes: 12_582_912,
         cpu_nanos: 2 * SECOND,
         uploads: None,
+        path: None,
         damaged: None,
         fresh_below: 0,
         probes: None,

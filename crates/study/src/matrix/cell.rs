@@ -189,6 +189,35 @@ parts:
     }
 
     #[test]
+    fn a_link_is_no_flag() {
+        let text = "\
+name: t
+targets: {a: {url: http://a/}}
+settings: {link: {down: 40ms}}
+parts:
+  as it is: {settings: {link: none}}
+  one: {}
+  several: {matrix: {link: {slow: {down: {rate: 1Gbit/s, delay: 40 ms}, up: 5ms, congestion: cubic}, fast: '10Gbit/s,40ms', none: none}}}
+";
+        let scenario = Scenario::parse(text, &[], &|_| None).unwrap();
+        let commands: Vec<_> =
+            cells(&scenario).unwrap().iter().map(|cell| cell.command(&scenario, &scenario.targets[0])).collect();
+        let links: Vec<_> = commands.iter().map(|command| command.link.as_deref()).collect();
+        let slow = "down=rate=1Gbit/s,delay=40ms up=5ms congestion=cubic";
+        assert_eq!(links, [None, Some("down=40ms"), Some(slow), Some("10Gbit/s,40ms"), None]);
+        assert!(commands.iter().all(|command| command.arguments == ["http://a/"]), "{commands:?}");
+        for (link, part) in [
+            ("{slow: {dwon: 1ms}}", "did you mean `down`?"),
+            ("{down: 1ms, up: 2ms}", "the links of an axis need names"),
+            ("{slow: {down: {rate: [1]}}}", "single value"),
+        ] {
+            let text = format!("name: t\ntargets: {{a: {{url: http://a/}}}}\nmatrix: {{link: {link}}}\n");
+            let faults = Scenario::parse(&text, &[], &|_| None).unwrap_err();
+            assert!(faults[0].to_string().contains(part), "{faults:?}");
+        }
+    }
+
+    #[test]
     fn too_many_cells_are_refused() {
         let values = (0..101).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
         let text = format!("name: t\ntargets: {{a: {{url: http://a/}}}}\nmatrix: {{x: [{values}], y: [{values}]}}\n");

@@ -1,6 +1,6 @@
 //! The command line of a trial.
 
-use crate::scenario::{CACHE_STATE, Hooks, Position, Setting};
+use crate::scenario::{CACHE_STATE, Hooks, LINK, Position, Setting};
 
 /// Command of a trial without a `command` setting.
 const DEFAULT_COMMAND: &str = "get";
@@ -8,6 +8,8 @@ const DEFAULT_COMMAND: &str = "get";
 const SEARCH_COMMAND: &str = "line";
 /// Value of a load setting that requests a search for the load line.
 const SEARCHED: &str = "line";
+/// Value of the setting `link` for the network as it is.
+const NO_LINK: &str = "none";
 /// Load settings for which a search can find the value.
 const LOAD_SETTINGS: [&str; 2] = ["concurrency", "rate"];
 
@@ -21,6 +23,8 @@ pub struct TrialCommand {
     pub arguments: Vec<String>,
     /// Positions of the settings in the scenario, for messages.
     pub positions: Vec<(String, Position)>,
+    /// The emulated link between client and target, as text; `None` without one.
+    pub link: Option<String>,
     /// Hooks around the trial.
     pub hooks: Hooks,
 }
@@ -29,7 +33,7 @@ impl TrialCommand {
     /// Builds the command line from the settings of a cell.
     pub(super) fn new(settings: &[Setting], hooks: Hooks) -> Self {
         let name = DEFAULT_COMMAND.to_owned();
-        let mut command = Self { name, arguments: Vec::new(), positions: Vec::new(), hooks };
+        let mut command = Self { name, arguments: Vec::new(), positions: Vec::new(), link: None, hooks };
         let (mut urls, mut searched) = (Vec::new(), None);
         for setting in settings {
             for (value, at) in &setting.values {
@@ -38,6 +42,7 @@ impl TrialCommand {
                     ("command", name) => command.name = name.to_owned(),
                     (load, SEARCHED) if LOAD_SETTINGS.contains(&load) => searched = Some(load),
                     (CACHE_STATE, _) => {}
+                    (LINK, link) => command.link = Some(link).filter(|link| *link != NO_LINK).map(str::to_owned),
                     ("url", url) => urls.push(url.to_owned()),
                     (name, value) => command.arguments.extend(flag(name, value)),
                 }

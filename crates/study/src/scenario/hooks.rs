@@ -3,6 +3,9 @@
 /// Setting that names the state of a cache. It is not a flag of any command. Only hooks and reports use it.
 pub const CACHE_STATE: &str = "cache";
 
+/// Setting with the emulated link between client and target.
+pub const LINK: &str = "link";
+
 /// Shell commands that run before, during and after a trial. For example, they bring a cache into the state to be
 /// measured, check this state, and clean up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

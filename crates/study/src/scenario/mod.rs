@@ -9,8 +9,8 @@ mod tests;
 mod variables;
 pub mod yaml;
 
-pub use hooks::{CACHE_STATE, Hooks};
-pub use model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
+pub use hooks::{CACHE_STATE, Hooks, LINK};
+pub use model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target, TargetServer};
 pub use redaction::replace_values;
 pub use variables::{Variable, variable_names, variables};
 pub use yaml::{Diagnostic, Position};

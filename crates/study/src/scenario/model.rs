@@ -39,12 +39,21 @@ pub struct Scenario {
 pub struct Target {
     /// Name in reports.
     pub name: String,
-    /// Flags of `plimsoll serve`, if the study starts the target itself.
-    pub serve: Option<Vec<Setting>>,
+    /// The server, if the study starts the target itself.
+    pub server: Option<TargetServer>,
     /// Settings of the target's trials, including `url`.
     pub settings: Vec<Setting>,
     /// Hooks around each trial of the target.
     pub hooks: Hooks,
+}
+
+/// A server that the study starts for a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetServer {
+    /// Flags of `plimsoll serve`.
+    Serve(Vec<Setting>),
+    /// Shell command of any server. It must listen on the address in `PLIMSOLL_LISTEN`.
+    Start(String),
 }
 
 /// A part of a study: a matrix with its own settings.

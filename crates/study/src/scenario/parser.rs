@@ -1,7 +1,7 @@
 //! Parser of scenarios. It converts YAML nodes to a [`Scenario`], and reports each mistake with a diagnostic.
 
-use super::hooks::Hooks;
-use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target};
+use super::hooks::{Hooks, LINK};
+use super::model::{Axis, AxisValue, Order, Part, Scenario, Setting, Target, TargetServer};
 use super::variables::{VARIABLE_KEYS, Variables};
 use super::yaml::{self, Diagnostic, Entry, Node, Position, Value};
 use std::num::NonZeroU32;
@@ -11,8 +11,12 @@ const REPEATS_MAX: u32 = 1000;
 
 /// Settings for the URLs of a target. A target needs at least one of them.
 const URL_SETTINGS: [&str; 2] = ["url", "url-file"];
+/// Keys of a target whose server the study starts.
+const SERVER_KEYS: [&str; 2] = ["serve", "start"];
 /// Setting that contains collectors.
 const COLLECT: &str = "collect";
+/// Keys of a link that is written as a map.
+const LINK_KEYS: [&str; 3] = ["down", "up", "congestion"];
 /// Keys of a scenario.
 const KEYS: [&str; 13] = [
     "name",
@@ -147,17 +151,35 @@ impl Parser<'_> {
                 .map(&entry.node, "settings")
                 .unwrap_or_default()
                 .into_iter()
-                .partition(|entry| entry.key == "serve");
-            let serve = served.first().map(|entry| self.settings(&entry.node));
+                .partition(|entry| SERVER_KEYS.contains(&entry.key.as_str()));
+            let server = served.first().and_then(|entry| self.server(entry));
+            if let Some(second) = served.get(1) {
+                self.error(second.at, "`serve` and `start` exclude each other; remove one");
+            }
             let (hooks, settings) = self.settings_and_hooks(others);
             if matches!(entry.node.value, Value::Map(_))
                 && !settings.iter().any(|setting| URL_SETTINGS.contains(&setting.name.as_str()))
             {
                 self.error(entry.at, format!("target `{}` has no `url` and no `url-file`; add one", entry.key));
             }
-            targets.push(Target { name: entry.key.clone(), serve, settings, hooks });
+            targets.push(Target { name: entry.key.clone(), server, settings, hooks });
         }
         targets
+    }
+
+    /// Parses the server of a target.
+    fn server(&mut self, entry: &Entry) -> Option<TargetServer> {
+        if entry.key == "serve" {
+            return Some(TargetServer::Serve(self.settings(&entry.node)));
+        }
+        // References to variables are left to the shell, as in hooks.
+        match &entry.node.value {
+            Value::Text(command) if !command.is_empty() => Some(TargetServer::Start(command.clone())),
+            _ => {
+                self.error(entry.node.at, "`start` must be a command, not a list or a map");
+                None
+            }
+        }
     }
 
     fn parts(&mut self, parts: Option<&Entry>, matrix: Option<&Entry>) -> Vec<Part> {
@@ -283,11 +305,48 @@ impl Parser<'_> {
             let values = self.values(&entry.node, &entry.key).into_iter();
             return values.map(|(value, at)| AxisValue { label: value.clone(), value, at }).collect();
         };
+        if entry.key == LINK && named.iter().all(|inner| LINK_KEYS.contains(&inner.key.as_str())) {
+            self.error(
+                entry.node.at,
+                "the links of an axis need names; write e.g. link: {slow: {down: {rate: 1Gbit/s, delay: 40ms}}}",
+            );
+            return Vec::new();
+        }
         let value = |inner: &Entry| {
-            let value = self.text(&inner.node, &entry.key)?;
+            let value = self.value(&inner.node, &entry.key)?;
             Some(AxisValue { label: inner.key.clone(), value, at: inner.node.at })
         };
         named.iter().filter_map(value).collect()
+    }
+
+    /// Parses one value of a setting. Only a link may be a map.
+    fn value(&mut self, node: &Node, key: &str) -> Option<String> {
+        match &node.value {
+            Value::Map(_) if key == LINK => self.link(node),
+            _ => self.text(node, key),
+        }
+    }
+
+    /// Parses a link that is written as a map, and returns it as one text: `1Gbit/s,40ms up=40ms congestion=cubic`.
+    fn link(&mut self, node: &Node) -> Option<String> {
+        let mut words = Vec::new();
+        for entry in self.map(node, LINK)? {
+            if !LINK_KEYS.contains(&entry.key.as_str()) {
+                self.error(entry.at, unknown(&entry.key, &LINK_KEYS, "keys of a link"));
+                return None;
+            }
+            let text = match &entry.node.value {
+                // The items of a direction: `{rate: 1Gbit/s, delay: 40ms}`.
+                Value::Map(_) => {
+                    let items = self.texts(&entry.node, &entry.key);
+                    items.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+                }
+                _ => self.text(&entry.node, &entry.key)?,
+            };
+            // Spaces separate the words of a link.
+            words.push(format!("{}={}", entry.key, text.replace(' ', "")));
+        }
+        Some(words.join(" "))
     }
 
     /// Parses one value, or a list of values.
@@ -296,7 +355,7 @@ impl Parser<'_> {
             Value::List(items) => items.as_slice(),
             Value::Text(_) | Value::Map(_) => std::slice::from_ref(node),
         };
-        items.iter().filter_map(|item| Some((self.text(item, key)?, item.at))).collect()
+        items.iter().filter_map(|item| Some((self.value(item, key)?, item.at))).collect()
     }
 
     fn repeats(&mut self, node: &Node) -> Option<NonZeroU32> {

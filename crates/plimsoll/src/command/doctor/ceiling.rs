@@ -2,8 +2,9 @@
 //! little CPU time.
 
 use super::Finding;
-use crate::command::get;
+use crate::command::load_command::LoadCommand;
 use crate::embedded_server;
+use crate::execute;
 use crate::failure::Failure;
 use engine::run_loop::OpEntry;
 use engine::{Control, Observer};
@@ -61,14 +62,18 @@ pub fn measure() -> Result<Vec<Finding>, Failure> {
 }
 
 /// The result of a short load.
-struct Measured {
-    summary: Summary,
+pub struct Measured {
+    /// All intervals of the load together.
+    pub summary: Summary,
     /// CPU time that the only load thread used, in seconds.
     cpu_seconds: f64,
 }
 
-fn load(line: &str) -> Result<Measured, Failure> {
-    let plan = get::plan::of(&get::Args::of_line(line)?)?;
+/// Makes the load of a command line.
+pub fn load(line: &str) -> Result<Measured, Failure> {
+    let words = std::iter::once("plimsoll").chain(line.split(' ')).map(Into::into);
+    let (mut plan, _) = LoadCommand::parse(words)?.plan()?;
+    execute::prepare(&mut plan)?;
     let mut keep = Keep::default();
     engine::run(&plan, &Control::new(None), &mut keep).map_err(Failure::could_not_run)?;
     let measured = keep.0.iter().filter(|interval| interval.stage == Stage::Measured);

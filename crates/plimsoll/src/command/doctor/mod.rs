@@ -2,6 +2,7 @@
 
 mod ceiling;
 mod checks;
+mod path;
 
 use crate::console;
 use crate::credentials::{self, Credentials, Surroundings};
@@ -16,6 +17,9 @@ pub struct Args {
     /// Check only the host's settings. Skips the measurements, which take about 5 s.
     #[arg(long)]
     pub quick: bool,
+    /// Measure the path to this host instead: round trip, and the highest rates. `plimsoll serve` must run there.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "quick")]
+    pub to: Option<String>,
     /// Source of the keys for S3.
     #[command(flatten)]
     pub credentials: credentials::Args,
@@ -92,6 +96,12 @@ impl fmt::Display for Finding {
 
 /// Runs all checks and prints each finding.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if let Some(target) = &args.to {
+        console::eprintln("measuring the path, about 16 s …");
+        let found = path::measure(target)?;
+        console::print(&found.iter().map(|finding| format!("{finding}\n")).collect::<String>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut warnings = 0;
     let mut print = |findings: Vec<Finding>| {
         for finding in findings {

@@ -51,7 +51,6 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
         saved::print_text(&budget.estimate(&objects, &saved::text_style()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let _publishing = args.put.common.output.live_metrics.start()?;
     let options = load::run_options(&args.put.common);
     let Ended { directory, reason, result } = run_session(args, objects, &mut budget, &directory, &options.progress)?;
     let goes_on = match &reason {

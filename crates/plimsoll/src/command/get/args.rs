@@ -147,11 +147,6 @@ struct Alone {
 }
 
 impl Args {
-    /// Parses a command line of `get`. The first word is the command's name.
-    pub fn of_line(words: &str) -> Result<Self, Failure> {
-        Self::of_words(words.split(' ').map(str::to_owned))
-    }
-
     /// Parses the words of a command line of `get`. The first word is the command's name.
     pub fn of_words(words: impl IntoIterator<Item = String>) -> Result<Self, Failure> {
         let alone = <Alone as clap::Parser>::try_parse_from(words);

@@ -32,7 +32,6 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         Some(directory) => directory.clone(),
         None => saved::default_directory(args.urls().first().map_or("line", String::as_str)),
     };
-    let _publishing = args.common().0.output.live_metrics.start()?;
     search(args, &base, &options.progress)?;
     let (line, last) = load_line::read_with_last_run(&base)?;
     load_line::print(&line, options.format)?;

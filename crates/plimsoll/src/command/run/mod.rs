@@ -3,8 +3,10 @@
 
 mod dry_run;
 mod hooks;
+mod links;
 mod run_trials;
 mod served;
+mod target_process;
 mod validation;
 
 use super::load_command::LoadCommand;
@@ -36,7 +38,7 @@ pub struct Args {
     /// Set a variable of the scenario.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub set: Vec<(String, String)>,
-    /// Run only the trials with this value. AXIS is an axis, `part` or `target`. May be repeated.
+    /// Run only the trials with this value. AXIS is an axis, `part` or `target`. May be repeated, also for several values.
     #[arg(long, value_name = "AXIS=VALUE", value_parser = pair)]
     pub only: Vec<(String, String)>,
     /// Print the cells with their commands and expected times, but run nothing.
@@ -123,9 +125,14 @@ pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     if !faults.is_empty() {
         return Err(faulty(faults));
     }
+    let faults = links::check(&planned);
+    if !faults.is_empty() {
+        return Err(faulty(faults));
+    }
     if args.dry_run {
         return console::print(&dry_run::text(&scenario, &planned, args.assume)).map(|()| ExitCode::SUCCESS);
     }
+    links::gain_rights(&planned)?;
     let _publishing = args.live_metrics.start()?;
     let (base, mut log, done) = run_trials::begin(args, &scenario, &text, planned.len())?;
     let progress = Progress::new(args.view.unwrap_or(View::Full));
@@ -203,14 +210,16 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
     let cells = matrix::cells(scenario).ok_or_else(|| {
         Failure::usage(format!("the matrix has more than {} cells: remove values or axes", matrix::CELLS_MAX))
     })?;
+    let is = |name: &str, value: &str, cell: &Cell, target: &str| match name {
+        "target" => target == value,
+        "part" => scenario.parts.get(cell.part).is_some_and(|part| part.name == value),
+        axis => cell.values.iter().any(|(known, held)| known == axis && (held.label == value || held.value == value)),
+    };
+    // Several values of one name are alternatives.
     let wanted = |cell: &Cell, target: &str| {
-        args.only.iter().all(|(name, value)| match name.as_str() {
-            "target" => target == value,
-            "part" => scenario.parts.get(cell.part).is_some_and(|part| part.name == *value),
-            axis => {
-                cell.values.iter().any(|(known, held)| known == axis && (held.label == *value || held.value == *value))
-            }
-        })
+        args.only
+            .iter()
+            .all(|(name, _)| args.only.iter().any(|(other, value)| other == name && is(name, value, cell, target)))
     };
     let mut planned = Vec::new();
     for trial in trial_order::trials(scenario, cells.len()) {
@@ -242,7 +251,7 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
 /// Returns the command of a trial. The address of a server that the study starts is still a placeholder.
 fn command_of(scenario: &Scenario, cell: &Cell, target: &Target) -> TrialCommand {
     let command = cell.command(scenario, target);
-    if target.serve.is_some() { served::with_placeholder(command) } else { command }
+    if target.server.is_some() { served::with_placeholder(command) } else { command }
 }
 
 /// Returns the names and values that `--only` can select.

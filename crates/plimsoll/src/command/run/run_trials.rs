@@ -7,6 +7,7 @@ use super::{Args, Planned, command};
 use crate::command::load_command::LoadCommand;
 use crate::command::{fill, line, mix};
 use crate::console;
+use crate::emulated_link;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
 use crate::live_metrics::LiveMetrics;
@@ -78,7 +79,7 @@ pub fn run_all(
 ) -> Result<Exit, Failure> {
     progress.update(|state| state.study = Some(overview(scenario, planned, done)));
     let missing: Vec<&Planned> = planned.iter().filter(|trial| !done.contains(&trial.directory)).collect();
-    let servers = Servers::start(scenario, &missing)?;
+    let mut servers = Servers::start(scenario, base, &missing)?;
     let begun = Instant::now();
     for (number, trial) in missing.iter().enumerate() {
         let left = match number {
@@ -115,7 +116,7 @@ pub fn run_all(
             target: trial.target.clone(),
             repeat: u64::from(trial.repeat) + 1,
         });
-        let Some(result) = run_with_hooks(&servers.resolved(trial), base, progress)? else {
+        let Some(result) = run_with_hooks(&servers.resolved(trial)?, base, progress)? else {
             return Ok(progress::exit_of_interrupt());
         };
         console::eprintln(&format!("    {}", result.text));
@@ -175,6 +176,11 @@ fn run_with_hooks(trial: &Planned, base: &Path, progress: &Progress) -> Result<O
 fn run_trial(trial: &Planned, base: &Path, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     let directory = base.join(&trial.directory);
     let command = command(&trial.command)?;
+    let link = emulated_link::prepare(command.link())?;
+    emulated_link::within(link.as_ref(), || run_command(command, directory, progress))
+}
+
+fn run_command(command: LoadCommand, directory: PathBuf, progress: &Progress) -> Result<Option<TrialResult>, Failure> {
     if let LoadCommand::Fill(args) = &command {
         return fill::trial::run(args, &directory, progress);
     }

@@ -1,24 +1,21 @@
-//! Servers that a study starts for its targets, and stops at its end.
+//! Servers that a study starts for its targets, and stops at its end. A server may be at the far end of a link.
 //!
 //! In the settings of such a target, the word `served` stands for the address of its server. The address is known only
 //! once the server runs, so plans contain a placeholder until then.
 
 use super::Planned;
+use super::links::OpenLink;
+use super::target_process::TargetProcess;
 use crate::command::serve::{ACCESS_KEY, PASSWORD, SECRET_KEY};
 use crate::failure::Failure;
-use report::escape::escape;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use study::matrix::{TrialCommand, flags};
+use std::path::Path;
+use study::matrix::TrialCommand;
 use study::scenario::Scenario;
 
 /// Address of every server in a plan. The domain `invalid` never has an address (RFC 6761).
 const PLACEHOLDER: &str = "http://served.invalid";
 /// Word in settings for the address of the target's server.
 const WORD: &str = "served";
-/// Maximum length of a message of a server that does not start, in bytes.
-const MESSAGE_MAX: u64 = 4096;
 
 /// Replaces the word `served` in the settings of a trial by the placeholder.
 pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
@@ -52,106 +49,66 @@ fn credentials(arguments: &[String]) -> Vec<String> {
     Vec::new()
 }
 
-fn is_served(trial: &Planned) -> bool {
+pub(super) fn is_served(trial: &Planned) -> bool {
     trial.command.arguments.iter().any(|word| word.contains(PLACEHOLDER))
 }
 
-/// The servers of a study. The servers end with the study.
-#[derive(Default)]
-pub struct Servers {
-    running: Vec<Served>,
+/// The servers of a study, and the link of the current trial. They end with the study.
+pub struct Servers<'s> {
+    scenario: &'s Scenario,
+    /// Directory of the study.
+    base: &'s Path,
+    running: Vec<TargetProcess>,
+    link: Option<OpenLink>,
 }
 
-/// A server for the trials of one target.
-struct Served {
-    target: String,
-    process: Child,
-    address: String,
-}
-
-impl Servers {
-    /// Starts the servers that these trials need.
-    pub fn start(scenario: &Scenario, planned: &[&Planned]) -> Result<Self, Failure> {
-        let mut servers = Self::default();
+impl<'s> Servers<'s> {
+    /// Starts the servers that these trials need, except those behind links.
+    pub fn start(scenario: &'s Scenario, base: &'s Path, planned: &[&Planned]) -> Result<Self, Failure> {
+        let mut running = Vec::new();
         for target in &scenario.targets {
-            let is_needed = planned.iter().any(|trial| trial.target == target.name && is_served(trial));
-            if let Some(settings) = target.serve.as_ref().filter(|_| is_needed) {
-                servers.running.push(Served::start(&target.name, &flags(settings))?);
+            let needs = |trial: &&&Planned| trial.command.link.is_none() && trial.target == target.name;
+            if planned.iter().filter(needs).any(|trial| is_served(trial)) {
+                running.extend(TargetProcess::start(target, base, None)?);
             }
         }
-        Ok(servers)
+        Ok(Self { scenario, base, running, link: None })
     }
 
-    /// Returns a trial with the address of its server. Hooks find this address in PLIMSOLL_SERVED.
-    pub fn resolved(&self, trial: &Planned) -> Planned {
-        let server = self.running.iter().find(|server| server.target == trial.target);
-        let address = server.map_or(PLACEHOLDER, |server| server.address.as_str());
-        let arguments = trial.command.arguments.iter().map(|word| word.replace(PLACEHOLDER, address));
-        let named = server.map(|server| ("PLIMSOLL_SERVED".to_owned(), server.address.clone()));
-        Planned {
-            command: TrialCommand { arguments: arguments.collect(), ..trial.command.clone() },
-            hook_environment: trial.hook_environment.iter().cloned().chain(named).collect(),
-            ..trial.clone()
-        }
-    }
-}
-
-impl Served {
-    /// Starts the server, and waits until it listens.
-    fn start(target: &str, flags: &[String]) -> Result<Self, Failure> {
-        let failed = |why: &str| {
-            Failure::could_not_run(format!("the server of target `{}` could not start: {why}", escape(target)))
+    /// Returns a trial with the address of its server, and with its link. Hooks find this address in PLIMSOLL_SERVED. A
+    /// link stays open as long as trials with the same link follow each other.
+    pub fn resolved(&mut self, trial: &Planned) -> Result<Planned, Failure> {
+        let Some(wanted) = &trial.command.link else {
+            self.link = None;
+            let server = self.running.iter().find(|server| server.is_of(&trial.target));
+            return Ok(with_address(trial, server.map(TargetProcess::address), None));
         };
-        let program = std::env::current_exe().map_err(|error| failed(&error.to_string()))?;
-        let mut command = Command::new(program);
-        command.arg("serve").args(flags).args(["--listen=127.0.0.1:0", "--until-stdin-closes"]);
-        // Interrupts from the terminal must reach only this program, because it stops the servers after the last trial.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut process = command.spawn().map_err(|error| failed(&error.to_string()))?;
-        let mut output = process.stdout.take().map(BufReader::new);
-        match output.as_mut().and_then(address) {
-            Some(address) => {
-                discard(output);
-                Ok(Self { target: target.to_owned(), process, address })
+        let link = match self.link.take().filter(|link| link.is(wanted)) {
+            Some(link) => link,
+            None => OpenLink::new(wanted, self.scenario.seed)?,
+        };
+        let link = self.link.insert(link);
+        let target = self.scenario.targets.iter().find(|target| target.name == trial.target);
+        match target.filter(|_| is_served(trial)) {
+            Some(target) => {
+                let (number, address) = link.serve(target, self.base)?;
+                Ok(with_address(trial, Some(&address), Some(number)))
             }
-            None => {
-                let mut told = String::new();
-                if let Some(errors) = process.stderr.take() {
-                    let _ = errors.take(MESSAGE_MAX).read_to_string(&mut told);
-                }
-                let _ = process.wait();
-                Err(failed(&escape(told.trim().trim_start_matches("plimsoll: "))))
-            }
+            None => Ok(with_address(trial, None, Some(link.relay_to(trial)?))),
         }
     }
 }
 
-/// Reads the address of a server, such as `http://127.0.0.1:40123`, from the server's output. Returns `None` if the
-/// server ends first.
-fn address(output: &mut BufReader<ChildStdout>) -> Option<String> {
-    let mut line = String::new();
-    while output.read_line(&mut line).ok()? > 0 {
-        let url = line.split_whitespace().find(|word| word.contains("://"));
-        if let Some((scheme, rest)) = url.and_then(|url| url.split_once("://")) {
-            let host = rest.split('/').next().unwrap_or(rest);
-            return Some(format!("{scheme}://{host}"));
-        }
-        line.clear();
-    }
-    None
-}
-
-/// Reads the rest of the output, so that the server never waits for a reader.
-fn discard(output: Option<BufReader<ChildStdout>>) {
-    if let Some(mut output) = output {
-        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+/// Returns a trial with the address of its server, and with the number of its link.
+fn with_address(trial: &Planned, address: Option<&str>, link: Option<u32>) -> Planned {
+    let shown = address.unwrap_or(PLACEHOLDER);
+    let arguments = trial.command.arguments.iter().map(|word| word.replace(PLACEHOLDER, shown));
+    let link = link.map(|number| format!("--link={number}"));
+    let named = address.map(|address| ("PLIMSOLL_SERVED".to_owned(), address.to_owned()));
+    Planned {
+        command: TrialCommand { arguments: arguments.chain(link).collect(), ..trial.command.clone() },
+        hook_environment: trial.hook_environment.iter().cloned().chain(named).collect(),
+        ..trial.clone()
     }
 }
 
@@ -164,7 +121,8 @@ mod tests {
     fn only_the_word_itself_is_replaced() {
         let words = ["served/a", "served", "servedx", "--endpoint=served", "--header=X: served", "http://h/served"];
         let arguments = words.map(str::to_owned).to_vec();
-        let command = TrialCommand { name: "get".into(), arguments, positions: Vec::new(), hooks: Hooks::default() };
+        let command =
+            TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, hooks: Hooks::default() };
         let found = with_placeholder(command).arguments;
         let at = |rest: &str| format!("{PLACEHOLDER}{rest}");
         assert_eq!(found[..2], [at("/a"), at("")]);

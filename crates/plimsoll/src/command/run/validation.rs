@@ -10,7 +10,7 @@ use clap::Parser;
 use report::escape::escape;
 use std::ffi::OsString;
 use study::matrix::{self, TrialCommand};
-use study::scenario::{self, Diagnostic, Position, Scenario};
+use study::scenario::{self, Diagnostic, Position, Scenario, TargetServer};
 
 /// Flags of `serve` that the study sets itself.
 const CHOSEN_BY_STUDY: [&str; 3] = ["listen", "stop-after", "until-stdin-closes"];
@@ -82,7 +82,11 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
 /// Returns the mistakes in the flags of the servers that the study starts, one for each server.
 pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
-    for settings in scenario.targets.iter().filter_map(|target| target.serve.as_ref()) {
+    let served = scenario.targets.iter().filter_map(|target| match &target.server {
+        Some(TargetServer::Serve(settings)) => Some(settings),
+        Some(TargetServer::Start(_)) | None => None,
+    });
+    for settings in served {
         let at = settings.first().map_or(Position::START, |setting| setting.at);
         if let Some(setting) = settings.iter().find(|setting| CHOSEN_BY_STUDY.contains(&setting.name.as_str())) {
             let why = format!("`{}` is not a setting, as the study itself decides this; leave it out", setting.name);

@@ -6,8 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use study::scenario::Hooks;
-use study::scenario::Order;
+use study::scenario::{Hooks, LINK, Order};
 
 /// Commands whose flags are settings. If several commands have the same flag, the help text comes from the first of
 /// these commands.
@@ -38,10 +37,15 @@ pub fn schema(cli: &clap::Command) -> Value {
     let hooks: Map<String, Value> =
         Hooks::KEYS.iter().map(|key| ((*key).to_owned(), json!({"type": "string"}))).collect();
     let orders: Vec<&str> = Order::ALL.iter().map(|(word, _)| *word).collect();
-    let settings = settings(cli);
+    let mut settings = settings(cli);
+    let mut axes = axes(&settings);
+    settings.insert(LINK.to_owned(), json!({"anyOf": [{"$ref": "#/$defs/value"}, {"$ref": "#/$defs/link"}]}));
+    axes.insert(LINK.to_owned(), link_axis());
     let mut of_target = settings.clone();
     of_target.insert("hooks".to_owned(), json!({"$ref": "#/$defs/hooks"}));
     of_target.insert("serve".to_owned(), serve(cli));
+    let about = "Shell command of a server that the study starts and stops. It must listen on the address in PLIMSOLL_LISTEN. In other settings, `served` is this address.";
+    of_target.insert("start".to_owned(), json!({"type": "string", "description": about}));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario",
@@ -107,10 +111,49 @@ pub fn schema(cli: &clap::Command) -> Value {
                 "type": "object",
                 "description": "Settings with several values: every combination is a cell.",
                 "additionalProperties": false,
-                "properties": axes(&settings),
+                "properties": axes,
             },
             "settings": {"type": "object", "additionalProperties": false, "properties": settings},
+            "link": {
+                "type": "object",
+                "description": "Emulated link between client and target (docs/link.md).",
+                "additionalProperties": false,
+                "properties": {
+                    "down": {"$ref": "#/$defs/direction"},
+                    "up": {"$ref": "#/$defs/direction"},
+                    "congestion": {"type": "string", "description": "Congestion control of TCP at both ends."},
+                },
+            },
+            "direction": {"anyOf": [
+                {"$ref": "#/$defs/value"},
+                {
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": {
+                        "rate": {"type": "string"},
+                        "delay": {"type": "string"},
+                        "jitter": {"type": "string"},
+                        "loss": {"type": "string"},
+                        "reorder": {"type": "string"},
+                        "queue": {"type": "string"},
+                    },
+                },
+            ]},
         },
+    })
+}
+
+/// Returns the schema of the axis of links, whose values have names.
+fn link_axis() -> Value {
+    json!({
+        "description": "Emulated links between client and target, by name (docs/link.md).",
+        "anyOf": [
+            {"$ref": "#/$defs/values"},
+            {
+                "type": "object",
+                "additionalProperties": {"anyOf": [{"$ref": "#/$defs/value"}, {"$ref": "#/$defs/link"}]},
+            },
+        ],
     })
 }
 
@@ -122,6 +165,7 @@ fn settings(cli: &clap::Command) -> Map<String, Value> {
     };
     add("command", "Command that makes the load: get [default], put, mix, line or fill.".to_owned());
     add("url", "URL to load.".to_owned());
+    add(LINK, "Emulated link between client and target, e.g. 1Gbit/s,40ms, or none (docs/link.md).".to_owned());
     add(study::scenario::CACHE_STATE, "State of a cache, for hooks and reports.".to_owned());
     for command in COMMANDS.iter().filter_map(|name| cli.find_subcommand(name)) {
         for flag in command.get_arguments() {

@@ -5,6 +5,7 @@ use super::times::Times;
 use engine::plan::StopAfter;
 use measure::limits::Limit;
 use measure::objective::ObjectiveResult;
+use measure::path::PathLimits;
 use measure::{AttemptClass, Distribution, Example, Instant, Interval, Model, Objective, Stage, Summary};
 use report::escape::escape;
 use std::time::Duration;
@@ -200,7 +201,11 @@ impl Details {
         Self {
             objectives: begin.objectives.clone(),
             model: begin.model,
-            summary: Summary { shares_host: begin.loopback, ..Summary::default() },
+            summary: Summary {
+                shares_host: begin.loopback,
+                path: PathLimits::of(begin.path.as_ref()),
+                ..Summary::default()
+            },
             history: History::default(),
             times: Times::default(),
             judged: judged(&begin.objectives, &Summary::default(), &begin.model),

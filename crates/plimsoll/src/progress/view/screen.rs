@@ -8,9 +8,8 @@ use crate::progress::state::State;
 use ratatui::backend::{Backend, ClearType, CrosstermBackend};
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The live view on the terminal. The console opens and closes it, because messages and panics must get past it.
 pub struct Screen {
@@ -22,11 +21,11 @@ pub struct Screen {
 
 /// The bytes of a frame. They are written all at once, so that other output never gets in between.
 #[derive(Clone, Debug, Default)]
-struct Frame(Rc<RefCell<Vec<u8>>>);
+struct Frame(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Frame {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -61,7 +60,7 @@ impl Screen {
         if let Some(terminal) = &mut self.terminal {
             let _ = terminal.draw(|frame| draw(state, self.theme, frame));
         }
-        let bytes = std::mem::take(&mut *self.frame.0.borrow_mut());
+        let bytes = std::mem::take(&mut *self.frame.0.lock().unwrap_or_else(PoisonError::into_inner));
         overlay::draw(&bytes);
     }
 

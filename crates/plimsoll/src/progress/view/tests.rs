@@ -47,6 +47,7 @@ fn begin(objectives: &[&str]) -> Begin {
         loopback: true,
         header: None,
         insecure: false,
+        path: None,
     }
 }
 
@@ -189,6 +190,7 @@ fn level(level: f64, outcome: LevelOutcome, reason: Option<&str>) -> Level {
             objectives: Vec::new(),
             first_missed: None,
             limited_by: "target".to_owned(),
+            pace_set_by: None,
             directory: String::new(),
         },
     }

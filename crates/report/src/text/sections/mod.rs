@@ -10,6 +10,7 @@ pub(super) mod groups;
 pub(super) mod kinds;
 pub(super) mod leftovers;
 pub(super) mod operations;
+pub(super) mod path;
 pub(super) mod redirects;
 pub(super) mod setup;
 pub(super) mod times;

@@ -1,0 +1,172 @@
+//! The record of a link: what it is, what was measured, and how other processes use it.
+
+use super::processes::{self, Killed};
+use crate::LinkSpec;
+use crate::error::{LinkError, failed};
+use crate::probe::Measured;
+use crate::tun::{Buffers, Counts, MARK};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::Command;
+use sys::namespace::{Network, enter_user_namespace};
+
+/// A process, identified so that another process that later gets the same number is not confused with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Number of the process. It also names the link.
+    pub process: u32,
+    /// Start of the process, in ticks since the start of the system.
+    pub started_ticks: u64,
+}
+
+/// The part of a record that depends on the back end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "via", rename_all = "snake_case")]
+pub enum Ends {
+    /// Network namespaces.
+    Tun {
+        /// Numbers of the namespaces.
+        namespaces: Vec<u64>,
+        /// Path with which other processes enter the near end ([`crate::tun::End::place`]).
+        near: PathBuf,
+        /// Path with which other processes enter the far end.
+        far: PathBuf,
+        /// Address at which the target is reached from the near end.
+        address: IpAddr,
+        /// Congestion control of TCP at both ends.
+        congestion: String,
+        /// Maximum sizes of the TCP buffers at both ends.
+        buffers: Buffers,
+        /// Counts of the direction down, then of the direction up.
+        counts: Box<[Counts; 2]>,
+    },
+    /// A relay.
+    Relay {
+        /// Address to which clients connect.
+        address: SocketAddr,
+        /// Host and port of the target, as the user wrote them.
+        target: String,
+    },
+}
+
+/// Record of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The process that owns the link.
+    pub owner: Owner,
+    /// Identifier of the start of the system. After another start, nothing of the link exists.
+    pub boot: String,
+    /// The direction from the target to the client, as text.
+    pub down: String,
+    /// The direction from the client to the target, as text.
+    pub up: String,
+    /// What depends on the back end.
+    pub ends: Ends,
+    /// What the probe measured. `None` until the probe has ended.
+    pub measured: Option<Measured>,
+    /// Measured properties that differ from the described ones, as clauses.
+    pub differences: Vec<String>,
+    /// Number of times that the owner has written this record.
+    pub updates: u64,
+}
+
+/// State of a recorded link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Its owner runs.
+    Running,
+    /// Its owner has ended without removing the record.
+    Abandoned,
+}
+
+/// One of the two ends of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end of the client.
+    Near,
+    /// The end of the target.
+    Far,
+}
+
+impl Record {
+    /// Creates the record of a link of this process, before it is measured.
+    ///
+    /// # Errors
+    /// Fails if `/proc` cannot be read.
+    pub fn of(spec: &LinkSpec, ends: Ends) -> io::Result<Self> {
+        let process = std::process::id();
+        let started_ticks = processes::started_ticks(process).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self {
+            owner: Owner { process, started_ticks },
+            boot: processes::boot()?,
+            down: spec.down.to_string(),
+            up: spec.up.to_string(),
+            ends,
+            measured: None,
+            differences: Vec::new(),
+            updates: 0,
+        })
+    }
+
+    /// Returns whether the owner still runs.
+    #[must_use]
+    pub fn state(&self) -> LinkState {
+        let same = processes::started_ticks(self.owner.process) == Some(self.owner.started_ticks);
+        if same && self.is_from_this_boot() { LinkState::Running } else { LinkState::Abandoned }
+    }
+
+    pub(super) fn is_from_this_boot(&self) -> bool {
+        processes::boot().is_ok_and(|boot| boot == self.boot)
+    }
+
+    /// Marks a process that will run at an end of the link. It ends with the link.
+    pub fn mark(&self, command: &mut Command) {
+        command.env(MARK, self.owner.process.to_string());
+    }
+
+    /// Kills the processes at the ends of a link of this process. Returns their numbers.
+    ///
+    /// # Errors
+    /// Fails if `/proc` cannot be read.
+    pub(crate) fn kill_processes(&self) -> io::Result<Vec<u32>> {
+        match self.namespaces() {
+            [] => Ok(Vec::new()),
+            namespaces => processes::kill(Killed::All, namespaces),
+        }
+    }
+
+    /// Returns the numbers of the network namespaces; empty for a relay.
+    #[must_use]
+    pub fn namespaces(&self) -> &[u64] {
+        match &self.ends {
+            Ends::Tun { namespaces, .. } => namespaces,
+            Ends::Relay { .. } => &[],
+        }
+    }
+
+    /// Makes it possible to enter the ends of the link. If the link belongs to a user namespace, this process moves to it.
+    /// Call it before the process starts its first thread.
+    ///
+    /// # Errors
+    /// Fails if the link has ended, or belongs to another user.
+    pub fn prepare_to_enter(&self) -> Result<(), LinkError> {
+        if self.namespaces().is_empty() {
+            return Ok(());
+        }
+        let theirs = PathBuf::from(format!("/proc/{}/ns/user", self.owner.process));
+        enter_user_namespace(&theirs)
+            .map_err(failed("enter the user namespace of the link (does it belong to another user?)"))
+    }
+
+    /// Returns the network namespace of a side. `None` for a relay, which has no namespaces.
+    ///
+    /// # Errors
+    /// Fails if the link has ended, or belongs to another user.
+    pub fn network(&self, side: Side) -> Result<Option<Network>, LinkError> {
+        let Ends::Tun { near, far, .. } = &self.ends else { return Ok(None) };
+        let place = if side == Side::Near { near } else { far };
+        Network::open(place).map(Some).map_err(failed("open the link (has it ended?)"))
+    }
+}

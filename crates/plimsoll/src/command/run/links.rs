@@ -1,0 +1,109 @@
+//! The emulated links of a study. A target that the study starts runs at the far end of a path. Any other target is reached
+//! through a relay.
+
+use super::Planned;
+use super::served::is_served;
+use super::target_process::TargetProcess;
+use crate::command::link::{Held, Holder, PathArgs};
+use crate::failure::Failure;
+use link::LinkSetting;
+use std::path::Path;
+use study::scenario::{Diagnostic, LINK, Position, Target};
+use wire::Url;
+
+/// Returns the mistakes in the links of all trials, each mistake only once.
+pub fn check(planned: &[Planned]) -> Vec<Diagnostic> {
+    let mut faults: Vec<Diagnostic> = Vec::new();
+    for trial in planned {
+        let Some(text) = &trial.command.link else { continue };
+        let place = trial.command.positions.iter().find(|(name, _)| name == LINK);
+        let mistake = match text.parse::<LinkSetting>() {
+            Err(error) => Some(error.to_string()),
+            Ok(_) if is_served(trial) => None,
+            Ok(setting) if setting.congestion.is_some() => {
+                let target = &trial.target;
+                Some(format!("target `{target}` is reached through a relay, which has no `congestion`; leave it out"))
+            }
+            Ok(_) => target_of(trial).err(),
+        };
+        let fault = mistake.map(|mistake| {
+            Diagnostic::new(place.map_or(Position::START, |(_, at)| *at), format!("`{LINK}`: {mistake}"))
+        });
+        faults.extend(fault.filter(|fault| !faults.contains(fault)));
+    }
+    faults
+}
+
+/// Gets the right to make paths, if a trial needs one. Call it before this process starts its first thread.
+pub fn gain_rights(planned: &[Planned]) -> Result<(), Failure> {
+    if planned.iter().any(|trial| trial.command.link.is_some() && is_served(trial)) {
+        link::rights::gain().map_err(Failure::could_not_run)?;
+    }
+    Ok(())
+}
+
+/// Returns the host and port of a trial's only target, for a relay.
+fn target_of(trial: &Planned) -> Result<String, String> {
+    let urls =
+        trial.command.arguments.iter().filter(|word| word.starts_with("http://") || word.starts_with("https://"));
+    let mut targets: Vec<String> =
+        urls.filter_map(|url| Url::parse(url).ok()).map(|url| url.origin().to_string()).collect();
+    targets.dedup();
+    match targets.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(format!("target `{}` has no http:// or https:// URL to which a relay could lead", trial.target)),
+        _ => Err(format!("target `{}` has URLs of several servers, and a relay leads to one", trial.target)),
+    }
+}
+
+/// The link of the current trial, with the servers at its far end.
+pub(super) struct OpenLink {
+    text: String,
+    setting: LinkSetting,
+    seed: u64,
+    // The servers end before the path, because fields are dropped in this order.
+    servers: Vec<TargetProcess>,
+    path: Option<Holder>,
+    relays: Vec<(String, Holder)>,
+}
+
+impl OpenLink {
+    pub fn new(text: &str, seed: u64) -> Result<Self, Failure> {
+        let setting = text.parse().map_err(|error: link::SpecError| Failure::usage(error))?;
+        Ok(Self { text: text.to_owned(), setting, seed, servers: Vec::new(), path: None, relays: Vec::new() })
+    }
+
+    /// Returns whether this link has the same description.
+    pub fn is(&self, text: &str) -> bool {
+        self.text == text
+    }
+
+    /// Returns the number of the path, and the address of a target's server at its far end. Both are started if necessary.
+    pub fn serve(&mut self, target: &Target, base: &Path) -> Result<(u32, String), Failure> {
+        let path = match self.path.take() {
+            Some(path) => path,
+            None => Holder::start(&PathArgs::of(&self.setting, self.seed), Held::WithHolder)?,
+        };
+        let record = self.path.insert(path).record();
+        if !self.servers.iter().any(|server| server.is_of(&target.name)) {
+            self.servers.extend(TargetProcess::start(target, base, Some(record))?);
+        }
+        let server = self.servers.iter().find(|server| server.is_of(&target.name));
+        let address = server.map(|server| server.address().to_owned()).unwrap_or_default();
+        Ok((record.owner.process, address))
+    }
+
+    /// Returns the number of the relay to a trial's target. The relay is started if necessary.
+    pub fn relay_to(&mut self, trial: &Planned) -> Result<u32, Failure> {
+        let target = target_of(trial).map_err(Failure::usage)?;
+        let known =
+            self.relays.iter().find(|(known, _)| *known == target).map(|(_, relay)| relay.record().owner.process);
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        let relay = Holder::start_relay(&target, &self.setting.spec, self.seed)?;
+        let number = relay.record().owner.process;
+        self.relays.push((target, relay));
+        Ok(number)
+    }
+}

@@ -1,0 +1,241 @@
+//! Emulated links: made, measured, loaded, reported and removed. Tests that need network namespaces are skipped where the
+//! system does not allow them.
+
+use crate::support::{Ended, Report, Running, TestDir, all_cores, shared_cores, skip, wait_for};
+use serde_json::Value;
+use std::process::Command;
+
+/// Returns a command of the program that knows only the links of this test.
+fn command(place: &TestDir, words: &[&str]) -> Command {
+    let mut command = place.command(words);
+    command.env("XDG_RUNTIME_DIR", place.path("runtime"));
+    command
+}
+
+fn run(place: &TestDir, words: &[&str]) -> Ended {
+    Running::of(command(place, words)).end()
+}
+
+/// Returns whether the failure of a command means that this system does not allow paths. The test is then skipped.
+fn is_not_allowed(ended: &Ended) -> bool {
+    let why =
+        ended.stderr.lines().find(|line| line.contains("use the back end relay")).filter(|_| ended.code == Some(4));
+    if let Some(why) = why {
+        skip(why);
+    }
+    why.is_some()
+}
+
+/// Makes a link. Returns its number, or `None` if this system does not allow paths.
+fn up(place: &TestDir, flags: &[&str]) -> Option<String> {
+    let ended = run(place, &[&["link", "up"], flags].concat());
+    if is_not_allowed(&ended) {
+        return None;
+    }
+    let number = ended.expect(0).stdout.strip_prefix("link ").and_then(|rest| rest.split(':').next());
+    Some(number.unwrap_or_else(|| panic!("no number: {}", ended.stdout)).to_owned())
+}
+
+/// Returns whether this system allows paths. If not, the test is skipped.
+fn allows_paths(place: &TestDir) -> bool {
+    let is_allowed = up(place, &["--down", "1ms"]).is_some();
+    if is_allowed {
+        run(place, &["link", "down"]).expect(0);
+    }
+    is_allowed
+}
+
+fn links(place: &TestDir) -> Vec<Value> {
+    let ended = run(place, &["link", "status", "--json"]);
+    serde_json::from_str(&ended.expect(0).stdout).unwrap()
+}
+
+#[test]
+fn a_run_through_a_link_reports_the_path() {
+    let _cores = all_cores();
+    let place = TestDir::new();
+    let Some(number) = up(&place, &["--down", "200Mbit/s,20ms", "--up", "10ms"]) else { return };
+    let link = links(&place);
+    assert_eq!((link.len(), link[0]["owner"]["process"].to_string()), (1, number.clone()));
+    let server = Running::of(command(
+        &place,
+        &["link", "exec", "--far", "--", env!("CARGO_BIN_EXE_plimsoll"), "serve", "--listen", "198.18.0.2:8080"],
+    ));
+    server.wait_for_line("serving http://198.18.0.2:8080");
+    let url = "http://198.18.0.2:8080/blackhole/1MiB";
+    let words = ["get", "--json", "--out", "out", "--link", url, "-c", "4", "-n", "20"];
+    let ended = run(&place, &words);
+    let report = Report::read(ended.expect(0));
+    report.expect_clean(20);
+    assert_eq!(report.text("/path/down"), "200Mbit/s,20ms");
+    assert_eq!((report.text("/path/up"), report.text("/path/emulation")), ("10ms", "packets"));
+    let round_trip = report.number("/path/round_trip_nanos") as f64 / 1e6;
+    assert!((30.0..33.0).contains(&round_trip), "{round_trip} ms");
+    let rate = report.number("/path/down_bits_per_second") as f64 / 1e6;
+    assert!((190.0..210.0).contains(&rate), "{rate} Mbit/s");
+    // Each connection needs a round trip to open and another for the request.
+    let fastest = report.quantile_ms("/times/response/quantiles", 0.5);
+    assert!(fastest > 30.0, "{fastest} ms");
+    // The emulator counts the bodies and the headers of all packets.
+    let (bodies, carried) = (20 << 20, report.number("/path/carried_down/bytes"));
+    assert!((bodies..bodies * 11 / 10).contains(&carried), "{carried}");
+    assert!(report.list("/notes").iter().any(|note| note["name"] == "emulated_path"), "{:?}", report.list("/notes"));
+    assert_eq!(report.at("/client/loopback"), true);
+    let text = run(&place, &["report", "out", "--full"]);
+    assert!(text.stdout.contains("asked for     200Mbit/s,20ms down, 10ms up"), "{}", text.stdout);
+    // Any other program reaches the target in the same way.
+    let words =
+        ["link", "exec", "--link", &number, "--", "bash", "-c", "exec 3<>/dev/tcp/198.18.0.2/8080 && echo through"];
+    assert_eq!(run(&place, &words).expect(0).stdout, "through\n");
+    drop(server);
+    assert_eq!(run(&place, &["link", "down"]).expect(0).stdout, format!("removed link {number}\n"));
+    assert!(links(&place).is_empty());
+    assert_eq!(run(&place, &["link", "status"]).expect(0).stdout, "no links\n");
+}
+
+#[test]
+fn a_server_at_the_far_end_ends_with_its_link() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    if !allows_paths(&place) {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_plimsoll");
+    let words = ["link", "run", "--down", "5ms", "--", program, "serve", "--listen", "198.18.0.2:8080"];
+    let linked = Running::of(command(&place, &words));
+    wait_for("link", || links(&place).first().filter(|link| !link["measured"].is_null()).map(|_| ()));
+    linked.wait_for_line("serving http://198.18.0.2:8080");
+    linked.signal("INT");
+    let ended = linked.end();
+    ended.expect(130);
+    assert!(ended.stderr.contains("load it   plimsoll get --link="), "{}", ended.stderr);
+    assert!(links(&place).is_empty());
+    // The exit code of a server that ends by itself is that of the command.
+    run(&place, &["link", "run", "--down", "5ms", "--", "bash", "-c", "exit 7"]).expect(7);
+    let ended = run(&place, &["link", "run", "--down", "5ms", "--", "no-such-server"]);
+    ended.expect(4);
+    assert!(ended.stderr.contains("cannot run `no-such-server` at the far end"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_relay_adds_delay_on_the_way_to_any_target() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (_server, url) = place.serve(&[]);
+    let host = url.trim_start_matches("http://").split('/').next().unwrap();
+    let relay = Running::of(command(&place, &["link", "relay", host, "--down", "100Mbit/s,15ms", "--up", "10ms"]));
+    relay.wait_for_line("  not reproduced: TCP slow start");
+    let ended =
+        run(&place, &["get", "--json", "--out", "out", "--link", &format!("http://{host}/blackhole/10KiB"), "-n", "5"]);
+    let report = Report::read(ended.expect(0));
+    assert!(
+        report.quantile_ms("/times/response/quantiles", 0.5) >= 25.0,
+        "{:?}",
+        report.list("/times/response/quantiles")
+    );
+    assert_eq!(report.text("/path/emulation"), "relay");
+    assert!(report.at("/path/carried_down").is_null());
+    assert!(report.list("/notes").iter().any(|note| note["name"] == "relay"), "{:?}", report.list("/notes"));
+    let other = run(&place, &["get", "--link", "-n", "1", "http://127.0.0.1:1/"]);
+    other.expect(2);
+    assert!(other.stderr.contains("is not at the far end of link"), "{}", other.stderr);
+    relay.signal("TERM");
+    relay.end().expect(0);
+    assert!(links(&place).is_empty());
+}
+
+#[test]
+fn mistakes_about_links_have_one_clear_line() {
+    let place = TestDir::new();
+    let url = "http://198.18.0.2:8080/";
+    for (words, part) in [
+        (&["get", "--link", url][..], "there is no link: make one"),
+        (&["get", "--link=12", url], "there is no link 12"),
+        (&["get", "--link=x", url], "is not the number of a link"),
+        (&["link", "down"], "there is no link"),
+        (&["link", "up"], "--down"),
+        (&["link", "up", "--down", "1Gbps"], "1Gbps"),
+        (&["link", "up", "--down", "40ms,loss=200%"], "0% to 100%"),
+        (&["link", "up", "--down", "40ms", "--congestion", "a b"], "not the name of a congestion control"),
+        (&["link", "relay", "127.0.0.1", "--down", "40ms"], "has no port"),
+        (&["link", "relay", "127.0.0.1:1", "--down", "40ms,loss=1%"], "cannot reproduce loss"),
+    ] {
+        let ended = run(&place, words);
+        ended.expect(2);
+        let lines = ended.stderr.lines().filter(|line| line.starts_with("plimsoll: ")).count();
+        assert!(lines == 1 && ended.stderr.contains(part), "{words:?}: {}", ended.stderr);
+    }
+    assert!(links(&place).is_empty());
+}
+
+const STUDY: &str = "\
+name: paths
+targets: {store: {url: served/blackhole/64KiB, serve: {}}}
+settings: {requests: 8, concurrency: 2}
+matrix:
+  link: {none: none, slow: {down: {rate: 50Mbit/s, delay: 30ms}}, far: '100Mbit/s,60ms up=10ms'}
+";
+
+#[test]
+fn a_study_makes_and_removes_its_links() {
+    let _cores = all_cores();
+    let place = TestDir::new();
+    place.write("paths.yaml", STUDY);
+    let ended = run(&place, &["run", "paths.yaml", "--json", "--out", "study"]);
+    if is_not_allowed(&ended) {
+        return;
+    }
+    let study: Value = serde_json::from_str(&ended.expect(0).stdout).unwrap();
+    assert_eq!(study["result"]["word"], "pass", "{study:#}");
+    for (directory, down, least_ms) in [
+        ("001-link-none", None, 0.0),
+        ("002-link-slow", Some("50Mbit/s,30ms"), 30.0),
+        ("003-link-far", Some("100Mbit/s,60ms"), 70.0),
+    ] {
+        let (_, report) = place.report(&place.path(&format!("study/{directory}/store-1")));
+        assert_eq!(report.at("/path").get("down").and_then(Value::as_str), down, "{directory}");
+        let fastest = report.quantile_ms("/times/response/quantiles", 0.5);
+        assert!(fastest >= least_ms, "{directory}: {fastest} ms");
+    }
+    assert!(links(&place).is_empty());
+}
+
+#[test]
+fn a_killed_study_leaves_no_link() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    if !allows_paths(&place) {
+        return;
+    }
+    place.write("paths.yaml", STUDY.replace("requests: 8", "duration: 60s"));
+    let study = Running::of(command(&place, &["run", "paths.yaml", "--only", "link=slow", "--out", "study"]));
+    let owner = wait_for("link", || {
+        let links = links(&place);
+        let link = links.first().filter(|link| !link["measured"].is_null())?;
+        link["owner"]["process"].as_u64()
+    });
+    study.signal("KILL");
+    study.end();
+    wait_for("end of the link", || links(&place).is_empty().then_some(()));
+    wait_for("end of its owner", || (!std::path::Path::new(&format!("/proc/{owner}")).exists()).then_some(()));
+}
+
+#[test]
+fn mistakes_in_the_links_of_a_study_are_reported_with_their_place() {
+    let place = TestDir::new();
+    for (text, part) in [
+        (STUDY.replace("delay: 30ms", "delay: 30"), "paths.yaml:5:"),
+        (STUDY.replace("delay: 30ms", "lag: 30ms"), "no `lag`"),
+        (
+            "name: t\ntargets: {a: {url: http://127.0.0.1:9/}}\nmatrix: {link: {x: {down: 1ms, congestion: bbr}}}\n"
+                .to_owned(),
+            "which has no `congestion`",
+        ),
+        ("name: t\ntargets: {a: {url: [http://a:1/, http://b:2/], link: 5ms}}\n".to_owned(), "several servers"),
+    ] {
+        place.write("paths.yaml", &text);
+        let ended = run(&place, &["run", "paths.yaml", "--dry-run"]);
+        ended.expect(2);
+        assert!(ended.stderr.contains(part), "{text}\n{}", ended.stderr);
+    }
+}
