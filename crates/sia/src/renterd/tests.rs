@@ -82,7 +82,7 @@ fn a_sample_is_a_row_and_a_row_a_sample() {
     let blank = Sample::new(UtcSecond(0), None, Some(stats.into()), None, Duration::ZERO);
     assert_eq!(blank.row(), "1970-01-01T00:00:00,,,3,1,600000,25165824,0.5,,,,,,,,,,,,0.000");
     assert_eq!(Sample::parse_row(&blank.row()), Ok(blank));
-    assert!(Sample::parse_row(&row.replace("12.034", "12")).is_err());
+    assert!(Sample::parse_row(&row.replace("12.034", "12")).is_ok());
     assert!(Sample::parse_row(&row.replace("0.5", "inf")).is_err());
 }
 
