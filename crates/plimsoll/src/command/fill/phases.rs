@@ -168,10 +168,10 @@ fn verify(
     (session, progress): (&mut Session, &Progress),
 ) -> Result<SessionEnd, Failure> {
     let state = &session.state;
-    let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
-    let mut numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
+    let stored = || state.completed.iter().filter(|number| !state.deleted.contains(*number));
+    let mut numbers: Vec<u64> = stored().filter(|number| !state.verified.good.contains(*number)).collect();
     if numbers.is_empty() {
-        numbers = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
+        numbers = stored().collect();
     }
     if let Some(files) = SiadFiles::of(renter)? {
         // siad sends the same response for a missing file and for a file that may be available later.
