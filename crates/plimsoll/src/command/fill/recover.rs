@@ -99,11 +99,7 @@ fn open_uploads(
             continue;
         }
         if let Some(parts) = parts(client, &upload)? {
-            let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
-            let part =
-                |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
-            let parts = parts.into_iter().filter(is_whole).map(part).collect();
-            open.entry(number).or_default().push(OpenUpload { id: upload.id, parts });
+            open.entry(number).or_default().push(open_upload(objects, number, upload.id, parts));
         }
         if sys::signals::interrupts().count > 0 {
             return Err(requests_failed("interrupted before any upload; run the same command again"));
@@ -112,16 +108,28 @@ fn open_uploads(
     Ok(open)
 }
 
-/// Returns the parts of an upload, or `None` if the server does not know the upload. If the parts cannot be listed, the
-/// upload counts as an upload without parts, and is aborted.
-fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Vec<ListedPart>>, Failure> {
+/// Parts of an upload, or `None` if they cannot be listed.
+type Parts = Option<Vec<ListedPart>>;
+
+/// Returns the parts of an upload. The outer value is `None` if the server does not know the upload.
+fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Parts>, Failure> {
     match client.parts(upload) {
         Err(Failure::Message(_, why)) if sys::signals::interrupts().count == 0 => {
             console::eprintln(&format!("{why}; the parts of this upload are sent again"));
-            Ok(Some(Vec::new()))
+            Ok(Some(None))
         }
-        listed => listed,
+        listed => listed.map(|parts| parts.map(Some)),
     }
+}
+
+/// Returns an open upload with the parts that the target has completely.
+fn open_upload(objects: &Objects, number: u64, id: Box<str>, parts: Parts) -> OpenUpload {
+    let sizes = |parts: &Vec<ListedPart>| parts.iter().map(|part| (u32::from(part.number), part.size)).collect();
+    let may_be_complete = parts.as_ref().is_none_or(|parts| objects.shape(number).is_covered_by(&sizes(parts)));
+    let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
+    let part = |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
+    let parts = parts.unwrap_or_default().into_iter().filter(is_whole).map(part).collect();
+    OpenUpload { id, parts, may_be_complete }
 }
 
 /// Returns the open multipart uploads of this fill's objects, as the target lists them. If the target cannot list
@@ -189,7 +197,8 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
 fn resumed(upload: OpenUpload) -> ResumedUpload {
     // Part numbers are at most 10,000.
     let part = |part: StoredPart| Some((u16::try_from(part.number).ok()?, part.etag));
-    ResumedUpload { upload_id: upload.id, parts: upload.parts.into_iter().filter_map(part).collect() }
+    let OpenUpload { id: upload_id, parts, may_be_complete } = upload;
+    ResumedUpload { upload_id, parts: parts.into_iter().filter_map(part).collect(), may_be_complete }
 }
 
 /// Prints the numbers of stored and remaining objects.
