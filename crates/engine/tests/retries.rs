@@ -232,6 +232,18 @@ fn aborts_are_retried() {
 }
 
 #[test]
+fn an_abort_that_the_server_fails_again_and_again_is_given_up() {
+    let plan = fill(dataset(1, 95), 1, in_parts(10, 3));
+    let faults = |_, request: &Request| match request.short().as_str() {
+        "complete" => Fault::Refused(ErrorCode::InvalidPart, None),
+        "abort" => Fault::Refused(ErrorCode::InternalError, None),
+        _ => Fault::None,
+    };
+    let outcome = carry_out(&plan, faults, accepts);
+    assert_eq!((outcome.count("abort"), outcome.ops[0].outcome.class), (5, AttemptClass::Http4xx));
+}
+
+#[test]
 fn a_completion_whose_acknowledgement_is_lost_is_indeterminate() {
     for fault in [Fault::AckLost, Fault::Silence] {
         let plan = fill(dataset(1, 95), 1, in_parts(10, 3));

@@ -193,6 +193,11 @@ impl<'p> Op<'p> {
         upload.is_some_and(|multipart| self.request == multipart.plan.complete)
     }
 
+    /// Returns whether the operation's request aborts an upload.
+    pub fn is_aborting(&self) -> bool {
+        self.multipart.as_ref().is_some_and(|multipart| self.request == multipart.plan.abort)
+    }
+
     /// Returns the origin to which the current attempt goes.
     pub fn attempt_origin(&self) -> usize {
         self.redirect.as_ref().map_or(self.origin, |redirect| redirect.origin)

@@ -376,7 +376,7 @@ fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut
     }
     let open = recover::listed(objects, client, session)?;
     let open: Vec<(u64, Box<str>)> = open.into_iter().map(|(number, upload)| (number, upload.id)).collect();
-    match recover::abort_uploads(objects, session, &open)? {
+    match recover::abort_uploads(objects, client, session, &open)? {
         0 => Ok(()),
         left => {
             let left = format!("{} could not be aborted", plural(left, "multipart upload"));

@@ -63,7 +63,7 @@ pub fn recover(
         }
     }
     note_found(objects, session, &found)?;
-    abort_uploads(objects, session, &useless)?;
+    abort_uploads(objects, client, session, &useless)?;
     report(&found, &recovered);
     Ok(recovered)
 }
@@ -173,7 +173,12 @@ fn note_found(objects: &Objects, session: &mut Session, found: &[u64]) -> Result
 }
 
 /// Aborts uploads, and writes to the journal that they are gone. Returns the number of uploads that are left.
-pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, Box<str>)]) -> Result<u64, Failure> {
+pub fn abort_uploads(
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &mut Session,
+    uploads: &[(u64, Box<str>)],
+) -> Result<u64, Failure> {
     if uploads.is_empty() {
         return Ok(0);
     }
@@ -183,15 +188,26 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
         path
     };
     let open = uploads.iter().map(|(number, id)| (0, path(*number), &**id)).collect();
-    let left = execute::abort_all(&objects.upload, open);
-    if left == 0 {
-        for (number, upload_id) in uploads {
-            let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };
-            session.note(&gone).map_err(|error| cannot_write(&error))?;
-        }
-        session.sync().map_err(|error| cannot_write(&error))?;
+    let left = execute::abort_all(&objects.upload, open).into_iter().map(|(_, _, id)| id).collect();
+    let left = still_open(client, left);
+    for (number, upload_id) in uploads.iter().filter(|(_, id)| !left.contains(&**id)) {
+        let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };
+        session.note(&gone).map_err(|error| cannot_write(&error))?;
     }
-    Ok(left)
+    session.sync().map_err(|error| cannot_write(&error))?;
+    Ok(left.len() as u64)
+}
+
+/// Returns the uploads that the target still lists. renterd fails to abort an upload that it does not know, and the
+/// response does not show the reason. If the target cannot list uploads, all of them may be open.
+fn still_open<'u>(client: &LocationClient<'_>, mut uploads: BTreeSet<&'u str>) -> BTreeSet<&'u str> {
+    if !uploads.is_empty()
+        && let Ok(open) = client.open_uploads()
+    {
+        let listed: BTreeSet<&str> = open.iter().map(|upload| &*upload.id).collect();
+        uploads.retain(|id| listed.contains(id));
+    }
+    uploads
 }
 
 fn resumed(upload: OpenUpload) -> ResumedUpload {
