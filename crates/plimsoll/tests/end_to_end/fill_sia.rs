@@ -157,6 +157,11 @@ fn a_renterd_that_accepts_no_uploads_is_waited_for_and_then_refused() {
     let words =
         ["fill", &url, "--as", "renterd", "--count", "5", "--size", "1KiB", "-u", ":plimsoll", "--out", "waits"];
     assert!(place.run(words).expect(0).stdout.starts_with("PASS · 5 objects stored"));
+    let words = ["put", &url, "--as", "renterd", "--count", "5", "--size", "1KiB", "-u", ":plimsoll", "--json"];
+    let put = json(place.run(words).expect(0));
+    let settings = put["setup"]["settings"].as_array().unwrap();
+    let is_long = |name: &str| settings.iter().any(|setting| setting["name"] == name && setting["value"] == "30m");
+    assert!(is_long("timeout_head") && is_long("timeout_idle"), "renterd may respond late: {settings:?}");
     server.stop();
 }
 
