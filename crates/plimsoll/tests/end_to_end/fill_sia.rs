@@ -146,6 +146,7 @@ fn a_renterd_that_accepts_no_uploads_is_waited_for_and_then_refused() {
     assert_eq!((stored(&place.path("fill")), snapshots(&place.path("fill")).len()), (0, 2));
     let ended = fill("other", ":wrong");
     assert!(ended.code == Some(4) && ended.stderr.contains("check the password of its API"), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "one clear line: {ended:?}");
     let missing = format!("{root}/no-bucket/a");
     let ended = place.run(["fill", &missing, "--as", "renterd", "--count", "5", "-u", ":plimsoll", "--out", "missing"]);
     assert!(ended.code == Some(4) && ended.stderr.contains("renterd has no bucket `no-bucket`"), "{ended:?}");

@@ -65,6 +65,7 @@ fn carry_out_until_gone(
         client.check_reachable()?;
     }
     if let Some(renter) = Renter::of(args, objects) {
+        renter.check_password()?;
         *ledger = Some(LedgerRecord::begin(renter, session, args.ledger_every)?);
     }
     let renter = ledger.as_ref().map(LedgerRecord::renter);
