@@ -423,6 +423,33 @@ fn a_target_that_is_not_there_fails_at_once() {
 }
 
 #[test]
+fn a_resumed_fill_waits_for_its_target() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--store", "store", "--delay", "20ms"]);
+    make_bucket(&place, &endpoint);
+    let words = ["fill", "s3://bucket/f", "--count", "300", "--size", "1KiB", "-c", "2", "--out", "fill", "--json"];
+    let running = start(&place, &endpoint, &words);
+    wait_for("stored objects", || (stored(&place.path("fill")) >= 20).then_some(()));
+    running.signal("KILL");
+    running.end();
+    server.stop();
+    let gone = run(&place, &endpoint, &[&words[..], &["--stop-when", "gone > 1s"]].concat());
+    let report = json(gone.expect(1));
+    assert_eq!(report["sessions"][1]["end"], "target gone", "{report:#}");
+    let running = start(&place, &endpoint, &words);
+    wait_for("a third session", || {
+        let fill = store::SavedFill::read(&place.path("fill")).ok()?;
+        (fill.state.sessions.len() == 3).then_some(())
+    });
+    let address = endpoint.trim_start_matches("http://");
+    let server = place.start(["serve", "--s3", "--listen", address, "--store", "store", "--stop-after", "300s"]);
+    let report = json(running.end().expect(0));
+    assert_eq!((&report["stored"], &report["result"]), (&300.into(), &"pass".into()), "{report:#}");
+    server.stop();
+}
+
+#[test]
 fn flags_of_measured_load_are_refused() {
     let place = TestDir::new();
     for words in [["-d", "10s"], ["-R", "100"], ["--repeat", "2"], ["--objective", "p99 < 1s"], ["-n", "5"]] {

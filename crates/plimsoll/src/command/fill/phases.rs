@@ -59,6 +59,10 @@ fn carry_out_until_gone(
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
+    // Objects are reserved only after the target has responded.
+    if session.state.intended_end > 0 {
+        client.note_reached_before();
+    }
     let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
