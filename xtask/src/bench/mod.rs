@@ -6,6 +6,7 @@ mod line;
 mod memory;
 mod pacing;
 mod peers;
+mod resume;
 mod sequential;
 mod sign;
 mod small_get;
@@ -39,6 +40,8 @@ pub enum Bench {
     Uploads(uploads::Args),
     /// Size of the directory of a run of weeks, and time and memory of its reports.
     Weeks(weeks::Args),
+    /// Time and memory in which a fill with a journal of millions of objects resumes.
+    Resume(resume::Args),
     /// Results and limits that Plimsoll reports for runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
@@ -57,6 +60,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Sequential(args) => sequential::run(args),
         Bench::Uploads(args) => uploads::run(args),
         Bench::Weeks(args) => weeks::run(args),
+        Bench::Resume(args) => resume::run(args),
         Bench::Causes(args) => causes::run(args),
     }
 }

@@ -7,6 +7,8 @@ use crate::support::{Ended, Nginx, Running, Setup, TestDir, Versitygw, shared_co
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use store::fill_directory::FillDirectory;
+use store::journal::{AckedObject, Evidence, JournalWriter, Record};
 
 /// Starts a command with the keys of the S3 servers.
 pub fn start(place: &TestDir, endpoint: &str, words: &[&str]) -> Running {
@@ -420,6 +422,35 @@ fn a_target_that_is_not_there_fails_at_once() {
     server.stop();
     let ended = run(&place, &endpoint, &words);
     assert!(ended.code == Some(4) && ended.stderr.contains("no response from"), "{ended:?}");
+}
+
+/// `cargo xtask bench resume` measures the same with ten million objects.
+#[test]
+fn a_fill_with_a_long_journal_resumes() {
+    const OBJECTS: u64 = 200_000;
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &[]);
+    make_bucket(&place, &endpoint);
+    let count = OBJECTS.to_string();
+    let words = ["fill", "s3://bucket/f", "--count", &count, "--size", "1KiB", "--out", "fill", "--json"];
+    run(&place, &endpoint, &[&words[..], &["-c", "1", "--stop-when", "files >= 1"]].concat()).expect(0);
+    let directory = FillDirectory::open(&place.path("fill")).unwrap();
+    let (mut journal, replay) = JournalWriter::open(&directory, &[]).unwrap();
+    journal.append(&Record::Intend { first: 0, end: OBJECTS }).unwrap();
+    let evidence = Evidence::Response;
+    let acked = |number| AckedObject { number, attempts: 1, sent_bytes: 1024, file_bytes: 1024, evidence };
+    let missing: Vec<u64> = replay.state.completed.absent_below(OBJECTS - 10).collect();
+    for batch in missing.chunks(500) {
+        journal.append(&Record::Acked(batch.iter().copied().map(acked).collect())).unwrap();
+        journal.sync(1_795_228_200_000).unwrap();
+    }
+    journal.close(1_795_228_200_000).unwrap();
+    drop(directory);
+    let report = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!((&report["stored"], &report["result"]), (&OBJECTS.into(), &"pass".into()), "{report:#}");
+    assert_eq!(report["sent_bytes"], OBJECTS * 1024, "only the objects in doubt are sent: {report:#}");
+    server.stop();
 }
 
 #[test]
