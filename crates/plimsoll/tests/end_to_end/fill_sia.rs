@@ -126,6 +126,8 @@ fn a_killed_fill_goes_on_at_renterd_and_adds_to_its_snapshots() {
     assert_eq!(report["ledger"]["snapshots"], 3);
     // 4.9 MB do not fill a slab of 8 MiB, so all data is still to be packed.
     assert_eq!(report["ledger"]["absolute_bytes"], 0, "{report:#}");
+    assert_eq!(report["ledger"]["waiting_bytes"], 300 * (16 << 10), "{report:#}");
+    assert!(place.run(["report", "fill"]).expect(0).stdout.contains("4.92 MB wait to be packed"));
     assert_eq!(study(&report, "Storage efficiency"), "n/a (absolute bytes: 0)");
     server.stop();
 }

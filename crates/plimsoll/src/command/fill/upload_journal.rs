@@ -207,6 +207,7 @@ impl<'a> UploadJournal<'a> {
             failed: totals.failed_uploads,
             bandwidth,
             spent: self.budget.spent(totals).map(|spent| spent.to_string()),
+            waiting: self.budget.waiting_bytes(),
             cap: self.budget.cap().map(ToString::to_string),
             rules: rules_so_far(self.session),
         };
