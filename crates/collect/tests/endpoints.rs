@@ -183,7 +183,7 @@ fn a_failed_request_of_siad_leaves_its_columns_blank() {
         _ => send(connection, "490 Module not loaded", "{\"message\":\"renter is not loaded\"}"),
     });
     let below = |path: &str| endpoint(&format!("{}{path}", url.trim_end_matches('/')));
-    let mut source = Source::Siad(SiadSource::new(SiadSource::PATHS.map(below)));
+    let mut source = Source::Siad(Box::new(SiadSource::new(SiadSource::PATHS.map(below))));
     let names: Vec<String> = source.columns().into_iter().map(|column| column.name).collect();
     assert_eq!(names, &sia::siad::COLUMNS[1..16]);
     let reading = source.read(Duration::from_secs(10));

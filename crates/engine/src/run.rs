@@ -9,7 +9,7 @@ use crate::epoll::EpollNetwork;
 use crate::network::NameError;
 use crate::plan::Plan;
 use crate::resolver::Resolver;
-use crate::run_loop::{CreatedUpload, FirstResponse, Handover, Left, OpEntry, RunLoop, Share, budget};
+use crate::run_loop::{CreatedUpload, FirstResponse, Handover, Left, OpEntry, RunLoop, Sent, Share, budget};
 use crate::watch::HostWatch;
 use measure::interval::IntervalBuilder;
 use measure::{Clock, Instant, Interval, Model, MonotonicClock, Summary};
@@ -50,6 +50,9 @@ pub trait Observer {
     /// these uploads (see [`crate::plan::ResumedUpload`]). For each upload, this call precedes the call of
     /// [`Self::ops`] with the operation that completes the upload.
     fn uploads_created(&mut self, _uploads: &[CreatedUpload]) {}
+    /// Called after [`Self::ops`] with the attempts of all operations in flight, for plans with retries. The attempts of
+    /// an operation are either in this sum, or in an entry that was passed to [`Self::ops`].
+    fn in_flight(&mut self, _sent: Sent) {}
     /// Called about every 50 ms.
     fn tick(&mut self, control: &Control, now: Instant);
 }
@@ -242,12 +245,15 @@ struct Gatherer {
     watch: HostWatch,
     sliced: bool,
     whole: IntervalBuilder,
+    /// Attempts of the operations in flight, by thread.
+    in_flight: Vec<Sent>,
 }
 
 impl Gatherer {
     fn new(threads: usize, watch: HostWatch, sliced: bool) -> Self {
         let queues = (0..threads).map(|_| VecDeque::new()).collect();
-        Self { queues, done: vec![false; threads], watch, sliced, whole: IntervalBuilder::default() }
+        let (done, in_flight) = (vec![false; threads], vec![Sent::default(); threads]);
+        Self { queues, done, watch, sliced, whole: IntervalBuilder::default(), in_flight }
     }
 
     fn gather(
@@ -260,13 +266,15 @@ impl Gatherer {
         let (mut first, mut all) = (None, Left::default());
         loop {
             match messages.recv_timeout(TURN_MAX) {
-                Ok(Message::Results { thread, results: Handover { intervals, ops, uploads } }) => {
+                Ok(Message::Results { thread, results: Handover { intervals, ops, uploads, in_flight } }) => {
                     if !uploads.is_empty() {
                         observer.uploads_created(&uploads);
                     }
                     if !ops.is_empty() {
                         observer.ops(&ops);
                     }
+                    self.in_flight[thread] = in_flight;
+                    observer.in_flight(self.in_flight.iter().copied().sum());
                     self.queues[thread].extend(intervals);
                 }
                 Ok(Message::Done { thread, first_response, left }) => {

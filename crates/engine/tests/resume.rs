@@ -8,7 +8,7 @@ mod support;
 use bucket::{Bucket, Fault, OpenUpload, Request, State, bytes_of, dataset, fill, in_parts, whole};
 use engine::plan::*;
 use engine::sim::{SimNetwork, simulate_under};
-use engine::{Control, CreatedUpload, OpEntry};
+use engine::{Control, CreatedUpload, OpEntry, Sent};
 use measure::result::accounting::audit;
 use measure::{Instant, Interval, Summary};
 use std::cell::RefCell;
@@ -23,13 +23,15 @@ struct Outcome {
     ops: Vec<OpEntry>,
     uploads: Vec<CreatedUpload>,
     state: State,
+    /// Attempts in flight after each handover.
+    in_flight: Vec<Sent>,
 }
 
 /// Carries out a plan with a bucket that has this state. `each` is called with each interval when it ends.
 fn carry_out(plan: &Plan, before: State, mut each: impl FnMut(&Control, &Interval)) -> Outcome {
     let state = Rc::new(RefCell::new(before));
     let control = Control::default();
-    let (mut intervals, mut ops, mut uploads) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut intervals, mut ops, mut uploads, mut in_flight) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // Nothing starts before the test allows it.
     control.let_start_below(0);
     each(&control, &Interval::new(measure::Stage::Warmup, Instant::ZERO, Instant::ZERO));
@@ -39,11 +41,12 @@ fn carry_out(plan: &Plan, before: State, mut each: impl FnMut(&Control, &Interva
         intervals.extend(results.intervals);
         ops.extend(results.ops);
         uploads.extend(results.uploads);
+        in_flight.push(results.in_flight);
     });
     let summary = summary(plan, &intervals);
     assert_eq!(audit(&summary, true).violations, []);
     let state = state.take();
-    Outcome { summary, ops, uploads, state }
+    Outcome { summary, ops, uploads, state, in_flight }
 }
 
 fn start_all(control: &Control, _: &Interval) {
@@ -116,7 +119,7 @@ fn began(number: u64, parts: &[u16]) -> (State, ResumedUploads) {
     let upload = OpenUpload { path, parts: parts.iter().map(part).collect() };
     let state = State { uploads: BTreeMap::from([("known".to_owned(), upload)]), ..State::default() };
     let parts = parts.iter().map(|number| (*number, format!("\"{number}\"").into())).collect();
-    let resumed = ResumedUpload { upload_id: "known".into(), parts };
+    let resumed = ResumedUpload { upload_id: "known".into(), parts, may_be_complete: false };
     (state, Arc::new(BTreeMap::from([(number, resumed)])))
 }
 
@@ -157,4 +160,29 @@ fn a_resumed_upload_that_fails_is_aborted_and_one_that_does_not_end_is_kept() {
     let stop = StopAfter { time: Some(ms(15)), ..StopAfter::default() };
     let cut = carry_out(&Plan { stop, drain: ms(0), ..plan }, state, start_all);
     assert_eq!((cut.summary.stats.measured.unfinished, cut.state.uploads.len()), (1, 1), "{:?}", cut.state.short());
+}
+
+#[test]
+fn attempts_in_flight_are_handed_over() {
+    let plan = fill(dataset(20, 95), 3, in_parts(10, 2));
+    let outcome = carry_out(&plan, State::default(), start_all);
+    assert!(outcome.in_flight.iter().any(|sent| sent.attempts > 3 && sent.bytes > 0), "{:?}", outcome.in_flight);
+    assert!(outcome.in_flight.iter().all(|sent| sent.bytes <= 3 * 95), "{:?}", outcome.in_flight);
+    assert_eq!(outcome.in_flight.last(), Some(&Sent::default()), "no operation is left");
+    let measured = carry_out(&Plan { retry: None, ..plan }, State::default(), start_all);
+    assert!(measured.in_flight.iter().all(|sent| *sent == Sent::default()));
+}
+
+#[test]
+fn a_resumed_upload_that_may_be_complete_is_not_confirmed_by_its_completion() {
+    let all: Vec<u16> = (1..=10).collect();
+    for may_be_complete in [false, true] {
+        let (state, resumed) = began(2, &all);
+        let upload = ResumedUpload { may_be_complete, ..resumed[&2].clone() };
+        let resumed_uploads = Arc::new(BTreeMap::from([(2, upload)]));
+        let plan = Plan { resumed_uploads, ..fill(dataset(4, 95), 2, in_parts(10, 3)) };
+        let outcome = carry_out(&plan, state, start_all);
+        let again: Vec<u64> = outcome.ops.iter().filter(|op| op.completed_again).map(|op| op.number).collect();
+        assert_eq!(again, if may_be_complete { vec![2] } else { vec![] });
+    }
 }

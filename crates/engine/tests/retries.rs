@@ -232,6 +232,18 @@ fn aborts_are_retried() {
 }
 
 #[test]
+fn an_abort_that_the_server_fails_again_and_again_is_given_up() {
+    let plan = fill(dataset(1, 95), 1, in_parts(10, 3));
+    let faults = |_, request: &Request| match request.short().as_str() {
+        "complete" => Fault::Refused(ErrorCode::InvalidPart, None),
+        "abort" => Fault::Refused(ErrorCode::InternalError, None),
+        _ => Fault::None,
+    };
+    let outcome = carry_out(&plan, faults, accepts);
+    assert_eq!((outcome.count("abort"), outcome.ops[0].outcome.class), (5, AttemptClass::Http4xx));
+}
+
+#[test]
 fn a_completion_whose_acknowledgement_is_lost_is_indeterminate() {
     for fault in [Fault::AckLost, Fault::Silence] {
         let plan = fill(dataset(1, 95), 1, in_parts(10, 3));
@@ -249,6 +261,7 @@ fn a_completion_whose_acknowledgement_is_lost_is_indeterminate() {
         assert_eq!((outcome.count("complete"), outcome.count("abort")), (2, 0));
         let class = if fault == Fault::AckLost { AttemptClass::Indeterminate } else { AttemptClass::Ok };
         assert_eq!(outcome.ops[0].outcome.class, class, "{fault:?}");
+        assert!(outcome.ops[0].completed_again, "{fault:?}: only reading the object shows whether it is stored");
     }
     // Without an earlier completion, an unknown upload is a refusal.
     let plan = fill(dataset(1, 95), 1, in_parts(10, 3));
@@ -258,6 +271,7 @@ fn a_completion_whose_acknowledgement_is_lost_is_indeterminate() {
     };
     let outcome = carry_out(&plan, faults, accepts);
     assert_eq!((outcome.ops[0].outcome.class, outcome.count("complete")), (AttemptClass::Http4xx, 5));
+    assert!(!outcome.ops[0].completed_again);
 }
 
 #[test]
@@ -280,6 +294,9 @@ fn operations_that_pause_at_the_end_of_the_run_are_unfinished() {
     let outcome = carry_out(&plan, fault, accepts);
     assert_eq!((outcome.summary.stats.measured.unfinished, outcome.state.uploads.len()), (5, 5));
     assert_eq!((outcome.count("abort"), outcome.count("complete")), (0, 0));
+    let attempts: u64 = outcome.ops.iter().map(|op| u64::from(op.attempts)).sum();
+    let tally = &outcome.summary.stats.measured;
+    assert_eq!(attempts, tally.attempts, "operations that are cut off count the attempts of their parts");
 }
 
 #[test]

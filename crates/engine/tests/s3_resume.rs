@@ -106,7 +106,11 @@ fn parts_at_server(plan: &Plan, upload: &CreatedUpload) -> Option<ResumedUpload>
     let list = String::from_utf8(ask(plan, "GET", &listing)).unwrap();
     let numbers = texts(&list, "PartNumber").into_iter().map(|number| number.parse().unwrap());
     let etags = texts(&list, "ETag").into_iter().map(|etag| etag.replace("&quot;", "\"").into());
-    Some(ResumedUpload { upload_id: upload.upload_id.clone(), parts: numbers.zip(etags).collect() })
+    Some(ResumedUpload {
+        upload_id: upload.upload_id.clone(),
+        parts: numbers.zip(etags).collect(),
+        may_be_complete: false,
+    })
 }
 
 #[test]

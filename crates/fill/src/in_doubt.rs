@@ -1,6 +1,7 @@
 //! Objects in doubt. The journal reserved such an object, but its upload was not acknowledged. The next step for the
 //! object depends on the parts of it that the target has stored.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 /// The state of the object at the target.
@@ -35,6 +36,8 @@ pub struct OpenUpload {
     pub id: Box<str>,
     /// The stored parts.
     pub parts: Vec<StoredPart>,
+    /// `true` if an earlier session may have asked the target to complete the upload.
+    pub may_be_complete: bool,
 }
 
 /// The next step for an object in doubt.
@@ -74,6 +77,14 @@ impl Shape {
         let offset = u64::from(number.checked_sub(1)?).checked_mul(part_bytes)?;
         // An empty object has one empty part.
         (offset < self.size || (number == 1 && self.size == 0)).then(|| part_bytes.min(self.size - offset))
+    }
+
+    /// Returns whether these sizes of parts, by part number, cover the whole object. An earlier session may then have
+    /// asked the target to complete the upload. It does so only once the target has confirmed all parts.
+    #[must_use]
+    pub fn is_covered_by(self, sizes: &BTreeMap<u32, u64>) -> bool {
+        let mut parts = (1..).map_while(|number| Some((number, self.part_size(number)?)));
+        self.part_bytes.is_some() && parts.all(|(number, size)| sizes.get(&number) == Some(&size))
     }
 
     /// Keeps the parts that have the expected size. The fill sends the other parts again, which replaces them.
@@ -130,7 +141,8 @@ mod tests {
     }
 
     fn upload(id: &str, parts: &[(u32, u64)]) -> OpenUpload {
-        OpenUpload { id: id.into(), parts: parts.iter().map(|(number, size)| part(*number, *size)).collect() }
+        let parts = parts.iter().map(|(number, size)| part(*number, *size)).collect();
+        OpenUpload { id: id.into(), parts, may_be_complete: false }
     }
 
     fn found(size: u64, checksum: Option<bool>) -> Stored {
@@ -173,6 +185,16 @@ mod tests {
         let whole = Shape { size: 11 * MIB, part_bytes: None };
         let decision = decide(whole, Stored::Missing, vec![upload("a", &[(1, 5 * MIB)])]);
         assert_eq!(decision, Decision { next: Next::Restart, abort: vec!["a".into()] });
+    }
+
+    #[test]
+    fn an_upload_can_only_be_complete_if_it_has_all_parts() {
+        let covered = |size, parts: &[(u32, u64)]| shape(size).is_covered_by(&parts.iter().copied().collect());
+        assert!(covered(11 * MIB, &[(1, 5 * MIB), (2, 5 * MIB), (3, MIB)]));
+        assert!(!covered(11 * MIB, &[(1, 5 * MIB), (3, MIB)]));
+        assert!(!covered(11 * MIB, &[(1, 5 * MIB), (2, 5 * MIB), (3, 2 * MIB)]));
+        assert!(covered(0, &[(1, 0)]) && !covered(0, &[]));
+        assert!(!Shape { size: 0, part_bytes: None }.is_covered_by(&BTreeMap::new()));
     }
 
     #[test]

@@ -144,7 +144,10 @@ fn renterds_documents_are_read_before_and_after_an_upload() {
     let contracts = renterd::contracts(&get("/api/bus/contracts?filtermode=all")).unwrap();
     let totals = renterd::contract_totals(&contracts).unwrap();
     assert_eq!((totals.count, totals.size_bytes), (3, 12 << 20));
-    let sample = renterd::Sample::new(UtcSecond(0), Some(totals), Some(stats.into()), Some(wallet), Duration::ZERO);
+    let waiting = Some(renterd::waiting_bytes(&get("/api/bus/slabbuffers")).unwrap());
+    assert_eq!(waiting, Some(0), "packing is off");
+    let (stats, wallet) = (Some(stats.into()), Some(wallet));
+    let sample = renterd::Sample::new(UtcSecond(0), Some(totals), stats, wallet, waiting, Duration::ZERO);
     assert_eq!(renterd::Sample::parse_row(&sample.row()), Ok(sample));
     let missing = get("/api/worker/object/none?bucket=bucket");
     assert_eq!(renterd::error_message(&missing), "couldn't fetch object: couldn't fetch object: object not found");

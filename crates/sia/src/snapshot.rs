@@ -51,7 +51,7 @@ const SIAD: [Document; 7] = [
 ];
 
 /// The documents of renterd. The first documents show whether renterd accepts uploads.
-const RENTERD: [Document; 7] = [
+const RENTERD: [Document; 8] = [
     document("consensus", "/api/bus/consensus/state"),
     document("wallet", "/api/bus/wallet"),
     document("autopilot", "/api/bus/autopilot"),
@@ -59,6 +59,7 @@ const RENTERD: [Document; 7] = [
     document("upload", "/api/bus/settings/upload"),
     document("objects", "/api/bus/stats/objects"),
     document("state", "/api/bus/state"),
+    document("buffers", "/api/bus/slabbuffers"),
 ];
 
 impl System {
@@ -190,6 +191,7 @@ impl Snapshot {
             contracts,
             objects: self.read("objects", renterd::ObjectStats::parse).ok().map(Into::into),
             wallet: self.read("wallet", renterd::Wallet::parse).ok(),
+            waiting_bytes: self.read("buffers", renterd::waiting_bytes).ok(),
             api_latency_us: None,
         })
     }

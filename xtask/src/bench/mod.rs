@@ -7,6 +7,7 @@ mod memory;
 mod pace;
 mod pacing;
 mod peers;
+mod resume;
 mod sequential;
 mod sign;
 mod small_get;
@@ -42,6 +43,8 @@ pub enum Bench {
     Weeks(weeks::Args),
     /// Who sets the pace of transfers over an emulated path, in runs with planted causes.
     Pace(pace::Args),
+    /// Time and memory in which a fill with a journal of millions of objects resumes.
+    Resume(resume::Args),
     /// Results and limits that Plimsoll reports for runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
@@ -61,6 +64,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Uploads(args) => uploads::run(args),
         Bench::Weeks(args) => weeks::run(args),
         Bench::Pace(args) => pace::run(args),
+        Bench::Resume(args) => resume::run(args),
         Bench::Causes(args) => causes::run(args),
     }
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use store::fill_directory::FillDirectory;
-use store::journal::{Record, for_each_entry};
+use store::journal::{Record, Unsettled, for_each_entry};
 
 /// Prefix of the fill's keys.
 const PREFIX: &str = "f/";
@@ -91,6 +91,8 @@ struct Recomputed {
     found: u64,
     attempts: u64,
     sent_bytes: u64,
+    /// The last record of attempts without a result, by session.
+    unsettled: Vec<Unsettled>,
 }
 
 impl Recomputed {
@@ -99,6 +101,8 @@ impl Recomputed {
         let journal = fill.join(store::fill_directory::JOURNAL_DIRECTORY);
         let (mut unintended, mut twice) = (0_u64, 0_u64);
         let visited = for_each_entry(&[&journal], Some(hash), |entry| match entry.record {
+            Record::SessionStarted { .. } => totals.unsettled.push(Unsettled::default()),
+            Record::Unsettled(unsettled) => totals.unsettled.last_mut().into_iter().for_each(|last| *last = unsettled),
             Record::Intend { first, end } => totals.intended.extend(first..end),
             Record::Acked(batch) => {
                 for object in batch {
@@ -121,6 +125,8 @@ impl Recomputed {
             _ => {}
         });
         visited.map_err(failure)?;
+        totals.attempts += totals.unsettled.iter().map(|session| session.attempts).sum::<u64>();
+        totals.sent_bytes += totals.unsettled.iter().map(|session| session.sent_bytes).sum::<u64>();
         match (unintended, twice) {
             (0, 0) => Ok(totals),
             (0, _) => Err(failure(format_args!("{twice} objects were acknowledged twice"))),

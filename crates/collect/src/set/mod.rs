@@ -95,21 +95,22 @@ impl Set {
         connect: &mut dyn FnMut(&Address) -> Result<Endpoint, E>,
     ) -> Result<Vec<Source>, SetError<E>> {
         let base = Base::of(url);
-        let mut three = |paths: [&str; 3], headers: &[&str]| -> Result<[Endpoint; 3], SetError<E>> {
-            let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
-            let mut one = |path: &str| {
-                connect(&Address { url: base.below(path), headers: headers.clone() }).map_err(SetError::Connect)
-            };
-            Ok([one(paths[0])?, one(paths[1])?, one(paths[2])?])
+        let mut one = |path: &str, headers: &[&str]| {
+            let headers = headers.iter().map(|header| (*header).to_owned()).collect();
+            connect(&Address { url: base.below(path), headers }).map_err(SetError::Connect)
         };
         match self.content {
             Content::Siad => {
-                let endpoints = three(SiadSource::PATHS, &[SiadSource::HEADER])?;
-                Ok(vec![Source::Siad(SiadSource::new(endpoints))])
+                let mut one = |path| one(path, &[SiadSource::HEADER]);
+                let [contracts, files, wallet] = SiadSource::PATHS;
+                let endpoints = [one(contracts)?, one(files)?, one(wallet)?];
+                Ok(vec![Source::Siad(Box::new(SiadSource::new(endpoints)))])
             }
             Content::Renterd => {
-                let endpoints = three(RenterdSource::PATHS, &[])?;
-                Ok(vec![Source::Renterd(RenterdSource::new(endpoints))])
+                let mut one = |path| one(path, &[]);
+                let [contracts, objects, wallet, buffers] = RenterdSource::PATHS;
+                let endpoints = [one(contracts)?, one(objects)?, one(wallet)?, one(buffers)?];
+                Ok(vec![Source::Renterd(Box::new(RenterdSource::new(endpoints)))])
             }
             Content::File(text) => {
                 let file = SetFile::parse(text).map_err(SetError::Damaged)?;

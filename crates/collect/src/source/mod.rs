@@ -41,9 +41,9 @@ pub enum Source {
     /// Values in the response of an HTTP endpoint.
     Http(HttpSource),
     /// siad's contracts, files and wallet.
-    Siad(SiadSource),
-    /// renterd's contracts, objects and wallet.
-    Renterd(RenterdSource),
+    Siad(Box<SiadSource>),
+    /// renterd's contracts, objects, wallet and slab buffers.
+    Renterd(Box<RenterdSource>),
     /// CPU, memory, disks and network cards of a host.
     Host(HostSource),
     /// CPU and memory of processes.

@@ -106,24 +106,25 @@ impl SiadSource {
     }
 }
 
-/// renterd's contracts, objects and wallet.
+/// renterd's contracts, objects, wallet and slab buffers.
 #[derive(Clone, Debug)]
 pub struct RenterdSource {
     contracts: Endpoint,
     objects: Endpoint,
     wallet: Endpoint,
+    buffers: Endpoint,
 }
 
 impl RenterdSource {
     /// The paths of the endpoints, in order. Archived contracts are included, because otherwise total spending would
     /// drop with each renewal.
-    pub const PATHS: [&'static str; 3] =
-        ["/api/bus/contracts?filtermode=all", "/api/bus/stats/objects", "/api/bus/wallet"];
+    pub const PATHS: [&'static str; 4] =
+        ["/api/bus/contracts?filtermode=all", "/api/bus/stats/objects", "/api/bus/wallet", "/api/bus/slabbuffers"];
 
     /// Creates a source from the endpoints of [`Self::PATHS`].
     #[must_use]
-    pub fn new([contracts, objects, wallet]: [Endpoint; 3]) -> Self {
-        Self { contracts, objects, wallet }
+    pub fn new([contracts, objects, wallet, buffers]: [Endpoint; 4]) -> Self {
+        Self { contracts, objects, wallet, buffers }
     }
 
     pub(super) fn columns() -> Vec<Column> {
@@ -139,7 +140,9 @@ impl RenterdSource {
         let contracts = requests.get(&self.contracts, |body| renterd::contract_totals(&renterd::contracts(body)?));
         let objects = requests.get(&self.objects, renterd::ObjectStats::parse);
         let wallet = requests.get(&self.wallet, renterd::Wallet::parse);
-        let sample = renterd::Sample::new(UtcSecond(0), contracts, objects.map(Into::into), wallet, requests.time);
+        let waiting = requests.get(&self.buffers, renterd::waiting_bytes);
+        let objects = objects.map(Into::into);
+        let sample = renterd::Sample::new(UtcSecond(0), contracts, objects, wallet, waiting, requests.time);
         requests.reading(&sample.row(), renterd::COLUMNS.len() - TIMES)
     }
 }
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!((siad[5].name.as_str(), siad[5].unit), ("uploaded_bytes", ColumnUnit::Bytes));
         assert_eq!((siad[14].name.as_str(), siad[14].unit), ("wallet_incoming_siacoins", ColumnUnit::Hastings));
         let renterd = RenterdSource::columns();
-        assert_eq!((renterd.len(), renterd[6].unit), (18, ColumnUnit::Share));
+        assert_eq!((renterd.len(), renterd[6].unit), (19, ColumnUnit::Share));
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn renterd_reports_neither_storage_nor_what_was_put_into_contracts() {
             Some(contracts),
             None,
             Some(wallet),
+            None,
             Duration::ZERO,
         ))
         .unwrap()

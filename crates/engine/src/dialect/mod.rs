@@ -22,6 +22,7 @@ pub use siad::Siad;
 
 use crate::plan::Opening;
 use measure::OpKind;
+use std::time::Duration;
 use wire::gateway::Depth;
 
 /// Kind of access to a named object.
@@ -54,13 +55,15 @@ pub struct Form {
     pub ranges: bool,
     /// Depth of the check of a body, if the body is a CAR or a block from a gateway.
     pub blocks: Option<Depth>,
+    /// Default timeout for the head of a response and for the next byte of a body; `None` for the usual default.
+    pub timeout: Option<Duration>,
 }
 
 impl Form {
     /// Returns a request that has only a method and a kind.
     pub(crate) const fn plain(method: &'static str, kind: OpKind) -> Self {
         let ranges = matches!(kind, OpKind::Get);
-        Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None }
+        Self { method, kind, headers: &[], expected: &[], etag_is_name: false, ranges, blocks: None, timeout: None }
     }
 
     /// Returns the plain request of a system whose objects are read, written and deleted by GET, PUT and DELETE, and

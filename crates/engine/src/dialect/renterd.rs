@@ -2,9 +2,14 @@
 //! a bucket, which every request names as a parameter.
 
 use super::{Access, BadName, Dialect, Form};
+use std::time::Duration;
 
 /// Path below which the worker serves objects.
 const OBJECTS: &str = "/api/worker/object";
+
+/// Default timeout of uploads. renterd buffers up to 1 GiB of slabs, and responds only after its hosts have stored all of
+/// them.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Objects in a bucket of renterd. The path of the user's URL is the bucket, and optionally a prefix of the keys.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +23,8 @@ fn parts(base: &str) -> (&str, &str) {
 
 impl Dialect for Renterd {
     fn form(&self, access: Access) -> Option<Form> {
-        Form::by_method(access)
+        let timeout = (access == Access::Write).then_some(UPLOAD_TIMEOUT);
+        Form::by_method(access).map(|form| Form { timeout, ..form })
     }
 
     fn container(&self, _: Access, base: &str) -> Option<String> {

@@ -29,7 +29,7 @@ pub(crate) use attempt::failure_outcomes::EMFILE;
 pub(crate) use attempt::redirect::{leaves_tls, redirected_to};
 pub use connections::addresses::connects_to;
 pub(crate) use invariant::Invariant;
-pub use operation::log::{HopEntry, OpEntry};
+pub use operation::log::{HopEntry, OpEntry, Sent};
 pub use operation::resume::CreatedUpload;
 pub use operation::written_objects::{Left, OpenUpload, OpenUploads};
 pub use pacing::{Share, WARMUP_NUMBERS, budget};
@@ -83,6 +83,8 @@ pub struct Handover {
     /// Multipart uploads that the server has created, for plans with retries. If an operation in `ops` created an
     /// upload, this upload is included here or was handed over earlier.
     pub uploads: Vec<CreatedUpload>,
+    /// Attempts of the operations that are in flight, for plans with retries. Zero for other plans.
+    pub in_flight: Sent,
 }
 
 /// One thread's run loop.
@@ -163,7 +165,7 @@ impl<'p, N: Network> RunLoop<'p, N> {
                 let before = net.now();
                 self.note_taken_requests(before);
                 let (ops, uploads) = (std::mem::take(&mut self.log), std::mem::take(&mut self.created));
-                hand_over(Handover { intervals, ops, uploads });
+                hand_over(Handover { intervals, ops, uploads, in_flight: self.sent_in_flight() });
                 self.load.add_handover(before, net.now());
             }
             match step {
@@ -179,6 +181,14 @@ impl<'p, N: Network> RunLoop<'p, N> {
                 Step::Done => return Ok(()),
             }
         }
+    }
+
+    /// Returns the attempts of the operations that are in flight, for plans with retries. Operations of measured load
+    /// are short, so their attempts are counted at the end.
+    fn sent_in_flight(&self) -> Sent {
+        let slots = if self.plan.retry.is_some() { self.slots.len() } else { 0 };
+        let ops = (0..slots).filter_map(|slot| self.slots.find_op(slot));
+        ops.map(|op| op.sent_so_far(self.plan.mix.requests()[op.request].sends_object())).sum()
     }
 
     /// Returns the properties of the server from the first good response, if there was one.

@@ -2,11 +2,13 @@
 
 use crate::command::get;
 use crate::failure::Failure;
+use crate::load::dialect::System;
+use crate::load::dialect_settings;
 use crate::redact;
 use collect::set::Address;
 use collect::source::{Endpoint, SshHost};
 use std::path::PathBuf;
-use wire::Scheme;
+use wire::{Scheme, Url};
 
 /// Maximum number of connections to an endpoint. Polling needs only one connection, so the maximum leaves a margin.
 const CONNECTIONS_MAX: usize = 4;
@@ -18,6 +20,8 @@ pub struct Access {
     pub flags: Vec<String>,
     /// Configuration file for `ssh` that replaces the user's file.
     pub ssh_config: Option<PathBuf>,
+    /// The system to poll. Without other credentials, its password comes from an environment variable.
+    pub system: Option<System>,
 }
 
 impl Access {
@@ -26,7 +30,11 @@ impl Access {
         let headers = address.headers.iter().flat_map(|header| ["-H".to_owned(), header.clone()]);
         let words = std::iter::once("get".to_owned()).chain(self.flags.iter().cloned()).chain(headers);
         let words = words.chain(["-c", "1", "--", &address.url].map(str::to_owned));
-        let args = get::Args::of_words(words)?;
+        let mut args = get::Args::of_words(words)?;
+        let identified = dialect_settings(&args.common).identified || has_credentials(&address.url);
+        if let Some(variable) = self.system.and_then(System::password_variable).filter(|_| !identified) {
+            args.common.requests.user = Some(format!(":${{{variable}}}"));
+        }
         let mut plan = get::plan::of(&args)?;
         plan.connections.open_max = CONNECTIONS_MAX;
         if plan.targets.origins().iter().any(|origin| origin.scheme == Scheme::Https) {
@@ -40,4 +48,9 @@ impl Access {
         SshHost::new(destination, self.ssh_config.clone())
             .map_err(|error| Failure::usage(format!("`{destination}` is {error}")))
     }
+}
+
+/// Returns whether a URL contains a user or a password.
+fn has_credentials(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.credentials().is_some())
 }

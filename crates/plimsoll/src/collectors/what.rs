@@ -2,6 +2,8 @@
 
 use super::Access;
 use crate::failure::Failure;
+use crate::load::dialect::System;
+use clap::ValueEnum;
 use collect::set::{Address, Set, SetError};
 use collect::source::{ConnectProbe, GetProbe, HostSource, Place, ProcessSource, Select, Source, SshHost};
 use measure::series::Column;
@@ -67,6 +69,7 @@ impl Collect {
     pub fn sources(&self, access: &Access, bound: Duration) -> Result<Vec<Source>, Failure> {
         Ok(match self {
             Self::Set(set, url) => {
+                let access = Access { system: System::from_str(set.name(), false).ok(), ..access.clone() };
                 set.sources(url, &mut |address| access.endpoint(address)).map_err(|error| set_failure(*set, error))?
             }
             Self::Host => vec![host(Place::Here, "host", bound)?],

@@ -27,7 +27,7 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
     if open.known.is_empty() && open.unknown == 0 {
         return None;
     }
-    let left = abort_all(plan, open.known.iter().map(|upload| path(plan, upload)).collect());
+    let left = abort_all(plan, open.known.iter().map(|upload| path(plan, upload)).collect()).len() as u64;
     let uploads = Uploads { aborted: open.known.len() as u64 - left, left, unknown: open.unknown };
     let more = if left + open.unknown > 0 { "; `plimsoll cleanup` aborts the rest" } else { "" };
     console::eprintln(&format!("{}{more}", report::uploads(&uploads)));
@@ -37,9 +37,9 @@ pub fn abort(plan: &Plan, open: &OpenUploads) -> Option<Uploads> {
 /// The index of an upload's origin, the encoded path of its object, and its ID.
 pub type UploadPath<'u> = (usize, String, &'u str);
 
-/// Aborts uploads. Returns the number of uploads that could not be aborted. A server may refuse at first, because it is
+/// Aborts uploads. Returns the uploads that could not be aborted. A server may refuse at first, because it is
 /// still processing a part that was cut off. Requests are therefore repeated until the time limit.
-pub fn abort_all(plan: &Plan, open: Vec<UploadPath<'_>>) -> u64 {
+pub fn abort_all<'u>(plan: &Plan, open: Vec<UploadPath<'u>>) -> Vec<UploadPath<'u>> {
     let interrupts = sys::signals::interrupts().count;
     let (limit, settled) = if interrupts > 1 { (HURRIED_LIMIT, Duration::ZERO) } else { (LIMIT, SETTLED) };
     // Each upload, with the time at which the server first reported it as gone.
@@ -70,7 +70,7 @@ pub fn abort_all(plan: &Plan, open: Vec<UploadPath<'_>>) -> u64 {
         }
         std::thread::sleep(PAUSE);
     }
-    open.iter().filter(|(_, since)| since.is_none()).count() as u64
+    open.into_iter().filter(|(_, since)| since.is_none()).map(|(upload, _)| upload).collect()
 }
 
 /// Returns the request that aborts an upload, with the header fields of the run's requests.

@@ -1,7 +1,7 @@
 //! A companion of a run, which receives results before they are saved, and may delay the start of operations.
 
 use super::recording::Recording;
-use engine::{Control, CreatedUpload, Observer, OpEntry};
+use engine::{Control, CreatedUpload, Observer, OpEntry, Sent};
 use measure::{Instant, Interval};
 
 /// A companion of a run.
@@ -50,6 +50,13 @@ impl Observer for Accompanied<'_> {
             companion.uploads_created(uploads);
         }
         self.recording.uploads_created(uploads);
+    }
+
+    fn in_flight(&mut self, sent: Sent) {
+        if let Some(companion) = &mut self.companion {
+            companion.in_flight(sent);
+        }
+        self.recording.in_flight(sent);
     }
 
     fn tick(&mut self, control: &Control, now: Instant) {

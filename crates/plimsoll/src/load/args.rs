@@ -237,10 +237,10 @@ pub struct Timeouts {
     /// Timeout for opening a connection, and for its TLS handshake.
     #[arg(long, value_name = "TIME", value_parser = timeout, default_value = "10s", help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_connect: Duration,
-    /// Timeout from the end of the request to the end of the response header [default: 30s; 30m in fills of renterd].
+    /// Timeout from the end of the request to the end of the response header [default: 30s; 30m for uploads to renterd].
     #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_head: Option<Duration>,
-    /// Maximum time without a new byte of the body [default: 30s; 30m in fills of renterd].
+    /// Maximum time without a new byte of the body [default: 30s; 30m for uploads to renterd].
     #[arg(long, value_name = "TIME", value_parser = timeout, help_heading = "Timeouts", hide_short_help = true)]
     pub timeout_idle: Option<Duration>,
     /// Timeout for a whole request [default: none].

@@ -4,6 +4,7 @@ use super::args::{Args, Connections, Tls};
 use super::headers::BASE64;
 use crate::emulated_link;
 use crate::failure::Failure;
+use crate::secret_reference;
 use base64::Engine;
 use engine::http2_session::{STREAMS_DEFAULT, STREAMS_MAX};
 use engine::plan::{ConnectTo, ConnectionPlan, Http2Plan, Route, Spread, Targets};
@@ -92,10 +93,9 @@ fn proxy(text: &str) -> Result<Route, Failure> {
     if url.origin().scheme == Scheme::Https {
         return Err(Failure::usage("--proxy: https:// proxies are not supported; name an http:// proxy"));
     }
-    let basic = |found: &wire::Credentials| {
-        format!("Basic {}", BASE64.encode(format!("{}:{}", found.user(), found.password()))).into()
-    };
-    Ok(Route::Proxy { origin: url.origin().clone(), authorization: url.credentials().map(basic) })
+    let credentials = url.credentials().map(secret_reference::of_url).transpose()?;
+    let basic = |found: String| format!("Basic {}", BASE64.encode(found)).into();
+    Ok(Route::Proxy { origin: url.origin().clone(), authorization: credentials.map(basic) })
 }
 
 /// Parses `HOST:PORT:TO_HOST:TO_PORT`. IPv6 addresses must be in brackets.

@@ -3,6 +3,7 @@
 use super::s3;
 use crate::failure::Failure;
 use crate::redact;
+use crate::secret_reference;
 use content::Dataset;
 use engine::plan::{Area, Auth, Members, ObjectQuery, ObjectSet, Spread, Targets};
 use wire::s3::S3Location;
@@ -89,7 +90,7 @@ impl DatasetLocation {
             if container.get_or_insert_with(|| place.clone()) != &place {
                 return Err(refused(text, &"all servers must have the same path and query"));
             }
-            let found = url.credentials().map(|found| format!("{}:{}", found.user(), found.password()));
+            let found = url.credentials().map(secret_reference::of_url).transpose()?;
             if let Some(found) = found
                 && credentials.get_or_insert_with(|| found.clone()) != &found
             {

@@ -138,7 +138,8 @@ impl Args {
         let base = location.container.clone();
         dialect.check_base(&base).map_err(|error| Failure::usage(format!("--as {name}: {error}")))?;
         if location.credentials.is_none() && !settings.identified {
-            location.credentials = system.password_from_environment();
+            let variable = system.password_variable();
+            location.credentials = variable.map(|name| expand(&format!(":${{{name}}}"), name)).transpose()?;
         }
         location.auth = match dialect.opening(&base) {
             None => Auth::None,
@@ -225,14 +226,14 @@ impl System {
         }
     }
 
-    /// Returns user and password from the environment variable that the system's own programs use.
-    fn password_from_environment(self) -> Option<String> {
+    /// Returns the environment variable with the password that the system's own programs use, if it is set.
+    pub fn password_variable(self) -> Option<&'static str> {
         let variable = match self {
             Self::Siad => "SIA_API_PASSWORD",
             Self::Renterd => "RENTERD_API_PASSWORD",
             Self::Http | Self::Piece | Self::Gateway | Self::Alluxio | Self::Filestash => return None,
         };
-        std::env::var(variable).ok().filter(|password| !password.is_empty()).map(|password| format!(":{password}"))
+        std::env::var(variable).is_ok_and(|password| !password.is_empty()).then_some(variable)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `plimsoll collect`, and collectors during a run, against real systems.
 
-use crate::support::{Nginx, Setup, Sshd, TestDir, respond, shared_cores, wait_for};
+use crate::support::{Nginx, Running, Setup, Sshd, TestDir, respond, shared_cores, wait_for};
 use std::fs;
 
 /// Returns the cells of a CSV file, without the header row.
@@ -128,6 +128,38 @@ fn failures_are_reported_once_and_mistakes_teach() {
         ended.expect(2);
         assert!(ended.stderr.contains(message), "{words:?}: {}", ended.stderr);
     }
+}
+
+/// The password of a renter comes from the environment, and appears nowhere.
+#[test]
+fn the_password_of_a_renter_comes_from_the_environment() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, root) = crate::dialects::serve(&place, &["--as", "renterd", "--api-password", "c4nary"]);
+    let poll = |url: &str, variable: &str| {
+        let mut command = place.command(["collect", "renterd", url, "-n", "1", "-o", "table.csv", "--out", "series"]);
+        command.env(variable, "c4nary");
+        Running::of(command).end()
+    };
+    let with_user = root.replacen("http://", "http://:${MY_PASSWORD}@", 1);
+    for (url, variable) in [(&root, "RENTERD_API_PASSWORD"), (&with_user, "MY_PASSWORD")] {
+        let ended = poll(url, variable);
+        assert!(ended.expect(0).stdout.contains("contract_count 3"), "{ended:?}");
+        let table = fs::read_to_string(place.path("table.csv")).unwrap();
+        assert!(!format!("{ended:?}{table}").contains("c4nary"), "{ended:?}");
+    }
+    let ended = poll(&with_user, "OTHER");
+    assert!(ended.expect(2).stderr.contains("environment variable MY_PASSWORD is not set"), "{ended:?}");
+    let refused = poll(&root, "OTHER");
+    assert!(refused.expect(4).stderr.contains("401"), "{refused:?}");
+    // With --collect, the variable has the same meaning.
+    let words = ["get", &root, "-n", "1", "--expect-status", "401,404", "--collect", &format!("renterd={root}")];
+    let mut command = place.command(words.iter().chain(&["--out", "run"]));
+    command.env("RENTERD_API_PASSWORD", "c4nary");
+    Running::of(command).end().expect(0);
+    let collected = store::Collected::read(&place.path("run")).unwrap().expect("values were collected");
+    assert!(format!("{collected:?}").contains("contract_count"), "{collected:?}");
+    server.stop();
 }
 
 #[test]

@@ -7,6 +7,8 @@ use crate::support::{Ended, Nginx, Running, Setup, TestDir, Versitygw, shared_co
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use store::fill_directory::FillDirectory;
+use store::journal::{AckedObject, Evidence, JournalWriter, Record};
 
 /// Starts a command with the keys of the S3 servers.
 pub fn start(place: &TestDir, endpoint: &str, words: &[&str]) -> Running {
@@ -420,6 +422,62 @@ fn a_target_that_is_not_there_fails_at_once() {
     server.stop();
     let ended = run(&place, &endpoint, &words);
     assert!(ended.code == Some(4) && ended.stderr.contains("no response from"), "{ended:?}");
+}
+
+/// `cargo xtask bench resume` measures the same with ten million objects.
+#[test]
+fn a_fill_with_a_long_journal_resumes() {
+    const OBJECTS: u64 = 200_000;
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &[]);
+    make_bucket(&place, &endpoint);
+    let count = OBJECTS.to_string();
+    let words = ["fill", "s3://bucket/f", "--count", &count, "--size", "1KiB", "--out", "fill", "--json"];
+    run(&place, &endpoint, &[&words[..], &["-c", "1", "--stop-when", "files >= 1"]].concat()).expect(0);
+    let directory = FillDirectory::open(&place.path("fill")).unwrap();
+    let (mut journal, replay) = JournalWriter::open(&directory, &[]).unwrap();
+    journal.append(&Record::Intend { first: 0, end: OBJECTS }).unwrap();
+    let evidence = Evidence::Response;
+    let acked = |number| AckedObject { number, attempts: 1, sent_bytes: 1024, file_bytes: 1024, evidence };
+    let missing: Vec<u64> = replay.state.completed.absent_below(OBJECTS - 10).collect();
+    for batch in missing.chunks(500) {
+        journal.append(&Record::Acked(batch.iter().copied().map(acked).collect())).unwrap();
+        journal.sync(1_795_228_200_000).unwrap();
+    }
+    journal.close(1_795_228_200_000).unwrap();
+    drop(directory);
+    let report = json(run(&place, &endpoint, &words).expect(0));
+    assert_eq!((&report["stored"], &report["result"]), (&OBJECTS.into(), &"pass".into()), "{report:#}");
+    assert_eq!(report["sent_bytes"], OBJECTS * 1024, "only the objects in doubt are sent: {report:#}");
+    server.stop();
+}
+
+#[test]
+fn a_resumed_fill_waits_for_its_target() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--store", "store", "--delay", "20ms"]);
+    make_bucket(&place, &endpoint);
+    let words = ["fill", "s3://bucket/f", "--count", "300", "--size", "1KiB", "-c", "2", "--out", "fill", "--json"];
+    let running = start(&place, &endpoint, &words);
+    wait_for("stored objects", || (stored(&place.path("fill")) >= 20).then_some(()));
+    running.signal("KILL");
+    running.end();
+    server.stop();
+    let gone = run(&place, &endpoint, &[&words[..], &["--stop-when", "gone > 1s"]].concat());
+    let report = json(gone.expect(1));
+    assert_eq!(report["sessions"][1]["end"], "target gone", "{report:#}");
+    let running = start(&place, &endpoint, &words);
+    wait_for("a third session", || {
+        let fill = store::SavedFill::read(&place.path("fill")).ok()?;
+        (fill.state.sessions.len() == 3).then_some(())
+    });
+    let address = endpoint.trim_start_matches("http://");
+    let server = place.start(["serve", "--s3", "--listen", address, "--store", "store", "--stop-after", "300s"]);
+    let report = json(running.end().expect(0));
+    assert_eq!((&report["stored"], &report["result"]), (&300.into(), &"pass".into()), "{report:#}");
+    server.stop();
 }
 
 #[test]

@@ -126,6 +126,8 @@ fn a_killed_fill_goes_on_at_renterd_and_adds_to_its_snapshots() {
     assert_eq!(report["ledger"]["snapshots"], 3);
     // 4.9 MB do not fill a slab of 8 MiB, so all data is still to be packed.
     assert_eq!(report["ledger"]["absolute_bytes"], 0, "{report:#}");
+    assert_eq!(report["ledger"]["waiting_bytes"], 300 * (16 << 10), "{report:#}");
+    assert!(place.run(["report", "fill"]).expect(0).stdout.contains("4.92 MB wait to be packed"));
     assert_eq!(study(&report, "Storage efficiency"), "n/a (absolute bytes: 0)");
     server.stop();
 }
@@ -146,6 +148,7 @@ fn a_renterd_that_accepts_no_uploads_is_waited_for_and_then_refused() {
     assert_eq!((stored(&place.path("fill")), snapshots(&place.path("fill")).len()), (0, 2));
     let ended = fill("other", ":wrong");
     assert!(ended.code == Some(4) && ended.stderr.contains("check the password of its API"), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "one clear line: {ended:?}");
     let missing = format!("{root}/no-bucket/a");
     let ended = place.run(["fill", &missing, "--as", "renterd", "--count", "5", "-u", ":plimsoll", "--out", "missing"]);
     assert!(ended.code == Some(4) && ended.stderr.contains("renterd has no bucket `no-bucket`"), "{ended:?}");
@@ -157,6 +160,11 @@ fn a_renterd_that_accepts_no_uploads_is_waited_for_and_then_refused() {
     let words =
         ["fill", &url, "--as", "renterd", "--count", "5", "--size", "1KiB", "-u", ":plimsoll", "--out", "waits"];
     assert!(place.run(words).expect(0).stdout.starts_with("PASS · 5 objects stored"));
+    let words = ["put", &url, "--as", "renterd", "--count", "5", "--size", "1KiB", "-u", ":plimsoll", "--json"];
+    let put = json(place.run(words).expect(0));
+    let settings = put["setup"]["settings"].as_array().unwrap();
+    let is_long = |name: &str| settings.iter().any(|setting| setting["name"] == name && setting["value"] == "30m");
+    assert!(is_long("timeout_head") && is_long("timeout_idle"), "renterd may respond late: {settings:?}");
     server.stop();
 }
 

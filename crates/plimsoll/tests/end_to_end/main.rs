@@ -15,6 +15,7 @@ mod dialects;
 mod export;
 mod fill;
 mod fill_cells;
+mod fill_completions;
 mod fill_sia;
 mod front;
 mod generate;

@@ -66,6 +66,8 @@ pub struct StoredAtTarget {
     pub contracts: Option<u64>,
     /// Bytes that the fill has added on hosts, including padding and redundancy.
     pub absolute_bytes: Option<u64>,
+    /// Bytes of files that wait to be packed, and are not on hosts yet. Only renterd packs files.
+    pub waiting_bytes: Option<u64>,
     /// Redundancy that the settings require: the number of pieces of a chunk, divided by the number of pieces needed to
     /// restore the chunk.
     pub target_redundancy: Option<f64>,
@@ -221,6 +223,7 @@ impl StoredAtTarget {
         Self {
             contracts: last.siad_sample().and_then(|sample| Some(sample.contracts?.count)),
             absolute_bytes: bytes(first).zip(bytes(last)).map(|(before, after)| after.saturating_sub(before)),
+            waiting_bytes: None,
             target_redundancy: Some(target),
             redundancy: files.and_then(|files| RedundancyOfFiles::of(&files, &prefix, target)),
             min_health: None,
@@ -234,6 +237,7 @@ impl StoredAtTarget {
         Self {
             contracts: last.renterd_sample().and_then(|sample| Some(sample.contracts?.count)),
             absolute_bytes: bytes(first).zip(bytes(last)).map(|(before, after)| after.saturating_sub(before)),
+            waiting_bytes: last.renterd_sample().and_then(|sample| sample.waiting_bytes),
             target_redundancy: shards.map(|shards| shards.total_shards as f64 / shards.min_shards as f64),
             redundancy: None,
             min_health: objects(last).map(|objects| objects.min_health),

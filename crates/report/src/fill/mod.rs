@@ -153,12 +153,14 @@ impl Pace {
     }
 }
 
-/// Returns the bytes of content that were sent more than once. These are all bytes sent, minus the bytes of objects
-/// that responses confirmed. If a later session used a part from an earlier session, its bytes count as sent once.
+/// Returns the bytes of content that were sent more than once. These are all bytes sent, minus the bytes of stored
+/// objects. If a later session used a part from an earlier session, its bytes count as sent once. As long as objects are
+/// in doubt, the last session's uploads without a result do not count, because their bytes may still become useful.
 #[must_use]
 pub fn sent_again(fill: &SavedFill) -> u64 {
-    let totals = &fill.state.totals;
-    totals.sent_bytes.saturating_sub(totals.file_bytes)
+    let (totals, in_doubt) = (&fill.state.totals, fill.state.in_doubt_count());
+    let open = if in_doubt > 0 { fill.state.unsettled.sent_bytes } else { 0 };
+    totals.sent_bytes.saturating_sub(totals.file_bytes).saturating_sub(open)
 }
 
 /// Returns the reason for the end of a session.
@@ -207,7 +209,9 @@ pub(crate) mod tests {
     use crate::Style;
     use cost::{Months, PriceSheet};
     use store::fill_directory::{FORMAT, Identity};
-    use store::journal::{AckedObject, Evidence, FailedObject, FillState, Record, Verification, VerifiedObject};
+    use store::journal::{
+        AckedObject, Evidence, FailedObject, FillState, Record, Unsettled, Verification, VerifiedObject,
+    };
 
     const SIZE: u64 = 1_000_000;
 
@@ -316,6 +320,15 @@ pub(crate) mod tests {
         let rates = (pace.uploading_bytes_per_second, pace.wall_bytes_per_second);
         assert_eq!(rates, (Some(10e6 / 3.0), Some(10e6 / 3.0)));
         assert_eq!(sent_again(&fill), 10 * SIZE);
+    }
+
+    #[test]
+    fn bytes_of_uploads_without_a_result_count_as_sent_again_once_all_objects_are_stored() {
+        let unsettled = |sent_bytes| Record::Unsettled(Unsettled { attempts: 1, sent_bytes });
+        let half = [started(1, 0), Record::Intend { first: 0, end: 10 }, acked(0..5), unsettled(3 * SIZE)];
+        assert_eq!(sent_again(&fill(&half)), 5 * SIZE, "uploads in flight");
+        let resumed = [&half[..], &[started(2, 20_000), acked(5..10)]].concat();
+        assert_eq!(sent_again(&fill(&resumed)), 13 * SIZE, "a kill cut them off");
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct JsonLedger {
     pub contracts: Option<u64>,
     /// Bytes that the fill has added on hosts, including padding and redundancy; null if not known.
     pub absolute_bytes: Option<u64>,
+    /// Bytes of files that wait to be packed at the last snapshot, and are not on hosts yet; null if the target does not
+    /// report it.
+    pub waiting_bytes: Option<u64>,
     /// Bytes of stored files divided by `absolute_bytes`. Null if `absolute_bytes` is 0 or null.
     pub storage_efficiency: Option<f64>,
     /// Redundancy that the target's settings require; null if not known.
@@ -91,6 +94,7 @@ pub(super) fn json_ledger(fill: &SavedFill, prices: &Costs) -> Option<JsonLedger
         spending: report.spending.as_ref().map(spending),
         contracts: stored.contracts,
         absolute_bytes: stored.absolute_bytes,
+        waiting_bytes: stored.waiting_bytes,
         storage_efficiency: stored.absolute_bytes.filter(|absolute| *absolute > 0).map(efficiency),
         target_redundancy: stored.target_redundancy,
         redundancy: stored.redundancy,

@@ -81,6 +81,9 @@ fn stored(page: &mut Page, stored: &StoredAtTarget, file_bytes: u64) {
         format!("{} for {} of files{efficiency}", bytes(absolute), bytes(file_bytes))
     });
     page.item("on hosts", &absolute.unwrap_or_else(unknown));
+    if let Some(waiting) = stored.waiting_bytes.filter(|waiting| *waiting > 0) {
+        page.item("to pack", &format!("{} wait to be packed, and are not on hosts yet", bytes(waiting)));
+    }
     let target = stored.target_redundancy.map(|target| format!(", {target:.2} by the settings")).unwrap_or_default();
     if let Some(each) = stored.redundancy {
         page.item(

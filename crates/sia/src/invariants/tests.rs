@@ -71,7 +71,7 @@ fn falling_counters_of_renterd_are_found() {
     let sample = |uploads: &str, fees: &str| {
         let spending = renterd::Spending { uploads: siacoins(uploads), ..renterd::Spending::default() };
         let contracts = renterd::ContractTotals { fees: siacoins(fees), spending, ..Default::default() };
-        renterd::Sample::new(UtcSecond(0), Some(contracts), None, None, Duration::ZERO)
+        renterd::Sample::new(UtcSecond(0), Some(contracts), None, None, None, Duration::ZERO)
     };
     assert!(watch.renterd(&sample("1", "2")).is_empty());
     assert!(watch.renterd(&sample("1.5", "2")).is_empty());

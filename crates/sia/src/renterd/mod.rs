@@ -16,7 +16,7 @@ use serde::Deserialize;
 pub use autopilot::{Autopilot, ContractSettings};
 pub use contracts::{Contract, ContractTotals, Spending, Usability, contract_totals, contracts};
 pub use metrics::{ContractMetric, WalletMetric, contract_metrics, wallet_metrics};
-pub use objects::{Bucket, ObjectInfo, ObjectPage, ObjectStats, buckets};
+pub use objects::{Bucket, ObjectInfo, ObjectPage, ObjectStats, buckets, waiting_bytes};
 pub use sample::{COLUMNS, ObjectTotals, Sample};
 pub use uploads::{CompletedUpload, CreatedUpload, OpenUpload, OpenUploads, Part, Parts};
 pub use worker::{Memory, MemoryOf, UploadStats};

@@ -44,6 +44,23 @@ impl ObjectStats {
     }
 }
 
+/// A buffer with content that waits until it fills a slab.
+#[derive(Deserialize)]
+struct SlabBuffer {
+    #[serde(rename = "size")]
+    bytes: u64,
+}
+
+/// Returns the bytes that wait to be packed into slabs, from the body of `GET /api/bus/slabbuffers`. They are not on
+/// hosts yet.
+///
+/// # Errors
+/// Returns an error if the body is not a valid list.
+pub fn waiting_bytes(body: &[u8]) -> Result<u64, ParseError> {
+    let buffers: Vec<SlabBuffer> = json::parse_list("GET /api/bus/slabbuffers of renterd", body)?;
+    Ok(buffers.iter().fold(0, |sum, buffer| sum.saturating_add(buffer.bytes)))
+}
+
 /// `GET /api/bus/objects/PREFIX`: a page of objects.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,7 +9,7 @@ use crate::table::{self, Append, OtherHeader, TableError};
 use crate::timestamp::UtcSecond;
 
 /// The columns of a table of samples. Amounts are in hastings, sizes are in bytes, and the latency is in milliseconds.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 21] = [
     "timestamp",
     "contract_count",
     "total_contract_size",
@@ -29,6 +29,7 @@ pub const COLUMNS: [&str; 20] = [
     "wallet_confirmed",
     "wallet_unconfirmed",
     "wallet_immature",
+    "waiting_bytes",
     "api_latency",
 ];
 
@@ -43,6 +44,8 @@ pub struct Sample {
     pub objects: Option<ObjectTotals>,
     /// The wallet; `None` if this request failed.
     pub wallet: Option<Wallet>,
+    /// Bytes that wait to be packed into slabs; `None` if this request failed.
+    pub waiting_bytes: Option<u64>,
     /// The total time of all requests, in microseconds.
     pub api_latency_us: Option<u64>,
 }
@@ -82,10 +85,11 @@ impl Sample {
         contracts: Option<ContractTotals>,
         objects: Option<ObjectTotals>,
         wallet: Option<Wallet>,
+        waiting_bytes: Option<u64>,
         api_latency: Duration,
     ) -> Self {
         let api_latency_us = u64::try_from(api_latency.as_micros()).ok();
-        Self { timestamp: Some(timestamp), contracts, objects, wallet, api_latency_us }
+        Self { timestamp: Some(timestamp), contracts, objects, wallet, waiting_bytes, api_latency_us }
     }
 
     /// Returns the sum of fees and spending; `None` if it is unknown.
@@ -135,6 +139,7 @@ impl Sample {
         cell(wallet.map(|wallet| &wallet.confirmed as _));
         cell(wallet.map(|wallet| &wallet.unconfirmed as _));
         cell(wallet.map(|wallet| &wallet.immature as _));
+        cell(self.waiting_bytes.as_ref().map(|bytes| bytes as _));
         cell(latency.as_ref().map(|text| text as _));
         row
     }
@@ -180,7 +185,8 @@ impl Sample {
             _ => None,
         };
         let timestamp = table::cell(COLUMNS[0], cells[0])?;
-        Ok(Self { timestamp, contracts, objects, wallet, api_latency_us: microseconds(cells[19])? })
+        let (waiting_bytes, api_latency_us) = (number(19)?, microseconds(cells[20])?);
+        Ok(Self { timestamp, contracts, objects, wallet, waiting_bytes, api_latency_us })
     }
 }
 
@@ -192,10 +198,10 @@ fn milliseconds(microseconds: u64) -> String {
 /// Parses milliseconds; `None` if the cell is blank. Collectors write the digits of a double, such as
 /// `37.150000000000006`, so the value is rounded to microseconds.
 fn microseconds(text: &str) -> Result<Option<u64>, TableError> {
-    let Some(milliseconds) = table::cell::<f64>(COLUMNS[19], text)? else { return Ok(None) };
+    let Some(milliseconds) = table::cell::<f64>(COLUMNS[20], text)? else { return Ok(None) };
     let microseconds = (milliseconds * 1000.0).round();
     if !(0.0..=u64::MAX as f64).contains(&microseconds) {
-        return Err(table::not_finite(COLUMNS[19], text));
+        return Err(table::not_finite(COLUMNS[20], text));
     }
     Ok(Some(microseconds as u64))
 }

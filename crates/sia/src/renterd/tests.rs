@@ -71,19 +71,29 @@ fn a_sample_is_a_row_and_a_row_a_sample() {
     )
     .unwrap();
     let latency = Duration::from_micros(12_034);
-    let sample = Sample::new(UtcSecond(1_518_365_102), Some(contracts), Some(stats.into()), Some(wallet), latency);
-    let row = "2018-02-11T16:05:02,1,4194304,3,1,600000,25165824,0.5,20,100,50,7,3,180,840,1,2,3,4,12.034";
+    let sample =
+        Sample::new(UtcSecond(1_518_365_102), Some(contracts), Some(stats.into()), Some(wallet), Some(300), latency);
+    let row = "2018-02-11T16:05:02,1,4194304,3,1,600000,25165824,0.5,20,100,50,7,3,180,840,1,2,3,4,300,12.034";
     assert_eq!(sample.row(), row);
     assert_eq!(row.split(',').count(), COLUMNS.len());
     assert_eq!(Sample::parse_row(row), Ok(sample));
     // A collector writes all digits of a number of milliseconds.
     assert_eq!(Sample::parse_row(&row.replace("12.034", "12.034000000000001")), Ok(sample));
     assert!(Sample::parse_row(&row.replace("12.034", "-1")).is_err());
-    let blank = Sample::new(UtcSecond(0), None, Some(stats.into()), None, Duration::ZERO);
-    assert_eq!(blank.row(), "1970-01-01T00:00:00,,,3,1,600000,25165824,0.5,,,,,,,,,,,,0.000");
+    let blank = Sample::new(UtcSecond(0), None, Some(stats.into()), None, None, Duration::ZERO);
+    assert_eq!(blank.row(), "1970-01-01T00:00:00,,,3,1,600000,25165824,0.5,,,,,,,,,,,,,0.000");
     assert_eq!(Sample::parse_row(&blank.row()), Ok(blank));
-    assert!(Sample::parse_row(&row.replace("12.034", "12")).is_err());
+    assert!(Sample::parse_row(&row.replace("12.034", "12")).is_ok());
     assert!(Sample::parse_row(&row.replace("0.5", "inf")).is_err());
+}
+
+#[test]
+fn buffers_hold_what_waits_for_packing() {
+    // As renterd 2.9.3 sends it.
+    let body = br#"[{"complete":false,"filename":"2-3-f7ed0890","size":300000,"maxSize":8388608,"locked":false}]"#;
+    assert_eq!(waiting_bytes(body), Ok(300_000));
+    assert_eq!((waiting_bytes(b"[]\n"), waiting_bytes(b"null")), (Ok(0), Ok(0)));
+    assert!(waiting_bytes(br#"[{"size":-1}]"#).is_err());
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! event               12  Unix time in ms, text
 //! not deleted         13  count, count × number
 //! alive               14  time since the start of the session in ms
+//! unsettled           15  attempts, sent bytes
 //! ```
 //!
 //! Numbers are LEB128. In a batch, each object number is a signed difference to the previous number. Types 0 and 1
@@ -23,7 +24,7 @@
 use super::payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 use super::record::{
     AckedObject, BATCH_MAX, Evidence, FailedObject, NAME_BYTES_MAX, OBJECTS_MAX, Record, SessionEnd, TEXT_BYTES_MAX,
-    UPLOAD_ID_BYTES_MAX, Verification, VerifiedObject,
+    UPLOAD_ID_BYTES_MAX, Unsettled, Verification, VerifiedObject,
 };
 use super::segment::put_record;
 
@@ -40,6 +41,7 @@ const RULE_CHANGED: u8 = 11;
 const EVENT: u8 = 12;
 const NOT_DELETED: u8 = 13;
 const ALIVE: u8 = 14;
+const UNSETTLED: u8 = 15;
 
 impl Record {
     /// Appends this record to `out`, and a large batch as several records. Returns the next sequence number.
@@ -94,6 +96,7 @@ impl Record {
             DELETED => Self::Deleted(batch(fields, |_, number| Ok(number))?),
             NOT_DELETED => Self::NotDeleted(batch(fields, |_, number| Ok(number))?),
             ALIVE => Self::Alive { active_ms: fields.number()? },
+            UNSETTLED => Self::Unsettled(Unsettled { attempts: fields.number()?, sent_bytes: fields.number()? }),
             RULE_CHANGED => Self::RuleChanged { unix_ms: fields.number()?, text: fields.text(TEXT_BYTES_MAX)? },
             EVENT => Self::Event { unix_ms: fields.number()?, text: fields.text(TEXT_BYTES_MAX)? },
             _ => return Ok(None),
@@ -115,6 +118,7 @@ impl Record {
             Self::Deleted(_) => DELETED,
             Self::NotDeleted(_) => NOT_DELETED,
             Self::Alive { .. } => ALIVE,
+            Self::Unsettled(_) => UNSETTLED,
             Self::RuleChanged { .. } => RULE_CHANGED,
             Self::Event { .. } => EVENT,
         }
@@ -144,6 +148,10 @@ impl Record {
                 put_text(out, text, TEXT_BYTES_MAX);
             }
             Self::Alive { active_ms } => put_number(out, *active_ms),
+            Self::Unsettled(Unsettled { attempts, sent_bytes }) => {
+                put_number(out, *attempts);
+                put_number(out, *sent_bytes);
+            }
             Self::Acked(_) | Self::Failed(_) | Self::Verified(_) | Self::Deleted(_) | Self::NotDeleted(_) => {
                 unreachable!("batches are written by put")
             }

@@ -34,7 +34,7 @@ pub(crate) use payload::{Fields, Malformed, put_bytes, put_number, put_signed};
 pub use read::{Entry, Extent};
 pub use record::{
     AckedObject, BATCH_MAX, Evidence, FailedObject, NAME_BYTES_MAX, OBJECTS_MAX, Record, SessionEnd, TEXT_BYTES_MAX,
-    UPLOAD_ID_BYTES_MAX, Verification, VerifiedObject,
+    UPLOAD_ID_BYTES_MAX, Unsettled, Verification, VerifiedObject,
 };
 pub use replay::{Replay, for_each_entry, replay, replay_bytes};
 pub use segment::{FORMAT, SEGMENT_BYTES_MAX};

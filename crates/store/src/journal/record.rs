@@ -66,6 +66,9 @@ pub enum Record {
         /// Time since the start of the session by a monotonic clock, in milliseconds.
         active_ms: u64,
     },
+    /// Attempts of this session that are in no [`Self::Acked`] and no [`Self::Failed`]. Replaces the previous record of
+    /// this kind in the session.
+    Unsettled(Unsettled),
     /// A stop rule or limit that has changed since the previous session.
     RuleChanged {
         /// Wall time in milliseconds since 1970.
@@ -141,6 +144,15 @@ pub struct FailedObject {
     pub class: String,
     /// Name of the cause of the last attempt.
     pub cause: String,
+}
+
+/// Attempts of a session's uploads without a result. These uploads are in flight, were cut off, or are not confirmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Number of attempts.
+    pub attempts: u64,
+    /// Bytes of content that these attempts sent.
+    pub sent_bytes: u64,
 }
 
 /// An object that was read back.

@@ -3,7 +3,7 @@
 use super::active_time::ActiveTime;
 use super::history::{Column, History};
 use super::number_set::NumberSet;
-use super::record::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Verification, VerifiedObject};
+use super::record::{AckedObject, Evidence, FailedObject, Record, SessionEnd, Unsettled, Verification, VerifiedObject};
 use super::uploads::OpenUploads;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub struct FillState {
     pub uploads: OpenUploads,
     /// Sums over all sessions.
     pub totals: Totals,
+    /// Part of `totals` that the last session has sent for uploads without a result.
+    pub unsettled: Unsettled,
     /// Failed uploads by class and cause, including those of objects that were stored later.
     pub failures: BTreeMap<(String, String), u64>,
     /// Failed uploads beyond [`FAILURE_KINDS_MAX`].
@@ -242,6 +244,7 @@ impl FillState {
                     session.active.record(*active_ms, unix_ms);
                 }
             }
+            Record::Unsettled(unsettled) => self.replace_unsettled(*unsettled),
             Record::RuleChanged { unix_ms, text } => self.event(*unix_ms, EventKind::RuleChanged, text),
             Record::Event { unix_ms, text } => self.event(*unix_ms, EventKind::Other, text),
         }
@@ -312,6 +315,19 @@ impl FillState {
         self.add(&Totals { attempts, sent_bytes: *sent_bytes, failed_uploads: 1, ..Totals::default() });
     }
 
+    /// Replaces the attempts of the current session that have no result.
+    fn replace_unsettled(&mut self, now: Unsettled) {
+        let before = std::mem::replace(&mut self.unsettled, now);
+        let replace = |totals: &mut Totals| {
+            totals.attempts = totals.attempts.saturating_sub(before.attempts).saturating_add(now.attempts);
+            totals.sent_bytes = totals.sent_bytes.saturating_sub(before.sent_bytes).saturating_add(now.sent_bytes);
+        };
+        replace(&mut self.totals);
+        if let Some(session) = self.session() {
+            replace(&mut session.totals);
+        }
+    }
+
     fn add(&mut self, more: &Totals) {
         self.totals.add(more);
         if let Some(session) = self.session() {
@@ -325,6 +341,8 @@ impl FillState {
     }
 
     fn start_session(&mut self, number: u32, unix_ms: u64) {
+        // The attempts of the previous session will get no result, so they stay in the totals.
+        self.unsettled = Unsettled::default();
         if self.sessions.len() >= SESSIONS_MAX {
             self.more_sessions += 1;
             return;

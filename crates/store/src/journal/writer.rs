@@ -309,6 +309,7 @@ fn check(record: &Record) -> Result<(), FillError> {
         | Record::SessionEnded { .. }
         | Record::RuleChanged { .. }
         | Record::Alive { .. }
+        | Record::Unsettled(_)
         | Record::Event { .. } => 0,
     };
     if highest >= OBJECTS_MAX {

@@ -40,6 +40,7 @@ impl<N: Network> RunLoop<'_, N> {
         which: impl Fn(&RequestPlan) -> bool,
         now: Instant,
     ) {
+        self.count_parts(&which);
         // An operation is ended before its parts. If the last part ended first, the upload would make another request.
         let slots = 0..self.slots.len();
         for (parts, slot) in slots.clone().map(|slot| (false, slot)).chain(slots.map(|slot| (true, slot))) {
@@ -56,6 +57,21 @@ impl<N: Network> RunLoop<'_, N> {
                 Some(_) => Phase::Body,
             };
             self.end_op(net, slot, AttemptOutcome::failed(class, cause, phase), Reuse::Close, now);
+        }
+    }
+
+    /// Adds the attempts of parts in flight to their operations, which end before their parts do.
+    fn count_parts(&mut self, which: &impl Fn(&RequestPlan) -> bool) {
+        for slot in 0..self.slots.len() {
+            let Some(child) = self.slots.find_op(slot) else { continue };
+            let request = &self.plan.mix.requests()[child.request];
+            let Some(part) = child.part.filter(|_| which(request)) else { continue };
+            let sent = child.sent_so_far(request.sends_object());
+            let (parent, number) = part.of;
+            if let Some(op) = self.slots.find_op_mut(parent).filter(|op| op.number == number) {
+                op.attempts = op.attempts.saturating_add(u32::try_from(sent.attempts).unwrap_or(u32::MAX));
+                op.uploaded_bytes += sent.bytes;
+            }
         }
     }
 }

@@ -131,7 +131,12 @@ impl<N: Network> RunLoop<'_, N> {
             self.end_forgotten(net, slot, outcome, reuse, now);
             return true;
         }
-        if !op.failures.add(prospect(outcome, status, code.as_ref()), &policy) {
+        let prospect = match prospect(outcome, status, code.as_ref()) {
+            // renterd responds with 500 to the abort of an upload that it does not know, so this may never succeed.
+            Prospect::Good if op.is_aborting() && outcome.class == AttemptClass::Http5xx => Prospect::Poor,
+            prospect => prospect,
+        };
+        if !op.failures.add(prospect, &policy) {
             return false;
         }
         self.note_unclear(slot, outcome);

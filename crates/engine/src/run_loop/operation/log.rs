@@ -52,12 +52,34 @@ pub struct OpEntry {
     pub received_bytes: u64,
     /// Number of bytes of the object that all attempts of the operation sent, including the attempts of its parts.
     pub uploaded_bytes: u64,
+    /// `true` if the operation completed a multipart upload, and an earlier request may have started to complete it. A
+    /// server may report success while it still works on the earlier request, or after a crash ended this work. Only
+    /// reading the object shows whether it is stored.
+    pub completed_again: bool,
     /// Size of the whole object, according to the final response.
     pub object_bytes: Option<u64>,
     /// Offset in the object of the first wrong byte.
     pub differs_at: Option<u64>,
     /// Body of the final response, if bodies are kept. For a refusal, only the first 64 KiB of the body are kept.
     pub message: Option<Box<[u8]>>,
+}
+
+/// Attempts of operations, and the bytes of objects that they sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Number of attempts.
+    pub attempts: u64,
+    /// Bytes of objects that these attempts sent.
+    pub bytes: u64,
+}
+
+impl std::iter::Sum for Sent {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, Self { attempts, bytes }| Self {
+            attempts: sum.attempts.saturating_add(attempts),
+            bytes: sum.bytes.saturating_add(bytes),
+        })
+    }
 }
 
 /// One request of a redirected operation.

@@ -44,7 +44,7 @@ pub(in crate::run_loop) struct MultipartUpload {
     pub failed: Option<AttemptOutcome>,
     /// `true` if the server has confirmed that it keeps none of the parts.
     pub aborted: bool,
-    /// `true` if a request to complete the upload failed for the client, but may have succeeded at the server.
+    /// `true` if an earlier request to complete the upload failed for the client, but may have succeeded at the server.
     pub completion_is_unclear: bool,
     /// Body bytes of the parts that succeeded.
     pub sent_body: u64,
@@ -82,7 +82,11 @@ impl MultipartUpload {
     /// Returns an upload of `size` bytes that an earlier run began. Only the parts that the server does not have are
     /// sent.
     pub fn resumed(plan: Multipart, resumed: &ResumedUpload, size: u64) -> Self {
-        let mut upload = Self { kind: AttemptKind::First, ..Self::new(plan, resumed.upload_id.clone(), size) };
+        let mut upload = Self {
+            kind: AttemptKind::First,
+            completion_is_unclear: resumed.may_be_complete,
+            ..Self::new(plan, resumed.upload_id.clone(), size)
+        };
         for (number, etag) in &resumed.parts {
             // Part numbers begin at 1.
             let place = usize::from(*number).checked_sub(1).and_then(|index| upload.etags.get_mut(index));
@@ -200,7 +204,7 @@ mod tests {
     fn a_resumed_upload_sends_only_the_missing_parts() {
         let resumed = |parts: &[u16]| {
             let parts = parts.iter().map(|number| (*number, format!("known {number}").into())).collect();
-            let resumed = ResumedUpload { upload_id: "id".into(), parts };
+            let resumed = ResumedUpload { upload_id: "id".into(), parts, may_be_complete: false };
             MultipartUpload::resumed(upload(0, 10).plan, &resumed, 45)
         };
         // There is no part 0, and an object in 5 parts has no part 9.

@@ -1,7 +1,7 @@
 //! An operation in flight, and the samples that are recorded for it.
 
 use super::delete_batch::DeleteBatch;
-use super::log::OpEntry;
+use super::log::{OpEntry, Sent};
 use super::multipart::{MultipartUpload, UploadPart};
 use super::poll::Polling;
 use crate::plan::{BodyPlan, Follow, Plan, Subject};
@@ -180,10 +180,22 @@ impl<'p> Op<'p> {
         self.attempt = Attempt::new(kind, now);
     }
 
+    /// Returns the attempts of the operation so far, and the bytes of its object that they have sent. `sends_object` is
+    /// `true` if the current attempt sends bytes of the object.
+    pub fn sent_so_far(&self, sends_object: bool) -> Sent {
+        let current = if sends_object && !self.attempt.over { self.attempt.sent_body } else { 0 };
+        Sent { attempts: self.attempts.into(), bytes: self.uploaded_bytes + current }
+    }
+
     /// Returns whether the operation's request completes an upload that an earlier request may already have completed.
     pub fn may_be_complete(&self) -> bool {
         let upload = self.multipart.as_ref().filter(|multipart| multipart.completion_is_unclear);
         upload.is_some_and(|multipart| self.request == multipart.plan.complete)
+    }
+
+    /// Returns whether the operation's request aborts an upload.
+    pub fn is_aborting(&self) -> bool {
+        self.multipart.as_ref().is_some_and(|multipart| self.request == multipart.plan.abort)
     }
 
     /// Returns the origin to which the current attempt goes.
@@ -247,6 +259,7 @@ impl<'p> Op<'p> {
             body_bytes: sample.body_bytes,
             received_bytes: self.received_before + self.attempt.received_bytes,
             uploaded_bytes: self.uploaded_bytes,
+            completed_again: self.multipart.as_ref().is_some_and(|multipart| multipart.completion_is_unclear),
             object_bytes: response.object_bytes,
             differs_at: None,
             message: None,

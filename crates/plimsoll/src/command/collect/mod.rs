@@ -70,7 +70,7 @@ fn is_interrupted() -> bool {
 
 /// Returns all sources that the flags name.
 fn sources(args: &Args) -> Result<Vec<Source>, Failure> {
-    let access = Access { flags: http_flags(args), ssh_config: args.ssh_config.clone() };
+    let access = Access { flags: http_flags(args), ssh_config: args.ssh_config.clone(), system: None };
     let mut sources = endpoints(args, &access)?;
     let hosts = args.host.then_some(Collect::Host).into_iter();
     let remote = args.ssh.iter().cloned().map(Collect::Ssh);

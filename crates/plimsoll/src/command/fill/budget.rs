@@ -71,6 +71,11 @@ impl Budget {
         Some(sheet.bill(&usage(totals, &self.costs.keep)).total().money)
     }
 
+    /// Returns the bytes that the target has still to pack, if it reports them.
+    pub fn waiting_bytes(&self) -> Option<u64> {
+        self.actual.as_ref()?.waiting_bytes()
+    }
+
     /// Returns the limit on spending.
     pub fn cap(&self) -> Option<&Cap> {
         self.cap.as_ref()

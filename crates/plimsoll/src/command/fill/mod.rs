@@ -22,6 +22,7 @@ mod session;
 mod stuck;
 mod tree;
 pub mod trial;
+mod unsettled;
 mod upload_journal;
 
 pub use args::Args;

@@ -18,7 +18,6 @@ use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use store::StoreError;
 use store::fill_directory::{FORMAT, Identity, Reservation};
 use wire::checksum::{Algorithm, Hasher};
@@ -26,9 +25,6 @@ use wire::s3::ListedPart;
 
 /// Size of the pieces in which the bytes of a part are generated for a check.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// Default timeout of uploads to renterd.
-const RENTERD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// Fills a buffer with the bytes of an object, starting at an offset.
 type ReadAt<'a> = dyn FnMut(u64, &mut [u8]) -> io::Result<()> + 'a;
@@ -83,13 +79,7 @@ impl Objects {
             return Err(Failure::usage(format!("a fill has at most {} objects", store::journal::OBJECTS_MAX - 1)));
         }
         let plan = put::plan_at(&args.put, (&location, form), set.clone())?;
-        let mut upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
-        if args.put.dialect.system == Some(dialect::System::Renterd) {
-            // renterd buffers up to 1 GiB of slabs, and responds only after its hosts have stored all of them.
-            let given = &args.put.common.timeouts;
-            upload.timeouts.head = given.timeout_head.unwrap_or(RENTERD_TIMEOUT);
-            upload.timeouts.idle = given.timeout_idle.unwrap_or(RENTERD_TIMEOUT);
-        }
+        let upload = Plan { retry: Some(RetryPolicy::default()), log_ops: true, ..plan };
         let about = match &set {
             ObjectSet::Dataset(dataset) => {
                 serde_json::to_value(dataset.description()).map_err(Failure::could_not_run)?

@@ -59,12 +59,17 @@ fn carry_out_until_gone(
 ) -> Result<SessionEnd, Failure> {
     let limit = args.retry_limit();
     let client = LocationClient::new(&args.put.common, &objects.location, Patience::Repeat(limit))?;
+    // Objects are reserved only after the target has responded.
+    if session.state.intended_end > 0 {
+        client.note_reached_before();
+    }
     let goes_on = |end: &SessionEnd| matches!(end, SessionEnd::Finished | SessionEnd::StopRule { .. });
     let mut end = SessionEnd::Finished;
     if !args.no_upload {
         client.check_reachable()?;
     }
     if let Some(renter) = Renter::of(args, objects) {
+        renter.check_password()?;
         *ledger = Some(LedgerRecord::begin(renter, session, args.ledger_every)?);
     }
     let renter = ledger.as_ref().map(LedgerRecord::renter);
@@ -97,7 +102,8 @@ fn after(first: SessionEnd, second: SessionEnd) -> SessionEnd {
 }
 
 /// Uploads the remaining objects. If some objects failed and others did not, another round follows. For example, a
-/// server that was restarted may have lost open uploads, and refuses further parts of them.
+/// server that was restarted may have lost open uploads, and refuses further parts of them. Another round also asks
+/// about objects that the target has to confirm again.
 fn upload_in_rounds(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
@@ -108,36 +114,65 @@ fn upload_in_rounds(
     loop {
         let before = session.state.totals.objects;
         let recovered = recover::recover(args, objects, (client, renter), session)?;
-        let end = upload(args, (objects, budget), (&mut *session, progress), (round, recovered))?;
+        let (unconfirmed, end) = upload(args, (objects, budget), (&mut *session, progress), (round, recovered))?;
         let failed = session.state.failed.len();
-        let has_progress = session.state.totals.objects > before;
-        if end != SessionEnd::Finished || failed == 0 || !has_progress || round == ROUNDS_MAX {
+        let again = failed > 0 && session.state.totals.objects > before;
+        if end != SessionEnd::Finished || !(again || unconfirmed > 0) {
             return Ok(end);
         }
+        if round == ROUNDS_MAX {
+            return confirm(args, objects, (client, renter), session, unconfirmed);
+        }
         round += 1;
-        console::eprintln(&format!("uploading {} again after failures", plural(failed, "object")));
+        if failed > 0 {
+            console::eprintln(&format!("uploading {} again after failures", plural(failed, "object")));
+        }
     }
 }
 
-/// Uploads the remaining objects in the run of this round.
+/// Asks the target about the unconfirmed objects of the last round. Returns the reason for the end of the session.
+fn confirm(
+    args: &Args,
+    objects: &Objects,
+    (client, renter): (&LocationClient<'_>, Option<&Renter>),
+    session: &mut Session,
+    unconfirmed: u64,
+) -> Result<SessionEnd, Failure> {
+    let failed = session.state.failed.len();
+    if unconfirmed > 0 {
+        recover::recover(args, objects, (client, renter), session)?;
+    }
+    match session.state.in_doubt_count().saturating_sub(failed) {
+        0 => Ok(SessionEnd::Finished),
+        left => {
+            let left = format!("{} not confirmed after {ROUNDS_MAX} uploads", plural(left, "object"));
+            console::eprintln(&left);
+            session.note_event(&left).map_err(|error| cannot_write(&error))?;
+            Ok(SessionEnd::Failed)
+        }
+    }
+}
+
+/// Uploads the remaining objects in the run of this round. Returns the number of uploads that the target has to confirm
+/// again, and the reason for the end.
 fn upload(
     args: &Args,
     (objects, budget): (&Objects, &Budget),
     (session, progress): (&mut Session, &Progress),
     (round, recovered): (u32, Recovered),
-) -> Result<SessionEnd, Failure> {
+) -> Result<(u64, SessionEnd), Failure> {
     let from = session.state.intended_end;
     let chosen = recovered.chosen.len() as u64;
     let targets = Arc::new(objects.rest(recovered.chosen, from));
-    let Some(count) = NonZeroU64::new(targets.count()) else { return Ok(SessionEnd::Finished) };
+    let Some(count) = NonZeroU64::new(targets.count()) else { return Ok((0, SessionEnd::Finished)) };
     if let Some(stopped) = session.stopped_already() {
         let rule = stopped.rule;
         console::eprintln(&format!("nothing is uploaded, because the stop rule `{rule}` holds already; change it"));
-        return Ok(upload_journal::session_end(stopped));
+        return Ok((0, upload_journal::session_end(stopped)));
     }
     if let Some(cap) = budget.reached(&session.state.totals) {
         console::eprintln(&format!("nothing is uploaded, because the limit of {cap} is reached already; raise --cap"));
-        return Ok(upload_journal::end_by_cap(cap));
+        return Ok((0, upload_journal::end_by_cap(cap)));
     }
     let plan = Plan {
         targets: Arc::clone(&targets),
@@ -154,10 +189,12 @@ fn upload(
     let log_ops = args.put.common.output.log_ops;
     let companion = execute::Companion { start_below, log_ops, observer: &mut journal };
     let run = execute::run_with(&plan, &options, &directory, companion);
-    match journal.end().map_err(|error| cannot_write(&error))? {
+    let (unconfirmed, stopped) = journal.end().map_err(|error| cannot_write(&error))?;
+    let end = match stopped {
         Some(end) => run.map(|_| end),
         None => run.map(|run| session_end(&run)),
-    }
+    };
+    Ok((unconfirmed, end?))
 }
 
 /// Reads back every stored object that has not been read back yet. If earlier sessions have read back all of them, reads
@@ -168,10 +205,10 @@ fn verify(
     (session, progress): (&mut Session, &Progress),
 ) -> Result<SessionEnd, Failure> {
     let state = &session.state;
-    let is_due = |number: &u64| !state.verified.good.contains(*number) && !state.deleted.contains(*number);
-    let mut numbers: Vec<u64> = state.completed.iter().filter(is_due).collect();
+    let stored = || state.completed.iter().filter(|number| !state.deleted.contains(*number));
+    let mut numbers: Vec<u64> = stored().filter(|number| !state.verified.good.contains(*number)).collect();
     if numbers.is_empty() {
-        numbers = state.completed.iter().filter(|number| !state.deleted.contains(*number)).collect();
+        numbers = stored().collect();
     }
     if let Some(files) = SiadFiles::of(renter)? {
         // siad sends the same response for a missing file and for a file that may be available later.
@@ -344,7 +381,7 @@ fn abort_leftovers(objects: &Objects, client: &LocationClient<'_>, session: &mut
     }
     let open = recover::listed(objects, client, session)?;
     let open: Vec<(u64, Box<str>)> = open.into_iter().map(|(number, upload)| (number, upload.id)).collect();
-    match recover::abort_uploads(objects, session, &open)? {
+    match recover::abort_uploads(objects, client, session, &open)? {
         0 => Ok(()),
         left => {
             let left = format!("{} could not be aborted", plural(left, "multipart upload"));

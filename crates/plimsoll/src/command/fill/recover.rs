@@ -63,7 +63,7 @@ pub fn recover(
         }
     }
     note_found(objects, session, &found)?;
-    abort_uploads(objects, session, &useless)?;
+    abort_uploads(objects, client, session, &useless)?;
     report(&found, &recovered);
     Ok(recovered)
 }
@@ -99,11 +99,7 @@ fn open_uploads(
             continue;
         }
         if let Some(parts) = parts(client, &upload)? {
-            let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
-            let part =
-                |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
-            let parts = parts.into_iter().filter(is_whole).map(part).collect();
-            open.entry(number).or_default().push(OpenUpload { id: upload.id, parts });
+            open.entry(number).or_default().push(open_upload(objects, number, upload.id, parts));
         }
         if sys::signals::interrupts().count > 0 {
             return Err(requests_failed("interrupted before any upload; run the same command again"));
@@ -112,16 +108,28 @@ fn open_uploads(
     Ok(open)
 }
 
-/// Returns the parts of an upload, or `None` if the server does not know the upload. If the parts cannot be listed, the
-/// upload counts as an upload without parts, and is aborted.
-fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Vec<ListedPart>>, Failure> {
+/// Parts of an upload, or `None` if they cannot be listed.
+type Parts = Option<Vec<ListedPart>>;
+
+/// Returns the parts of an upload. The outer value is `None` if the server does not know the upload.
+fn parts(client: &LocationClient<'_>, upload: &Upload) -> Result<Option<Parts>, Failure> {
     match client.parts(upload) {
         Err(Failure::Message(_, why)) if sys::signals::interrupts().count == 0 => {
             console::eprintln(&format!("{why}; the parts of this upload are sent again"));
-            Ok(Some(Vec::new()))
+            Ok(Some(None))
         }
-        listed => listed,
+        listed => listed.map(|parts| parts.map(Some)),
     }
+}
+
+/// Returns an open upload with the parts that the target has completely.
+fn open_upload(objects: &Objects, number: u64, id: Box<str>, parts: Parts) -> OpenUpload {
+    let sizes = |parts: &Vec<ListedPart>| parts.iter().map(|part| (u32::from(part.number), part.size)).collect();
+    let may_be_complete = parts.as_ref().is_none_or(|parts| objects.shape(number).is_covered_by(&sizes(parts)));
+    let is_whole = |part: &ListedPart| objects.part_is_whole(number, part);
+    let part = |part: ListedPart| StoredPart { number: u32::from(part.number), size: part.size, etag: part.etag };
+    let parts = parts.unwrap_or_default().into_iter().filter(is_whole).map(part).collect();
+    OpenUpload { id, parts, may_be_complete }
 }
 
 /// Returns the open multipart uploads of this fill's objects, as the target lists them. If the target cannot list
@@ -165,7 +173,12 @@ fn note_found(objects: &Objects, session: &mut Session, found: &[u64]) -> Result
 }
 
 /// Aborts uploads, and writes to the journal that they are gone. Returns the number of uploads that are left.
-pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, Box<str>)]) -> Result<u64, Failure> {
+pub fn abort_uploads(
+    objects: &Objects,
+    client: &LocationClient<'_>,
+    session: &mut Session,
+    uploads: &[(u64, Box<str>)],
+) -> Result<u64, Failure> {
     if uploads.is_empty() {
         return Ok(0);
     }
@@ -175,21 +188,33 @@ pub fn abort_uploads(objects: &Objects, session: &mut Session, uploads: &[(u64, 
         path
     };
     let open = uploads.iter().map(|(number, id)| (0, path(*number), &**id)).collect();
-    let left = execute::abort_all(&objects.upload, open);
-    if left == 0 {
-        for (number, upload_id) in uploads {
-            let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };
-            session.note(&gone).map_err(|error| cannot_write(&error))?;
-        }
-        session.sync().map_err(|error| cannot_write(&error))?;
+    let left = execute::abort_all(&objects.upload, open).into_iter().map(|(_, _, id)| id).collect();
+    let left = still_open(client, left);
+    for (number, upload_id) in uploads.iter().filter(|(_, id)| !left.contains(&**id)) {
+        let gone = Record::UploadGone { number: *number, upload_id: upload_id.to_string() };
+        session.note(&gone).map_err(|error| cannot_write(&error))?;
     }
-    Ok(left)
+    session.sync().map_err(|error| cannot_write(&error))?;
+    Ok(left.len() as u64)
+}
+
+/// Returns the uploads that the target still lists. renterd fails to abort an upload that it does not know, and the
+/// response does not show the reason. If the target cannot list uploads, all of them may be open.
+fn still_open<'u>(client: &LocationClient<'_>, mut uploads: BTreeSet<&'u str>) -> BTreeSet<&'u str> {
+    if !uploads.is_empty()
+        && let Ok(open) = client.open_uploads()
+    {
+        let listed: BTreeSet<&str> = open.iter().map(|upload| &*upload.id).collect();
+        uploads.retain(|id| listed.contains(id));
+    }
+    uploads
 }
 
 fn resumed(upload: OpenUpload) -> ResumedUpload {
     // Part numbers are at most 10,000.
     let part = |part: StoredPart| Some((u16::try_from(part.number).ok()?, part.etag));
-    ResumedUpload { upload_id: upload.id, parts: upload.parts.into_iter().filter_map(part).collect() }
+    let OpenUpload { id: upload_id, parts, may_be_complete } = upload;
+    ResumedUpload { upload_id, parts: parts.into_iter().filter_map(part).collect(), may_be_complete }
 }
 
 /// Prints the numbers of stored and remaining objects.

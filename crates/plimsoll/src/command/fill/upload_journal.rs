@@ -1,18 +1,20 @@
 //! The journal of an upload run. The journal records reserved objects before their upload, and confirmed and failed
-//! uploads. The observer also checks the stop rules.
+//! uploads. It also records attempts without a result, so that a kill does not lose their count. The observer also
+//! checks the stop rules.
 
 use super::budget::Budget;
 use super::objects::Objects;
 use super::session::Session;
 use super::stuck::Stuck;
 use super::tree::SourceDirectory;
+use super::unsettled::UnsettledUploads;
 use crate::console;
 use crate::progress::Progress;
 use crate::progress::state::Fill;
 use crate::progress::state::fill::Phase;
 use cost::Cap;
 use engine::plan::Targets;
-use engine::{Control, CreatedUpload, Observer, OpEntry, StopReason};
+use engine::{Control, CreatedUpload, Observer, OpEntry, Sent, StopReason};
 use fill::reservation::Reservation;
 use fill::stop_rule::StopRule;
 use fill::stop_watch::{Reached, Stopped};
@@ -45,6 +47,9 @@ pub struct UploadJournal<'a> {
     /// The message and the end of the session, if this directory is gone.
     source_gone: Option<(String, SessionEnd)>,
     stuck: Stuck,
+    unsettled: UnsettledUploads,
+    /// Number of uploads of this run that the target has to confirm again.
+    unconfirmed: u64,
     /// The end of the session, if a stop rule, the limit on spending or refusals ended the run.
     stopped: Option<SessionEnd>,
     /// The failure to write the journal, if it ended the run.
@@ -75,6 +80,7 @@ impl<'a> UploadJournal<'a> {
     ) -> Self {
         let in_flight_max = objects.upload.load.in_flight_max();
         let bytes_before = session.state.totals.file_bytes;
+        let unsettled = UnsettledUploads::after(session.state.unsettled);
         let mut journal = Self {
             reservation: Reservation::new(objects.set.count(), from, in_flight_max),
             session,
@@ -93,6 +99,8 @@ impl<'a> UploadJournal<'a> {
             source: objects.source.as_ref(),
             source_gone: None,
             stuck: Stuck::default(),
+            unsettled,
+            unconfirmed: 0,
             stopped: None,
             failed: None,
         };
@@ -105,12 +113,13 @@ impl<'a> UploadJournal<'a> {
         self.reserve(Duration::ZERO, 0).map(|bound| bound.unwrap_or(self.chosen))
     }
 
-    /// Returns the reason for the end of the run, if this observer ended it.
-    pub fn end(self) -> Result<Option<SessionEnd>, StoreError> {
+    /// Returns the number of uploads that the target has to confirm again, and the reason for the end of the run if this
+    /// observer ended it.
+    pub fn end(self) -> Result<(u64, Option<SessionEnd>), StoreError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        Ok(self.stopped)
+        Ok((self.unconfirmed, self.stopped))
     }
 
     /// Reserves the next objects if a reservation is due. Operations with numbers below the returned number may start
@@ -131,13 +140,20 @@ impl<'a> UploadJournal<'a> {
         if let Some(source) = gone {
             self.source_gone = Some((source.about_gone(), SessionEnd::Failed));
         }
-        // An upload that the end of the session cut off stays in doubt, because it is neither stored nor failed. The
-        // same applies to an upload whose file cannot be reached.
-        for op in ops.iter().filter(|op| !(is_cut_off(op) || gone.is_some() && is_local(op))) {
+        for op in ops {
+            let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
+            // An upload that the end of the session cut off stays in doubt, because it is neither stored nor failed. The
+            // same applies to an upload whose file cannot be reached.
+            if is_cut_off(op) || gone.is_some() && is_local(op) {
+                self.unsettled.add(op);
+                continue;
+            }
             note_streak(&mut self.streaks, op);
             let Some(number) = self.targets.object_number(op.subject) else { continue };
-            let (attempts, sent_bytes) = (u32::from(op.attempts), op.uploaded_bytes);
-            if op.outcome == AttemptOutcome::OK {
+            if op.outcome == AttemptOutcome::OK && op.completed_again {
+                self.unconfirmed += 1;
+                self.unsettled.add(op);
+            } else if op.outcome == AttemptOutcome::OK {
                 let file_bytes = self.targets.size(op.subject).unwrap_or(0);
                 let evidence = Evidence::Response;
                 acked.push(AckedObject { number, attempts, sent_bytes, file_bytes, evidence });
@@ -146,6 +162,7 @@ impl<'a> UploadJournal<'a> {
                 failed.push(FailedObject { number, attempts, sent_bytes, class, cause });
             }
         }
+        self.unsettled.note_ended();
         // Of several uploads of an object, the last created upload is the completed one.
         for object in &acked {
             if let Some(upload_id) = self.session.state.uploads.of(object.number).last().cloned() {
@@ -190,6 +207,7 @@ impl<'a> UploadJournal<'a> {
             failed: totals.failed_uploads,
             bandwidth,
             spent: self.budget.spent(totals).map(|spent| spent.to_string()),
+            waiting: self.budget.waiting_bytes(),
             cap: self.budget.cap().map(ToString::to_string),
             rules: rules_so_far(self.session),
         };
@@ -323,6 +341,14 @@ impl Observer for UploadJournal<'_> {
         if self.failed.is_none() {
             let added = self.add(ops);
             self.keep(added);
+        }
+    }
+
+    fn in_flight(&mut self, sent: Sent) {
+        if self.failed.is_none() {
+            let due = self.unsettled.due(sent);
+            let noted = due.map_or(Ok(()), |unsettled| self.session.note(&Record::Unsettled(unsettled)));
+            self.keep(noted);
         }
     }
 

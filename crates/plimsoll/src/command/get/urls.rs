@@ -5,16 +5,17 @@ use crate::failure::Failure;
 use crate::input_file::{Limits, Lines};
 use crate::load::URLS_MAX;
 use crate::redact;
+use crate::secret_reference;
 use engine::plan::Targets;
 use std::fmt::Display;
 use std::path::Path;
-use wire::Url;
+use wire::{Credentials, Url};
 
 /// Returns the objects that the URLs name, and the credentials that the URLs contain.
 pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     let mut urls = Urls { targets: Targets::default(), credentials: None, most: URLS_MAX };
     for text in &args.urls {
-        urls.add(text, &format_args!("URL `{}`", redact::url_text(text)))?;
+        urls.add(text, &format_args!("URL `{}`", redact::url_text(text)), secret_reference::of_url)?;
     }
     if let Some(path) = &args.url_file {
         urls.add_list(path)?;
@@ -34,6 +35,14 @@ pub fn targets(args: &Args) -> Result<(Targets, Option<String>), Failure> {
     Ok((targets, credentials))
 }
 
+/// Returns user and password of a URL, separated by a colon.
+type ReadCredentials = fn(&Credentials) -> Result<String, Failure>;
+
+/// Returns the credentials of a URL from a list. Such a URL cannot refer to environment variables.
+fn as_written(found: &Credentials) -> Result<String, Failure> {
+    Ok(format!("{}:{}", found.user(), found.password()))
+}
+
 struct Urls {
     targets: Targets,
     credentials: Option<String>,
@@ -41,15 +50,15 @@ struct Urls {
 }
 
 impl Urls {
-    /// Adds a URL. `place` is the source of the URL, for error messages.
-    fn add(&mut self, text: &str, place: &dyn Display) -> Result<(), Failure> {
+    /// Adds a URL. `place` is the source of the URL, for error messages. `read` returns its user and password.
+    fn add(&mut self, text: &str, place: &dyn Display, read: ReadCredentials) -> Result<(), Failure> {
         let refused = |why: &dyn Display| Err(Failure::usage(format!("{place}: {why}")));
         let url = match Url::parse(text) {
             Ok(url) => url,
             Err(error) => return refused(&error),
         };
         if let Some(found) = url.credentials() {
-            let found = format!("{}:{}", found.user(), found.password());
+            let found = read(found)?;
             if self.credentials.get_or_insert_with(|| found.clone()) != &found {
                 return refused(&"all URLs must have the same credentials, or none; use -u");
             }
@@ -68,7 +77,7 @@ impl Urls {
         let mut lines = Lines::open(path, Limits::LIST)?;
         while let Some((text, place)) = lines.next()? {
             if !text.is_empty() && !text.starts_with('#') {
-                self.add(text, &place)?;
+                self.add(text, &place, as_written)?;
             }
         }
         Ok(())
@@ -83,9 +92,9 @@ mod tests {
     fn a_list_with_too_many_urls_is_refused() {
         let mut urls = Urls { targets: Targets::default(), credentials: None, most: 3 };
         for number in 0..3 {
-            urls.add(&format!("http://host/{number}"), &"here").expect("the list has room");
+            urls.add(&format!("http://host/{number}"), &"here", as_written).expect("the list has room");
         }
-        let refused = urls.add("http://host/3", &"urls, line 4");
+        let refused = urls.add("http://host/3", &"urls, line 4", as_written);
         let Err(Failure::Message(_, text)) = refused else { panic!("one URL too many was accepted: {refused:?}") };
         assert!(text.starts_with("urls, line 4: more than 3 URLs"), "{text}");
     }

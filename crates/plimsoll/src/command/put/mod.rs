@@ -17,7 +17,7 @@ use content::Content;
 use engine::dialect::{Access, Form};
 use engine::plan::{
     BodyPlan, Checks, Choice, Framing, Mix, Multipart, ObjectQuery, ObjectSet, Plan, RequestPlan, ResponseBody, Source,
-    Then,
+    Then, Timeouts,
 };
 use measure::OpKind;
 use measure::units::ByteSize;
@@ -160,7 +160,15 @@ pub fn plan_at(
         auth: location.auth.clone(),
         spread: location.spread,
     };
-    load::plan(&args.common, workload)
+    let plan = load::plan(&args.common, workload)?;
+    Ok(match form.and_then(|form| form.timeout) {
+        None => plan,
+        Some(usual) => {
+            let given = &args.common.timeouts;
+            let (head, idle) = (given.timeout_head.unwrap_or(usual), given.timeout_idle.unwrap_or(usual));
+            Plan { timeouts: Timeouts { head, idle, ..plan.timeouts }, ..plan }
+        }
+    })
 }
 
 /// Returns the four requests of a multipart upload: create, upload a part (with the body of `request`), complete,

@@ -93,6 +93,12 @@ impl<'a> LocationClient<'a> {
         Ok(Self { location, plan, patience, reached: Cell::new(false) })
     }
 
+    /// Treats the address as right, because an earlier session has reached it. A target that does not respond is then
+    /// waited for from the first request on.
+    pub fn note_reached_before(&self) {
+        self.reached.set(true);
+    }
+
     /// Returns the plan with the settings of all requests.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -19,6 +19,8 @@ pub struct Fill {
     pub bandwidth: Option<f64>,
     /// Money spent so far.
     pub spent: Option<String>,
+    /// Bytes that the target has confirmed, but still has to pack.
+    pub waiting: Option<u64>,
     /// Limit on spending.
     pub cap: Option<String>,
     /// Stop rules, each with its value so far.
@@ -43,13 +45,20 @@ impl Fill {
         Some(Duration::from_secs((all.saturating_sub(stored) as f64 / per_second).min(3.0e9) as u64))
     }
 
+    /// Returns the bytes that wait to be packed in words, if there are any.
+    pub fn waiting_text(&self) -> Option<String> {
+        let waiting = self.waiting.filter(|waiting| *waiting > 0)?;
+        Some(format!("{} to pack", report::number::bytes(waiting)))
+    }
+
     /// Returns the text of the live line: `1h2m 1,200 of 5,000 objects, 12.00 GB of 50.00 GB, 120.00 Mbit/s, 3h left`.
     pub fn line(&self) -> String {
         let left = self.left().map(|left| format!(", {} left", format_span(left)));
         let spent = self.spent.as_ref().map(|spent| format!(", {spent}"));
+        let waiting = self.waiting_text().map(|waiting| format!(", {waiting}")).unwrap_or_default();
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
         format!(
-            "{} {} of {} objects, {} of {}, {}{}{failed}{}",
+            "{} {} of {} objects, {} of {}, {}{}{waiting}{failed}{}",
             format_span(Duration::from_secs(self.elapsed.as_secs())),
             report::number::count(self.objects.0),
             report::number::count(self.objects.1),
@@ -59,5 +68,17 @@ impl Fill {
             left.unwrap_or_default(),
             spent.unwrap_or_default(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_shows_what_waits_to_be_packed() {
+        let fill = |waiting| Fill { bytes: (1_000_000, 2_000_000), waiting, ..Fill::default() };
+        assert_eq!(fill(Some(300_000)).line(), "0s 0 of 0 objects, 1.00 MB of 2.00 MB, -, 300.00 kB to pack");
+        assert!(!fill(Some(0)).line().contains("to pack"));
     }
 }

@@ -69,9 +69,10 @@ fn totals(frame: &mut Frame<'_>, area: Rect, theme: Theme, fill: &Fill) {
     let (objects, size) = (fill.objects, fill.bytes);
     let dash = || "–".to_owned();
     let failed = if fill.failed > 0 { theme.bad() } else { theme.faint() };
+    let waiting = fill.waiting_text().map(|waiting| format!(", {waiting}")).unwrap_or_default();
     let rows = [
         ("objects", Text::raw(format!("{} of {}", count(objects.0), count(objects.1)))),
-        ("bytes", Text::raw(format!("{} of {}", bytes(size.0), bytes(size.1)))),
+        ("bytes", Text::raw(format!("{} of {}{waiting}", bytes(size.0), bytes(size.1)))),
         ("bandwidth", Text::raw(fill.bandwidth.map_or_else(dash, |rate| format!("{} (last minute)", bit_rate(rate))))),
         ("spent", Text::raw(fill.spent.clone().unwrap_or_else(dash))),
         ("failed", Text::styled(count(fill.failed), failed)),

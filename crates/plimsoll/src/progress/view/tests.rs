@@ -266,6 +266,7 @@ fn a_fill() {
         failed: 3,
         bandwidth: Some(15_000_000.0),
         spent: Some("1.27 USD".to_owned()),
+        waiting: None,
         cap: Some("5 USD".to_owned()),
         rules: vec![
             ("trailing 24h bandwidth < 50Mbit/s".to_owned(), Some("now 118.20 Mbit/s".to_owned())),

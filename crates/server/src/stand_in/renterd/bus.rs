@@ -66,7 +66,10 @@ impl RenterdStandIn {
             "/stats/objects" => self.stats(call),
             "/settings/upload" => json("bus GET settings/upload", &self.upload_settings()),
             "/autopilot" => json("bus GET autopilot", &self.autopilot_settings()),
-            "/slabbuffers" => super::reply::empty_list("bus GET slabbuffers"),
+            "/slabbuffers" => match self.renter().slab_buffers() {
+                buffers if buffers.is_empty() => super::reply::empty_list("bus GET slabbuffers"),
+                buffers => json("bus GET slabbuffers", &buffers),
+            },
             "/state" => json("bus GET state", &super::documents::state("bus", self.started)),
             _ => not_found(),
         }

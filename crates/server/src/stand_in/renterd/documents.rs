@@ -205,6 +205,23 @@ pub(super) struct ObjectStats {
     pub(super) total_uploaded_size: u64,
 }
 
+/// An entry of `GET /api/bus/slabbuffers`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SlabBuffer {
+    complete: bool,
+    filename: String,
+    size: u64,
+    max_size: u64,
+    locked: bool,
+}
+
+impl SlabBuffer {
+    pub(super) fn new(filename: String, size: u64, max_size: u64) -> Self {
+        Self { complete: false, filename, size, max_size, locked: false }
+    }
+}
+
 /// `GET /api/bus/objects/PREFIX`. Without objects, the list is `null`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use super::documents::{Contract, ContractMetric, Spending, UploadStats, Uploader, Wallet};
+use super::documents::{Contract, ContractMetric, SlabBuffer, Spending, UploadStats, Uploader, Wallet};
 use super::since;
 use crate::config::sia::Renterd;
 
@@ -132,6 +132,15 @@ impl Renter {
         }
         self.shards_paid = self.shards_paid.saturating_add(shards);
         self.shards_used = self.shards_used.saturating_add(shards);
+    }
+
+    /// Returns the incomplete slabs that wait for more content.
+    pub(super) fn slab_buffers(&self) -> Vec<SlabBuffer> {
+        let waiting = self.waiting_bytes.iter().filter(|(_, bytes)| **bytes > 0);
+        let buffer = |(Redundancy { min_shards, total_shards }, bytes): (&Redundancy, &u64)| {
+            SlabBuffer::new(format!("{min_shards}-{total_shards}-buffer"), *bytes, min_shards * SHARD_BYTES)
+        };
+        waiting.map(buffer).collect()
     }
 
     /// Records deleted content. Slabs that the content shares with other objects stay.

@@ -4,7 +4,7 @@ use super::samples::{acked, record};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::fill_directory::FillError;
 use crate::journal::record::{
-    BATCH_MAX, FailedObject, NAME_BYTES_MAX, OBJECTS_MAX, Record, SessionEnd, TEXT_BYTES_MAX, Verification,
+    BATCH_MAX, FailedObject, NAME_BYTES_MAX, OBJECTS_MAX, Record, SessionEnd, TEXT_BYTES_MAX, Unsettled, Verification,
     VerifiedObject,
 };
 use crate::journal::replay::replay_sources;
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn any_payload_is_parsed_or_refused(kind in 2_u8..16, payload in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_payload_is_parsed_or_refused(kind in 2_u8..17, payload in prop::collection::vec(any::<u8>(), 0..60)) {
         if let Ok(Some(record)) = Record::parse(kind, &payload) {
             FillState::default().apply(&record, 0);
             prop_assert_eq!(decode(&frames(std::slice::from_ref(&record))), [record]);
@@ -289,4 +289,23 @@ fn state_follows_the_records() {
     state.apply(&Record::Acked(vec![acked(1)]), 0);
     assert_eq!((state.duplicates, state.totals.objects, state.deleted.is_empty()), (1, 5, true));
     assert_eq!(state.totals.sent_bytes, expected + 100 + acked(1).sent_bytes);
+}
+
+#[test]
+fn attempts_without_a_result_are_replaced_in_a_session_and_kept_after_it() {
+    let unsettled = |attempts, sent_bytes| Record::Unsettled(Unsettled { attempts, sent_bytes });
+    let started = |session| Record::SessionStarted { session, unix_ms: 1000 };
+    let mut state = FillState::default();
+    let sums = |state: &FillState| {
+        let of_session = state.sessions.last().unwrap().totals;
+        [state.totals, of_session].map(|totals| (totals.attempts, totals.sent_bytes))
+    };
+    for record in [started(1), unsettled(3, 500), unsettled(2, 700), started(2)] {
+        state.apply(&record, 2000);
+    }
+    assert_eq!((sums(&state), state.unsettled), ([(2, 700), (0, 0)], Unsettled::default()), "killed");
+    state.apply(&unsettled(4, 100), 3000);
+    assert_eq!(sums(&state), [(6, 800), (4, 100)]);
+    state.apply(&unsettled(0, 0), 3000);
+    assert_eq!(sums(&state), [(2, 700), (0, 0)], "all uploads have a result");
 }

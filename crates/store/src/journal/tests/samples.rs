@@ -1,7 +1,7 @@
 //! Records for tests.
 
 use crate::journal::record::{
-    AckedObject, Evidence, FailedObject, OBJECTS_MAX, Record, SessionEnd, Verification, VerifiedObject,
+    AckedObject, Evidence, FailedObject, OBJECTS_MAX, Record, SessionEnd, Unsettled, Verification, VerifiedObject,
 };
 use proptest::prelude::*;
 
@@ -50,6 +50,7 @@ pub fn record() -> impl Strategy<Value = Record> {
         prop::collection::vec(number(), 1..30).prop_map(Record::Deleted),
         prop::collection::vec(number(), 1..30).prop_map(Record::NotDeleted),
         any::<u64>().prop_map(|active_ms| Record::Alive { active_ms }),
+        any::<(u64, u64)>().prop_map(|(attempts, sent_bytes)| Record::Unsettled(Unsettled { attempts, sent_bytes })),
         (any::<u64>(), text()).prop_map(|(unix_ms, text)| Record::RuleChanged { unix_ms, text }),
         (any::<u64>(), text()).prop_map(|(unix_ms, text)| Record::Event { unix_ms, text }),
     ]

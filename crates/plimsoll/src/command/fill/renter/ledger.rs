@@ -18,7 +18,7 @@ use sia::{renterd, siad};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -30,19 +30,33 @@ pub struct LedgerRecord {
     spending: Option<ActualSpending>,
 }
 
-/// The money that the target has spent since the first snapshot of the fill.
+/// The money that the target has spent since the first snapshot of the fill, and the data that it has still to pack.
 #[derive(Clone, Debug)]
 pub struct ActualSpending {
     start: Ledger,
-    /// The newest ledger.
-    latest: Arc<Mutex<Ledger>>,
+    latest: Arc<Mutex<Latest>>,
+}
+
+/// Values of the newest sample.
+#[derive(Clone, Debug)]
+struct Latest {
+    ledger: Ledger,
+    waiting_bytes: Option<u64>,
 }
 
 impl ActualSpending {
     /// Returns the sum of the spending.
     pub fn spent(&self) -> Option<Money> {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        self.start.spent_until(&latest, "").ok().map(|bill| bill.total().money)
+        self.start.spent_until(&self.latest().ledger, "").ok().map(|bill| bill.total().money)
+    }
+
+    /// Returns the bytes that the target has still to pack, if it reports them.
+    pub fn waiting_bytes(&self) -> Option<u64> {
+        self.latest().waiting_bytes
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -53,7 +67,9 @@ impl LedgerRecord {
         let now = renter.save_snapshot(session, Moment::Before);
         let earlier = store::fill_directory::snapshots(session.directory()).unwrap_or_default();
         let start = report::fill::first_ledger(&earlier);
-        let latest = report::fill::ledger(&now).or_else(|| start.clone()).map(|now| Arc::new(Mutex::new(now)));
+        let waiting_bytes = now.renterd_sample().and_then(|sample| sample.waiting_bytes);
+        let latest = report::fill::ledger(&now).or_else(|| start.clone());
+        let latest = latest.map(|ledger| Arc::new(Mutex::new(Latest { ledger, waiting_bytes })));
         let over = Arc::<AtomicBool>::default();
         let table = session.directory().join(store::fill_directory::LEDGER_FILE);
         let thread = renter.poll(&table, every, (Arc::clone(&over), latest.clone()))?;
@@ -124,8 +140,8 @@ impl Moment {
     }
 }
 
-/// The flag that ends the thread, and the newest ledger if it is needed.
-type Shared = (Arc<AtomicBool>, Option<Arc<Mutex<Ledger>>>);
+/// The flag that ends the thread, and the values of the newest sample if they are needed.
+type Shared = (Arc<AtomicBool>, Option<Arc<Mutex<Latest>>>);
 
 impl Renter {
     /// Takes a snapshot and writes it to the directory of the fill. If writing fails, prints a message, and the session
@@ -153,9 +169,10 @@ impl Renter {
             Failure::could_not_run(format!("cannot add samples to {}: {why}; move the file away", table.display()))
         };
         let source = match self.system {
-            System::Siad => Source::Siad(SiadSource::new(SiadSource::PATHS.map(|path| self.endpoint(path)))),
+            System::Siad => Source::Siad(Box::new(SiadSource::new(SiadSource::PATHS.map(|path| self.endpoint(path))))),
             System::Renterd => {
-                Source::Renterd(RenterdSource::new(RenterdSource::PATHS.map(|path| self.endpoint(path))))
+                let endpoints = RenterdSource::PATHS.map(|path| self.endpoint(path));
+                Source::Renterd(Box::new(RenterdSource::new(endpoints)))
             }
         };
         let poller = Poller::new(vec![source], MonotonicClock::start(), every);
@@ -165,8 +182,8 @@ impl Renter {
         Ok(std::thread::spawn(move || {
             let stop = || over.load(Ordering::Acquire);
             poller.run(Schedule::new(every), AtEnd::PollOnceMore, &stop, &mut |poll| {
-                if let (Some(latest), Some(ledger)) = (&latest, ledger_of(system, &poll)) {
-                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = ledger;
+                if let (Some(latest), Some(now)) = (&latest, latest_of(system, &poll)) {
+                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 }
                 if let Err(error) = csv.append(&poll) {
                     console::eprintln(&format!("plimsoll: cannot add a sample of the ledger: {error}"));
@@ -184,11 +201,15 @@ impl Renter {
     }
 }
 
-/// Returns the ledger in the responses of a poll, or `None` if a request failed.
-fn ledger_of(system: System, poll: &Poll) -> Option<Ledger> {
+/// Returns the values of a poll, or `None` if a request failed.
+fn latest_of(system: System, poll: &Poll) -> Option<Latest> {
     let row = row(poll, Latency::Shown);
-    match system {
-        System::Siad => Ledger::of_siad(&siad::Sample::parse_row(&row).ok()?),
-        System::Renterd => Ledger::of_renterd(&renterd::Sample::parse_row(&row).ok()?),
-    }
+    let (ledger, waiting_bytes) = match system {
+        System::Siad => (Ledger::of_siad(&siad::Sample::parse_row(&row).ok()?)?, None),
+        System::Renterd => {
+            let sample = renterd::Sample::parse_row(&row).ok()?;
+            (Ledger::of_renterd(&sample)?, sample.waiting_bytes)
+        }
+    };
+    Some(Latest { ledger, waiting_bytes })
 }

@@ -40,6 +40,19 @@ impl Obstacle {
 }
 
 impl Renter {
+    /// Fails if the renter refuses the password.
+    pub fn check_password(&self) -> Result<(), Failure> {
+        let refused = self.system.documents().first().and_then(|document| self.get(document.path).err());
+        match refused {
+            Some(Unread { status: Some(401 | 403), about }) => {
+                let name = self.system.name();
+                Err(Failure::could_not_run(format!("{name} refuses requests: {about}; check the password of its API")))
+            }
+            // The checks that follow report other failures.
+            _ => Ok(()),
+        }
+    }
+
     /// Fails if the bucket of the objects does not exist. renterd would refuse every upload.
     fn require_bucket(&self) -> Result<(), Failure> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
@@ -58,12 +71,6 @@ impl Renter {
     /// a condition. `reach` waits for a renter that does not respond.
     pub fn wait_until_ready(&self, most: Duration, reach: &dyn Fn() -> Result<(), Failure>) -> Result<(), Failure> {
         let name = self.system.name();
-        let refused = self.system.documents().first().and_then(|document| self.get(document.path).err());
-        if let Some(Unread { status: Some(401 | 403), about }) = refused {
-            return Err(Failure::could_not_run(format!(
-                "{name} refuses requests: {about}; check the password of its API"
-            )));
-        }
         self.require_bucket()?;
         let (mut waiting, mut time): (Option<(Obstacle, Instant)>, Duration) = (None, PAUSE);
         while let Some(obstacle) = self.obstacle() {
