@@ -6,6 +6,7 @@
 //! calls. At high read rates, only some of the reads are therefore sampled, and the kernel takes timestamps for only
 //! part of the time (see [`turns`]).
 
+use crate::plan::ArrivalTimes;
 use measure::{Clock, Instant, MonotonicClock, ReadSample};
 use std::time::Duration;
 use turns::Turns;
@@ -42,10 +43,10 @@ pub(crate) struct ArrivalSampling {
 
 impl ArrivalSampling {
     /// Starts sampling the reads of the calling thread.
-    pub fn start(clock: &MonotonicClock) -> Self {
+    pub fn start(clock: &MonotonicClock, arrival_times: ArrivalTimes) -> Self {
         let now = clock.now();
         Self {
-            turns: Turns::start(),
+            turns: Turns::start(arrival_times),
             every: 1,
             countdown: 1,
             left: BLOCK,
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn only_a_part_of_many_reads_is_sampled() {
         let clock = MonotonicClock::start();
-        let mut sampling = ArrivalSampling::start(&clock);
+        let mut sampling = ArrivalSampling::start(&clock, ArrivalTimes::Sampled);
         let sampled = (0..20_000).filter(|_| sampling.is_due(&clock)).count();
         assert!((20_000 / 64..5000).contains(&sampled), "{sampled}");
     }

@@ -7,6 +7,7 @@
 use crate::arrival_sampling::ArrivalSampling;
 use crate::busy_wait::BusyWait;
 use crate::network::{Address, Connecting, Network, Ready, Resolution, ThreadUse, Token, Waited};
+use crate::plan::ArrivalTimes;
 use crate::resolver::Resolver;
 use crate::watch::{RunDelay, cpu_nanos};
 use measure::evidence::{FlowSample, PathSample};
@@ -60,6 +61,7 @@ impl EpollNetwork {
         local_addresses: Arc<[IpAddr]>,
         resolver: Arc<Resolver>,
         pacing: Pacing,
+        arrival_times: ArrivalTimes,
     ) -> io::Result<Self> {
         sys::clock::set_timer_slack(TIMER_SLACK)?;
         if pacing == Pacing::Scheduled {
@@ -82,7 +84,7 @@ impl EpollNetwork {
             resolver,
             busy_wait: BusyWait::new(pacing == Pacing::Scheduled, clock.now(), &mut run_delay),
             run_delay,
-            arrival_sampling: ArrivalSampling::start(&clock),
+            arrival_sampling: ArrivalSampling::start(&clock, arrival_times),
         })
     }
 
@@ -258,6 +260,10 @@ impl Network for EpollNetwork {
                 buffer_limited: nanos(figures.buffer_limited),
             },
         })
+    }
+
+    fn unacknowledged(&mut self, socket: &Socket) -> Option<u64> {
+        socket.unacknowledged().ok()
     }
 
     fn thread_use(&mut self) -> ThreadUse {

@@ -178,6 +178,11 @@ pub trait Network {
         None
     }
 
+    /// Returns how many of the bytes that [`Self::send`] accepted the peer has not acknowledged, if the kernel knows this.
+    fn unacknowledged(&mut self, _socket: &Self::Socket) -> Option<u64> {
+        None
+    }
+
     /// Returns how much of the processor this thread has used so far.
     fn thread_use(&mut self) -> ThreadUse;
 }

@@ -210,7 +210,8 @@ fn make_load(
     resolver: Arc<Resolver>,
     sender: &SyncSender<Message>,
 ) -> ThreadResult {
-    let net = EpollNetwork::new(clock, Arc::clone(&plan.connections.from), resolver, plan.load.pacing());
+    let from = Arc::clone(&plan.connections.from);
+    let net = EpollNetwork::new(clock, from, resolver, plan.load.pacing(), plan.arrival_times);
     let mut net = match net {
         Ok(net) => net,
         Err(error) => return (None, Left::default(), Err(error)),

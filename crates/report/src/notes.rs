@@ -17,6 +17,8 @@ use store::{Begin, Point, SavedRun};
 const QUICK_NANOS_MAX: u64 = 100_000_000;
 /// Minimum share of the slots' time spent on failures at which a note is shown.
 const FAILING_SHARE_MIN: f64 = 0.05;
+/// Minimum step of a closed run's rate at which a note is shown, as a share of the rate.
+const RATE_STEP_MIN: f64 = 0.1;
 /// Minimum number of seconds for which the client was stopped at which a note is shown.
 const STOPPED_SECONDS_MIN: f64 = 1.0;
 
@@ -80,15 +82,20 @@ pub enum Note {
         /// The series.
         series: Series,
     },
-    /// Nothing arrived from the target for much longer than most operations take.
+    /// No operation ended for much longer than most operations take.
     Silent {
-        /// Number of seconds in which nothing arrived.
-        seconds: u64,
+        /// Number of seconds in which no operation ended.
+        seconds: f64,
     },
     /// Slots of a closed run spent much of their time on failures.
     Failing {
         /// Share of the slots' time, from 0 to 1.
         share: f64,
+    },
+    /// The window of a closed run is so short that whole operations are a coarse measure of its rate.
+    CoarseRate {
+        /// How much higher the rate could be, as a share of it.
+        step: f64,
     },
     /// This client was stopped for some time, but too briefly to limit the run.
     ClientStopped {
@@ -123,6 +130,7 @@ impl Note {
             Self::Unsettled { .. } => "unsettled",
             Self::Silent { .. } => "silent",
             Self::Failing { .. } => "failing",
+            Self::CoarseRate { .. } => "coarse_rate",
             Self::ClientStopped { .. } => "client_stopped",
             Self::NoWindow => "no_window",
             Self::IncompleteRecord { .. } => "incomplete_record",
@@ -176,14 +184,20 @@ impl std::fmt::Display for Note {
             }
             Self::Silent { seconds: length } => write!(
                 f,
-                "nothing came from the target for {} while operations were in flight; the maximum shows this pause, \
-                but percentiles and rates may not",
-                seconds(*length as f64)
+                "no operation ended for {} although operations were in flight; the maximum shows this pause, but \
+                percentiles and rates may not",
+                seconds(*length)
             ),
             Self::Failing { share: part } => write!(
                 f,
                 "slots spent {} of their time on operations that failed or were overdue, and on pauses after these",
                 share(*part)
+            ),
+            Self::CoarseRate { step } => write!(
+                f,
+                "the rate counts the operations that ended in the window; with those in flight at its end, it would be up \
+                to {} higher; use a longer --duration",
+                share(*step)
             ),
             Self::ClientStopped { seconds: length } => write!(
                 f,
@@ -215,8 +229,10 @@ pub fn of(run: &SavedRun) -> Vec<Note> {
     let when = |applies: bool, note: Note| applies.then_some(note);
     notes.extend(run.damage.map(Note::Damaged));
     let silent = silent_seconds(run);
-    notes.extend(when(silent > 0, Note::Silent { seconds: silent }));
+    notes.extend(when(silent > 0.0, Note::Silent { seconds: silent }));
     notes.extend(failing(run));
+    let step = run.summary().rate_step().filter(|step| *step >= RATE_STEP_MIN && !run.begin.model.is_open());
+    notes.extend(step.map(|step| Note::CoarseRate { step }));
     let stopped = run.summary().limits.stopped();
     let is_limit = limit::limited_by(run) == LimitedBy::SharedHost;
     notes.extend(when(stopped >= STOPPED_SECONDS_MIN && !is_limit, Note::ClientStopped { seconds: stopped }));
@@ -253,12 +269,12 @@ fn measured_path(measured: &MeasuredPath) -> String {
     format!("the path was measured before the run: {}", parts.join(", "))
 }
 
-/// Returns the number of whole seconds in which nothing arrived from the target, although operations were in flight and
-/// this client ran. Returns 0 for a target with long response times, where such seconds are normal.
-fn silent_seconds(run: &SavedRun) -> u64 {
+/// Returns the number of seconds in which no operation ended, although operations were in flight and this client ran.
+/// Returns 0 for a target with long response times, where such seconds are normal.
+fn silent_seconds(run: &SavedRun) -> f64 {
     let median = run.summary().all.response.quantile(0.5);
     let quick = median.is_some_and(|nanos| nanos <= QUICK_NANOS_MAX);
-    if quick { run.summary().seconds.without_response } else { 0 }
+    if quick { run.summary().seconds.silent_seconds() } else { 0.0 }
 }
 
 fn failing(run: &SavedRun) -> Option<Note> {

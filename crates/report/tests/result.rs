@@ -8,7 +8,7 @@ use common::simulation::{Op, Texts, begin, ended, simulate};
 use common::{MS, SECOND};
 use measure::evidence::{Probe, Probes};
 use measure::recorder::Pacing;
-use measure::result::load_line::{Found, LoadUnit, Outcome};
+use measure::result::load_line::{Found, Lack, LoadUnit, Outcome};
 use measure::{AttemptClass, Cause, Instant, LimitedBy, Model, Objective, Phase, ResultWord, Timeline};
 use proptest::prelude::*;
 use report::ci::{Suite, annotations, junit};
@@ -239,8 +239,15 @@ fn the_sentence_of_a_search_has_the_reason_for_its_upper_end() {
         client,
         "LOAD LINE at least 32 in flight; at 64 in flight this client was the limit (the backlog grows)"
     );
-    let open = of(Outcome::NotDecided { why: "the backlog may grow".into() });
+    let open = of(Outcome::NotDecided { lack: Lack::Other, why: "the backlog may grow".into() });
     assert!(open.contains("64 in flight was not decided (the backlog may grow)"), "{open}");
+    let few = Outcome::NotDecided { lack: Lack::Operations, why: "60 of 299 operations needed".into() };
+    let none = search(Some(Found::Below { failed: 64 }), &run, few);
+    assert_eq!((none.result.word, none.exit.code()), (ResultWord::Unusable, 3));
+    assert_eq!(
+        none.sentence(),
+        "NO LOAD LINE: 64 in flight was not decided (60 of 299 operations needed); use a longer --level-max"
+    );
     let failed = of(Outcome::Failed { why: "the backlog grows".into() });
     assert!(failed.starts_with("LOAD LINE 32 in flight passed; 64 in flight failed (the backlog grows)"), "{failed}");
 }

@@ -91,4 +91,18 @@ impl Socket {
             buffer_limited: long(SNDBUF_LIMITED),
         })
     }
+
+    /// Returns how many sent bytes the peer has not acknowledged yet. The number stays the same after a reset.
+    ///
+    /// # Errors
+    /// Fails with errors of the kernel. Sockets other than TCP sockets have no such number.
+    pub fn unacknowledged(&self) -> io::Result<u64> {
+        if !self.is_tcp() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the kernel writes one integer to `bytes` (tcp(7), SIOCOUTQ, which has the same value as TIOCOUTQ).
+        check(unsafe { libc::ioctl(self.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) })?;
+        Ok(u64::try_from(bytes).unwrap_or_default())
+    }
 }

@@ -12,6 +12,7 @@ mod sequential;
 mod sign;
 mod small_get;
 mod start;
+mod timestamps;
 mod uploads;
 mod weeks;
 
@@ -45,6 +46,8 @@ pub enum Bench {
     Pace(pace::Args),
     /// Time and memory in which a fill with a journal of millions of objects resumes.
     Resume(resume::Args),
+    /// Client CPU of the kernel's arrival timestamps, in runs alternately with and without them.
+    Timestamps(timestamps::Args),
     /// Results and limits that Plimsoll reports for runs with known problems.
     #[command(visible_alias = "verdict")]
     Causes(causes::Args),
@@ -65,6 +68,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Weeks(args) => weeks::run(args),
         Bench::Pace(args) => pace::run(args),
         Bench::Resume(args) => resume::run(args),
+        Bench::Timestamps(args) => timestamps::run(args),
         Bench::Causes(args) => causes::run(args),
     }
 }

@@ -7,6 +7,7 @@
 //! takes timestamps all the time for a while. A client that stopped once tends to stop again, and only a few reads show
 //! the next stop.
 
+use crate::plan::ArrivalTimes;
 use measure::Instant;
 use measure::values::random;
 use std::time::Duration;
@@ -51,10 +52,13 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Returns the state at the start of a period in which timestamps are taken all the time.
-    pub fn start() -> Self {
+    pub fn start(arrival_times: ArrivalTimes) -> Self {
         let never = (Instant::ZERO, Instant::ZERO);
         Self {
-            timestamps: ArrivalTimestamps::start().ok(),
+            timestamps: match arrival_times {
+                ArrivalTimes::Sampled => ArrivalTimestamps::start().ok(),
+                ArrivalTimes::NotRecorded => None,
+            },
             is_on: true,
             checked: None,
             watch_until: Instant::ZERO,
@@ -126,7 +130,7 @@ mod tests {
     /// Samples reads, given by their times and waits in microseconds. Returns the number of samples, the number of
     /// reads that they represent, and the sum of the waits of these reads.
     fn sampled(every: u32, reads: impl Iterator<Item = (u64, u64)>) -> (usize, u64, u64) {
-        let mut turns = Turns::start();
+        let mut turns = Turns::start(ArrivalTimes::Sampled);
         let mut on: Vec<(Instant, bool)> = Vec::new();
         let (mut samples, mut stand_for, mut waits) = (0, 0, 0);
         for (read, wait) in reads {
@@ -193,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_stood_still_gets_all_timestamps_for_a_while() {
-        let mut turns = Turns::start();
+        let mut turns = Turns::start(ArrivalTimes::Sampled);
         let looks = (0..5_000).filter(|ms| !(1_000..1_010).contains(ms));
         let all = looks.filter(|ms| turns.advance(at(ms * 1000), 64) && turns.all_since.is_some());
         let wanted: Vec<u64> = (0..250).chain(1_010..3_010).collect();

@@ -241,6 +241,18 @@ pub struct Plan {
     pub slices: Option<Duration>,
     /// Speed of network cards that do not tell their speed; `None` if it is unknown.
     pub nic_speed: Option<DataRate>,
+    /// Whether the kernel records when responses arrive.
+    pub arrival_times: ArrivalTimes,
+}
+
+/// Whether the kernel records when responses arrive, which shows how long they wait unread in this client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrivalTimes {
+    /// For a sample of the responses.
+    #[default]
+    Sampled,
+    /// For no response. Only the benchmark of the cost of these samples uses this.
+    NotRecorded,
 }
 
 impl Plan {
@@ -268,6 +280,7 @@ impl Plan {
             group_by: None,
             log_ops: false,
             slices: None,
+            arrival_times: ArrivalTimes::default(),
             nic_speed: None,
         }
     }

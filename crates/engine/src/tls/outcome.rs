@@ -1,6 +1,7 @@
 //! Outcomes of TLS failures. Outcomes are derived from rustls' kinds of errors and from bytes, never from text.
 
 use measure::{AttemptClass, AttemptOutcome, Cause, Phase};
+use rustls::pki_types::UnixTime;
 use rustls::{CertificateError, Error};
 
 /// Types of TLS records. A record begins with its type and the major version.
@@ -49,10 +50,28 @@ pub(crate) fn of_record(error: &Error, phase: Phase, unanswered: bool) -> Attemp
 pub(crate) fn detail(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("alert {} ({alert:?})", u8::from(*alert)),
-        Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
-            format!("it is for {}", presented.join(", "))
-        }
+        Error::InvalidCertificate(error) => of_invalid(error),
         _ => error.to_string(),
+    }
+}
+
+/// Returns what is wrong with a certificate. The texts of rustls contain the names and fields of its types.
+fn of_invalid(error: &CertificateError) -> String {
+    let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
+    match error {
+        CertificateError::NotValidForNameContext { presented, .. } => format!("it is for {}", presented.join(", ")),
+        CertificateError::UnknownIssuer => "its issuer is not trusted; --cacert FILE adds a trusted issuer".to_owned(),
+        CertificateError::ExpiredContext { time, not_after } => {
+            format!("it expired {} days ago", days(not_after, time))
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            format!("it becomes valid in {} days", days(time, not_before))
+        }
+        CertificateError::Other(other) => other.to_string(),
+        CertificateError::BadEncoding => "its encoding is wrong".to_owned(),
+        CertificateError::BadSignature => "its signature is wrong".to_owned(),
+        CertificateError::Revoked => "it was revoked".to_owned(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -88,25 +88,41 @@ pub fn start(end: &End, program: &str, arguments: &[&str]) -> Process {
 #[derive(Clone, Copy)]
 pub struct CoreTime {
     idle: u64,
+    /// Time in which a hypervisor let other machines use the cores.
+    stolen: u64,
     all: u64,
 }
 
-/// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, and more.
+/// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for disks, interrupts, soft interrupts, stolen.
 pub fn core_time() -> CoreTime {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     let line = text.lines().next().unwrap();
     let ticks: Vec<u64> = line.split_whitespace().skip(1).map(|ticks| ticks.parse().unwrap()).collect();
-    CoreTime { idle: ticks[3] + ticks[4], all: ticks[..8].iter().sum() }
+    CoreTime { idle: ticks[3] + ticks[4], stolen: ticks[7], all: ticks[..8].iter().sum() }
 }
 
-/// Share of the cores that was idle, from which on a late emulator is a defect. Nothing else then kept it waiting.
+impl CoreTime {
+    /// Returns the shares of the time since `start` in which the cores were idle, and in which one of the cores was stolen.
+    fn shares_since(self, start: Self) -> (f64, f64) {
+        let all = (self.all - start.all).max(1) as f64;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        ((self.idle - start.idle) as f64 / all, (self.stolen - start.stolen) as f64 * cores / all)
+    }
+}
+
+/// Share of the cores that was idle, from which on a late emulator is a defect, unless its core was stolen.
 const IDLE_SHARE: f64 = 0.7;
 
-/// Returns whether the emulator had enough CPU time. If not, the rest of the test is skipped, because other processes have
-/// taken the cores.
+/// Longest lateness that stolen time explains, as a multiple of the stolen time. After a gap, the emulator also delivers
+/// late what arrives while it catches up. In 12 runs of 12.8 s on a host that stole 0.7 to 2.4 % of a core, 0.8 to 2 %
+/// of the bytes were late.
+const LATE_PER_STOLEN_MAX: f64 = 3.0;
+
+/// Returns whether the emulator had enough CPU time. If not, the rest of the test is skipped, because other processes or
+/// other machines have taken the cores.
 ///
 /// # Panics
-/// Panics if the emulator was late although the cores were idle.
+/// Panics if the emulator was late although it could have had the cores.
 pub fn had_cpu(bench: &Bench) -> bool {
     had_cpu_since(&bench.path, bench.started)
 }
@@ -117,9 +133,16 @@ pub fn had_cpu_since(path: &Path, start: CoreTime) -> bool {
     if counts.iter().all(|counts| counts.health() == link::tun::Health::Good) {
         return true;
     }
-    let end = core_time();
-    let idle = (end.idle - start.idle) as f64 / (end.all - start.all).max(1) as f64;
-    assert!(idle < IDLE_SHARE, "the emulator was late although the cores were idle ({idle:.2}): {counts:?}");
-    skip(&format!("other processes took the cores (idle {:.0} %): {counts:?}", idle * 100.0));
+    let (idle, stolen) = core_time().shares_since(start);
+    let is_stolen = counts.iter().all(|counts| {
+        let late = counts.late_bytes as f64 / counts.wire.passed_bytes.max(1) as f64;
+        counts.device_drops == 0 && late <= LATE_PER_STOLEN_MAX * stolen
+    });
+    assert!(
+        idle < IDLE_SHARE || is_stolen,
+        "the emulator was late although the cores were idle ({idle:.2}, {stolen:.4} stolen): {counts:?}"
+    );
+    let (idle, stolen) = (idle * 100.0, stolen * 100.0);
+    skip(&format!("others took the cores (idle {idle:.0} %, {stolen:.1} % of one stolen): {counts:?}"));
     false
 }

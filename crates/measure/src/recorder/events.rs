@@ -189,9 +189,16 @@ impl Recorder {
         self.gauge(sample.end.max(self.gauged));
         self.in_flight -= 1;
         self.current.stats.residence_nanos += self.timeline.overlap_nanos(sample.started, sample.end);
+        let stats = &mut self.current.stats;
         match sample.outcome {
-            OpOutcome::Ok => self.current.stats.last.ok = Some(sample.end),
-            OpOutcome::Failed(_) => self.current.stats.last.failed = Some(sample.end),
+            OpOutcome::Ok => {
+                stats.last.ok = Some(sample.end);
+                stats.edges.succeeded(sample.end);
+            }
+            OpOutcome::Failed(_) => {
+                stats.last.failed = Some(sample.end);
+                stats.edges.failed();
+            }
             OpOutcome::Unfinished | OpOutcome::CutOff => {}
         }
         let tally = self.tally(sample.intended);

@@ -25,6 +25,17 @@ impl LoadUnit {
     }
 }
 
+/// What a level that was not decided lacked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// Operations. In the same time, a higher level has more of them, and a lower level fewer.
+    Operations,
+    /// Anything else, such as time until the growth of a backlog is certain. A lower level may be decided sooner.
+    #[default]
+    Other,
+}
+
 /// Outcome of a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
@@ -39,6 +50,9 @@ pub enum Outcome {
     },
     /// The level was too short to decide whether it passes.
     NotDecided {
+        /// What the level lacked.
+        #[serde(default)]
+        lack: Lack,
         /// Description of the undecided objective or backlog.
         #[serde(deserialize_with = "crate::values::bounded::text::<_, 1024>")]
         why: String,
@@ -63,7 +77,7 @@ impl Outcome {
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
-            Self::Failed { why } | Self::NotDecided { why } | Self::ClientLimited { why } => Some(why),
+            Self::Failed { why } | Self::NotDecided { why, .. } | Self::ClientLimited { why } => Some(why),
         }
     }
 }

@@ -16,6 +16,37 @@ pub struct Second {
     pub failed: u64,
     /// Longest time that a failed operation took, in whole seconds.
     pub longest: u64,
+    /// Time before the first success; empty without a success.
+    #[serde(default, skip_serializing_if = "Edge::is_empty")]
+    pub before: Edge,
+    /// Time after the last success; empty without a success.
+    #[serde(default, skip_serializing_if = "Edge::is_empty")]
+    pub after: Edge,
+}
+
+/// Part of a second without a success. An outage rarely begins and ends with a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Its length in whole tenths of a second, at most 10.
+    pub tenths: u8,
+    /// Operations that failed in it for a reason other than a delay of the client.
+    pub failed: u64,
+}
+
+/// Tenths in a second.
+const TENTHS: u64 = 10;
+
+impl Edge {
+    /// Returns a part of this length. Parts of less than a tenth of a second are empty.
+    #[must_use]
+    pub fn of(length: Duration, failed: u64) -> Self {
+        let tenths = (length.as_millis() / 100).min(TENTHS.into()) as u8;
+        if tenths == 0 { Self::default() } else { Self { tenths, failed } }
+    }
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The end of the run, after the last sign of service. A sign of service is a success, or body bytes that moved.
@@ -57,7 +88,7 @@ const ROUNDS_MIN: u64 = 2;
 /// target counts as still serving.
 const HANGING_PART: u64 = 2;
 
-/// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least a whole second.
+/// Minimum length of an outage at the end of a run. In the middle of a run, an outage takes at least one second.
 const FAILING_MIN: Duration = Duration::from_millis(500);
 
 impl Silence {
@@ -78,22 +109,84 @@ fn failures_needed(slots: Option<u64>) -> u64 {
     slots.map_or(OPERATIONS_MIN, |slots| slots.saturating_mul(ROUNDS_MIN).min(OPERATIONS_MIN))
 }
 
+/// Part of a period without successes: the end of a second, a whole second, or the beginning of a second.
+#[derive(Clone, Copy)]
+struct Part {
+    tenths: u64,
+    failed: u64,
+    /// Longest time that a failed operation took.
+    longest: u64,
+}
+
 /// Period without successes, from the start of the first failed operation to the last failure.
 struct Failing {
-    seconds: u64,
+    tenths: u64,
     failed: u64,
 }
 
 impl Failing {
-    fn of(time: &[Second]) -> Option<Self> {
-        let failing = || time.iter().enumerate().filter(|(_, second)| second.failed > 0);
+    fn of(parts: &[Part]) -> Option<Self> {
+        let ends = parts.iter().scan(0, |end, part| {
+            *end += part.tenths;
+            Some((*end - part.tenths, *end, part))
+        });
+        let failing: Vec<(u64, u64, &Part)> = ends.filter(|(_, _, part)| part.failed > 0).collect();
         // While operations wait for their timeouts, there may be seconds in which no operation ends. The period starts
         // with the first operation that failed. It ends with the last failure, because later silence shows nothing.
-        let first = failing().map(|(at, second)| at.saturating_sub(second.longest as usize)).min()?;
-        let (last, _) = failing().next_back()?;
-        let failed = sum(time.iter().map(|second| second.failed));
-        Some(Self { seconds: (last - first) as u64 + 1, failed })
+        let first =
+            failing.iter().map(|(start, _, part)| start.saturating_sub(part.longest.saturating_mul(TENTHS))).min()?;
+        let (_, last, _) = failing.last()?;
+        Some(Self { tenths: last - first, failed: sum(failing.iter().map(|(_, _, part)| part.failed)) })
     }
+
+    fn time(&self) -> Duration {
+        tenths(self.tenths)
+    }
+}
+
+fn tenths(count: u64) -> Duration {
+    Duration::from_millis(count.saturating_mul(100))
+}
+
+/// A period without successes: its parts, and the number of its whole seconds.
+struct Period {
+    parts: Vec<Part>,
+    seconds: usize,
+}
+
+impl Period {
+    fn tenths(&self) -> u64 {
+        sum(self.parts.iter().map(|part| part.tenths))
+    }
+}
+
+/// Returns the periods without successes, with the parts of the seconds before and after them.
+fn periods(seconds: &[Second]) -> Vec<Period> {
+    let part = |edge: Edge| Part { tenths: edge.tenths.into(), failed: edge.failed, longest: 0 };
+    let (mut periods, mut open) = (Vec::new(), Period { parts: Vec::new(), seconds: 0 });
+    for second in seconds {
+        if second.is_silent() {
+            open.parts.push(Part { tenths: TENTHS, failed: second.failed, longest: second.longest });
+            open.seconds += 1;
+        } else {
+            open.parts.push(part(second.before));
+            let next = Period { parts: vec![part(second.after)], seconds: 0 };
+            periods.push(std::mem::replace(&mut open, next));
+        }
+    }
+    periods.push(open);
+    periods.retain(|period| period.tenths() >= TENTHS);
+    periods
+}
+
+/// Returns the total length of the pauses between two successes that are shorter than two whole seconds, and in which no
+/// operation failed. The whole seconds of longer pauses are counted where more is known about them.
+pub fn pauses(of: impl IntoIterator<Item = Second>) -> Duration {
+    let seconds: Vec<Second> = of.into_iter().collect();
+    let periods = periods(&seconds);
+    let pauses =
+        periods.iter().filter(|period| period.seconds == 0 && period.parts.iter().all(|part| part.failed == 0));
+    pauses.map(|period| tenths(period.tenths())).sum()
 }
 
 /// Returns the total length of the outages. An outage is a period without successes that has enough failures and is too
@@ -117,15 +210,16 @@ pub fn length(
     let last = silence.outage(slots).map(|time| {
         let served = seconds.iter().rposition(|second| !second.is_silent()).map_or(0, |at| at + 1);
         let silent = seconds.split_off(served);
-        time.max(Duration::from_secs(Failing::of(&silent).map_or(0, |time| time.seconds)))
+        let parts: Vec<Part> = periods(&silent).into_iter().flat_map(|period| period.parts).collect();
+        time.max(Failing::of(&parts).map_or(Duration::ZERO, |failing| failing.time()))
     });
-    let silent = seconds.chunk_by(|a, b| a.is_silent() == b.is_silent()).filter(|time| time[0].is_silent());
-    let times: Vec<Failing> = silent.filter_map(Failing::of).collect();
-    let serving = (seconds.len() as u64).saturating_sub(sum(times.iter().map(|time| time.seconds))).max(1);
-    let rate = ok as f64 / serving as f64;
+    let times: Vec<Failing> = periods(&seconds).iter().filter_map(|period| Failing::of(&period.parts)).collect();
+    let failing_seconds: f64 = times.iter().map(|time| time.time().as_secs_f64()).sum();
+    let serving = (seconds.len() as f64 - failing_seconds).max(1.0);
+    let rate = ok as f64 / serving;
     let are_missing = |time: &Duration| time.saturating_sub(usual).as_secs_f64() * rate >= OPERATIONS_MIN as f64;
-    let failing = times.iter().filter(|time| time.failed >= failures_needed(slots));
-    failing.map(|time| Duration::from_secs(time.seconds)).chain(last).filter(are_missing).sum()
+    let failing = times.iter().filter(|time| time.failed >= failures_needed(slots) && time.tenths >= TENTHS);
+    failing.map(Failing::time).chain(last).filter(are_missing).sum()
 }
 
 #[cfg(test)]
@@ -138,7 +232,12 @@ mod tests {
 
     /// Returns the outage seconds of a run in which failed operations took very long.
     fn among(seconds: &[(u64, u64)], slots: Option<u64>) -> u64 {
-        whole(seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000 }).collect(), slots, 0, NONE)
+        whole(
+            seconds.iter().map(|&(ok, failed)| Second { ok, failed, longest: 1000, ..Second::default() }).collect(),
+            slots,
+            0,
+            NONE,
+        )
     }
 
     const NONE: Silence = Silence {
@@ -161,7 +260,7 @@ mod tests {
     /// The schedule or the client pauses, and the operations after the pause fail immediately.
     #[test]
     fn silence_before_failures_is_not_part_of_the_outage() {
-        let second = |ok, failed, longest| Second { ok, failed, longest };
+        let second = |ok, failed, longest| Second { ok, failed, longest, ..Second::default() };
         let paused = [vec![second(100, 0, 0); 60], vec![second(0, 0, 0); 60], vec![second(0, 50, 0)]].concat();
         assert_eq!(whole(paused.clone(), None, 0, NONE), 1);
         let hung = [paused[..120].to_vec(), vec![second(0, 50, 5)]].concat();
@@ -173,7 +272,7 @@ mod tests {
         let secs = Duration::from_secs;
         let hanging = |hanging, seconds| Silence { hanging, in_flight: 4, time: secs(seconds), ..NONE };
         let run = |served: usize, silent: usize, slots, silence| {
-            let second = |ok| Second { ok, failed: 0, longest: 0 };
+            let second = |ok| Second { ok, ..Second::default() };
             whole([vec![second(40_000); served], vec![second(0); silent]].concat(), slots, 0, silence)
         };
         assert_eq!(run(2, 8, Some(4), hanging(4, 9)), 9);
@@ -201,7 +300,7 @@ mod tests {
         let ms = Duration::from_millis;
         let of = |failing, failed, longest| {
             let silence = Silence { failing: ms(failing), failed, longest: ms(longest), ..NONE };
-            length([Second { ok: 1000, failed, longest: 0 }; 3], 3000, Some(4), Duration::ZERO, silence)
+            length([Second { ok: 1000, failed, ..Second::default() }; 3], 3000, Some(4), Duration::ZERO, silence)
         };
         assert_eq!(of(900, 32, 160), ms(900));
         assert_eq!(of(400, 32, 160), Duration::ZERO, "failures of 400 ms are too short");
@@ -212,7 +311,7 @@ mod tests {
     /// Ten slots start and end their downloads of 30 s at the same times.
     #[test]
     fn operations_that_end_together_leave_no_outages_in_between() {
-        let second = |ok, failed| Second { ok, failed, longest: 29 };
+        let second = |ok, failed| Second { ok, failed, longest: 29, ..Second::default() };
         let round = |ok, failed| [vec![second(0, 0); 28], vec![second(0, failed), second(ok, 0)]].concat();
         let run = [round(10, 0), round(5, 5), round(10, 0), round(10, 0)].concat();
         assert_eq!(whole(run, Some(10), 30, NONE), 0);
@@ -251,5 +350,35 @@ mod tests {
     fn runs_without_any_success_have_no_outage() {
         assert_eq!(of(&[(0, 10), (0, 10)]), 0);
         assert_eq!(of(&[]), 0);
+    }
+
+    #[test]
+    fn an_outage_need_not_begin_and_end_with_a_second() {
+        let edge = |tenths, failed| Edge { tenths, failed };
+        let second = |before, after| Second { ok: 1, before, after, ..Second::default() };
+        let served = second(Edge::default(), Edge::default());
+        let silent = Second { failed: 40, ..Second::default() };
+        let of = |seconds: &[Second]| length(seconds.iter().copied(), 400, Some(4), Duration::ZERO, NONE);
+        let (before, after) = (second(edge(9, 30), Edge::default()), second(Edge::default(), edge(9, 30)));
+        assert_eq!(of(&[served, after, before, served]), Duration::from_millis(1800));
+        assert_eq!(of(&[served, after, silent, before, served]), Duration::from_millis(2800));
+        assert_eq!(of(&[served, served, before, served]), Duration::ZERO, "less than a second");
+        // Failures among successes are no part of an edge, and an edge without failures is not part of an outage.
+        let pause = second(Edge::default(), edge(9, 0));
+        assert_eq!(of(&[served, pause, silent, second(edge(5, 0), Edge::default())]), Duration::from_secs(1));
+        assert_eq!(of(&[served, pause, second(edge(9, 0), Edge::default())]), Duration::ZERO);
+    }
+
+    #[test]
+    fn pauses_between_two_successes_are_measured() {
+        let edge = |tenths, failed| Edge { tenths, failed };
+        let second = |before, after| Second { ok: 1, before, after, ..Second::default() };
+        let of = |failed| pauses([second(Edge::default(), edge(9, 0)), second(edge(9, failed), Edge::default())]);
+        assert_eq!(of(0), Duration::from_millis(1800));
+        assert_eq!(of(1), Duration::ZERO, "the target responded");
+        let short = [second(Edge::default(), edge(4, 0)), second(edge(5, 0), Edge::default())];
+        assert_eq!(pauses(short), Duration::ZERO);
+        assert_eq!(Edge::of(Duration::from_millis(99), 5), Edge::default());
+        assert_eq!(Edge::of(Duration::from_millis(1999), 5), edge(10, 5));
     }
 }

@@ -67,6 +67,9 @@ pub struct Stats {
     /// Ends of the last operations.
     #[serde(default)]
     pub last: LastEnds,
+    /// First success, and the failures before the first success and after the last one.
+    #[serde(default, skip_serializing_if = "SuccessEdges::is_empty")]
+    pub edges: SuccessEdges,
     /// Examples of failures, at most one of each cause.
     #[serde(deserialize_with = "bounded::list::<_, _, EXAMPLES_IN_RECORD>")]
     pub examples: Vec<Example>,
@@ -95,6 +98,47 @@ impl LastEnds {
     }
 }
 
+/// The time before the first success of an interval and the time after the last one, which [`LastEnds`] shows. They are
+/// parts of an outage that does not begin and end with an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuccessEdges {
+    /// End of the first operation that succeeded.
+    pub first_ok: Option<Instant>,
+    /// Operations that failed before the first success.
+    pub failed_before: u64,
+    /// Operations that failed after the last success. With several threads, this counts the failures after the last
+    /// success of their thread.
+    pub failed_after: u64,
+}
+
+impl SuccessEdges {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Notes an operation that succeeded at `end`.
+    #[inline]
+    pub(crate) fn succeeded(&mut self, end: Instant) {
+        if self.first_ok.is_none() {
+            (self.first_ok, self.failed_before) = (Some(end), self.failed_after);
+        }
+        self.failed_after = 0;
+    }
+
+    /// Notes an operation that failed.
+    #[inline]
+    pub(crate) fn failed(&mut self) {
+        self.failed_after += 1;
+    }
+
+    fn merge(&mut self, other: Self) {
+        let Self { first_ok, failed_before, failed_after } = other;
+        self.first_ok = [self.first_ok, first_ok].into_iter().flatten().min();
+        add(&mut self.failed_before, failed_before);
+        add(&mut self.failed_after, failed_after);
+    }
+}
+
 impl Stats {
     /// Adds the results of `other`.
     pub fn merge(&mut self, other: &Self) {
@@ -109,6 +153,7 @@ impl Stats {
             residence_nanos,
             back_off_nanos,
             last,
+            edges,
             examples,
             redirect_chains,
             unread_responses,
@@ -127,6 +172,7 @@ impl Stats {
         add(&mut self.residence_nanos, *residence_nanos);
         add(&mut self.back_off_nanos, *back_off_nanos);
         self.last.merge(*last);
+        self.edges.merge(*edges);
         for example in examples {
             self.keep_example(example);
         }

@@ -40,6 +40,9 @@ const WIDE_NANOS: u64 = 160_000;
 /// part of the run, which may not be typical of the rest.
 const UNAFFECTED_SHARE_MIN: f64 = 0.1;
 
+/// Quantiles whose lower ends also apply to higher quantiles.
+const LOWER_QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
 impl QuantileRange {
     /// Returns the range of quantile `q` of `all`. Client stalls affected the values in `part`, a subset of `all`, and
     /// added at most `added_max` nanoseconds to each. `None` if there are no values.
@@ -82,8 +85,21 @@ impl KindStats {
     }
 
     /// Returns the range that contains quantile `q` of a time of the target. `None` if no operation succeeded.
+    ///
+    /// A quantile is at least as long as any lower quantile, so the lower ends of lower quantiles are also lower ends of
+    /// this one. A high quantile needs more unaffected operations, and may have no lower end of its own.
     #[must_use]
     pub fn quantile_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
+        let range = self.own_range(timed, q)?;
+        if range.low == range.high {
+            return Some(range);
+        }
+        let lower = LOWER_QUANTILES.into_iter().filter(|lower| *lower < q);
+        let low = lower.filter_map(|lower| self.own_range(timed, lower)).map(|lower| lower.low).max();
+        Some(QuantileRange { low: low.unwrap_or(0).max(range.low).min(range.high), ..range })
+    }
+
+    fn own_range(&self, timed: Timed, q: f64) -> Option<QuantileRange> {
         let (all, part) = self.timed(timed);
         let range = QuantileRange::of(all, part, self.affected.added_max, q)?;
         Some(QuantileRange { low: range.low.min(range.high.saturating_sub(self.inside_client(timed, q))), ..range })
@@ -174,6 +190,21 @@ mod tests {
             0,
             "the range starts at 0 if nothing was unaffected"
         );
+    }
+
+    #[test]
+    fn lower_ends_increase_with_the_quantile() {
+        // 298 unaffected operations of 5 ms are enough for the median, but not for p99.
+        let mut stats = KindStats::default();
+        (0..298).for_each(|_| stats.response.record(5 * MS));
+        (0..50).for_each(|_| {
+            stats.response.record(50 * MS);
+            stats.affected.response.record(50 * MS);
+        });
+        stats.affected.added_max = LONG;
+        assert_eq!(QuantileRange::of(&stats.response, &stats.affected.response, LONG, 0.99).unwrap().low, 0);
+        let [median, high] = [0.5, 0.99].map(|q| stats.quantile_range(Timed::Response, q).unwrap());
+        assert!(median.low == high.low && high.low > 4 * MS && high.high > 49 * MS, "{median:?}, {high:?}");
     }
 
     #[test]

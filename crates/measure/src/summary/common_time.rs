@@ -17,7 +17,7 @@
 
 use crate::evidence::Edges;
 use crate::interval::Interval;
-use crate::stats::LastEnds;
+use crate::stats::{LastEnds, SuccessEdges};
 use crate::time::Instant;
 use crate::time::{INTERVAL, Stage};
 
@@ -180,8 +180,8 @@ impl CommonTime {
             let wall = zero.saturating_add(example.at.as_nanos());
             example.at = Instant::from_nanos(wall.saturating_sub(self.origin));
         }
-        // The clocks of the runs can differ by a part of a second, so their last operations cannot be compared.
-        interval.stats.last = LastEnds::default();
+        // The clocks of the runs can differ by a part of a second, so their first and last operations cannot be compared.
+        (interval.stats.last, interval.stats.edges) = (LastEnds::default(), SuccessEdges::default());
         (interval.start, interval.end) = (placed.start, placed.end);
         Some(interval)
     }

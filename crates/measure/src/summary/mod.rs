@@ -23,7 +23,7 @@ use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::stats::unread_responses::ClientShare;
 use crate::stats::{KindStats, Stats, Traffic};
 use crate::time::{Instant, Stage};
-use crate::values::{Distribution, add};
+use crate::values::{Distribution, add, sum};
 use serde::{Deserialize, Serialize};
 
 /// Maximum share of the time for which the client may be kept from running. Above this share, the client counts as
@@ -198,6 +198,27 @@ impl Summary {
     #[must_use]
     pub fn ok_rate(&self) -> Option<f64> {
         self.per_second(self.window_ok)
+    }
+
+    /// Returns how much higher [`Self::ok_rate`] could be, as a share of it. The rate counts an operation if it ended in
+    /// the window. A closed run that is short for its operations therefore has a rate in large steps: with operations of
+    /// 300 ms, each slot completes three of them in any window between 0.9 s and 1.2 s. The operations that were in
+    /// flight at the end of the window are the size of such a step. `None` without a success in the window.
+    #[must_use]
+    pub fn rate_step(&self) -> Option<f64> {
+        let tally = &self.stats.measured;
+        let ended = self.window_ok.saturating_add(self.window_failed);
+        let after = tally.completed().saturating_add(tally.unfinished).saturating_sub(ended);
+        (self.window_ok > 0).then(|| after as f64 / self.window_ok as f64)
+    }
+
+    /// Returns the operations of the window that had been offered and had not ended when the records end. The number is 0
+    /// for a run that ended.
+    #[must_use]
+    pub fn open_operations(&self) -> u64 {
+        let tally = &self.stats.measured;
+        let known = sum([tally.ok, tally.failed, tally.unfinished, tally.dropped]);
+        tally.scheduled.saturating_sub(known)
     }
 
     /// Divides a count by the length of the measured window in seconds. `None` without a window.

@@ -1,10 +1,11 @@
 //! Facts about single seconds. These facts are kept when old intervals are joined.
 //!
-//! An outage consists of whole seconds without a success. An interval of a minute that contains some successes does not
-//! show such seconds. Long runs therefore keep these facts for every second. Equal seconds in a row are one entry.
+//! An outage consists of seconds without a success, and of the parts of a second before and after it. An interval of a
+//! minute that contains some successes does not show these. Long runs therefore keep these facts for every second. Equal
+//! seconds in a row are one entry.
 
 use crate::interval::Interval;
-use crate::result::outage::Second;
+use crate::result::outage::{self, Edge, Second};
 use crate::time::{INTERVAL, Instant, Stage};
 use crate::values::{add, bounded, sum};
 use serde::{Deserialize, Serialize};
@@ -74,7 +75,7 @@ pub struct SingleSeconds {
     #[serde(skip)]
     added: u64,
     /// Number of whole seconds after the warm-up in which nothing came from the target, although operations were in
-    /// flight and the client ran.
+    /// flight and the client ran. Time between such a second and a success is not included.
     pub without_response: u64,
     /// The time since the target last served.
     pub since_service: SinceService,
@@ -114,10 +115,10 @@ impl SingleSeconds {
         };
         // Seconds in which the client did not run show nothing about the target.
         if is_whole && interval.stage == Stage::Measured && (tally.ok > 0 || !was_stopped(interval)) {
-            let silent = Second { ok: 0, failed, longest: longest_nanos / INTERVAL.as_nanos() as u64 };
-            // Failures do not matter in seconds with a success. These failures are left out, so that most seconds of a
-            // run are equal.
-            let each = if tally.ok > 0 { Second { ok: 1, failed: 0, longest: 0 } } else { silent };
+            let longest = longest_nanos / INTERVAL.as_nanos() as u64;
+            let silent = Second { failed, longest, ..Second::default() };
+            // Failures between two successes do not matter. They are left out, so that most seconds of a run are equal.
+            let each = if tally.ok > 0 { serving(interval, failed) } else { silent };
             facts.push(Stretch { seconds: 1, each });
         }
         facts
@@ -142,6 +143,13 @@ impl SingleSeconds {
         }
     }
 
+    /// Returns the time in which no operation ended, in seconds, although operations were in flight and the client ran.
+    /// Only stretches of at least a second count.
+    #[must_use]
+    pub fn silent_seconds(&self) -> f64 {
+        self.without_response as f64 + outage::pauses(self.seen()).as_secs_f64()
+    }
+
     /// Returns the number of seconds that [`Self::seen`] returns.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -149,9 +157,29 @@ impl SingleSeconds {
     }
 
     /// Returns the whole seconds of the measured window that the client saw, oldest first. A second with any successes
-    /// is returned with one success and no failures.
+    /// is returned with one success, without the failures between
+    /// two successes.
     pub fn seen(&self) -> impl Iterator<Item = Second> {
         self.stretches.iter().flat_map(|stretch| std::iter::repeat_n(stretch.each, stretch.seconds as usize))
+    }
+}
+
+/// Minimum number of successes in a second whose edges are kept. With fewer, time without a success is usual.
+const OK_MIN: u64 = 10;
+
+/// Returns a second with successes. The edges of a second in which the client did not run are left out.
+fn serving(interval: &Interval, failed: u64) -> Second {
+    let second = Second { ok: 1, ..Second::default() };
+    let (stats, is_client) = (&interval.stats, interval.client.frozen > 0.0 || interval.client.throttled > 0.0);
+    let (Some(first), Some(last)) = (stats.edges.first_ok, stats.last.ok) else { return second };
+    if is_client || (stats.measured.ok < OK_MIN && failed == 0) || interval.in_flight == 0 {
+        return second;
+    }
+    let edge = |from: Instant, until: Instant, count: u64| Edge::of(until.since(from), count.min(failed));
+    Second {
+        before: edge(interval.start, first, stats.edges.failed_before),
+        after: edge(last, interval.end, stats.edges.failed_after),
+        ..second
     }
 }
 
@@ -219,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_hostile_number_of_seconds_is_cut() {
-        let each = Second { ok: 1, failed: 0, longest: 0 };
+        let each = Second { ok: 1, ..Second::default() };
         let hostile =
             SingleSeconds { stretches: vec![Stretch { seconds: u64::MAX, each }; 3], ..SingleSeconds::default() };
         let mut facts = of(&[(0, 1)]);

@@ -9,10 +9,11 @@ use crate::live_metrics::LiveMetrics;
 use crate::progress::{Progress, View};
 use crate::saved::OutputFormat;
 use engine::plan::{
-    Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules, ResumedUploads,
-    Spread, StopAfter, Targets, Timeouts,
+    ArrivalTimes, Auth, Choice, Follow, HttpPlan, LoadModel, Mix, Plan, RedirectHosts, RedirectRule, RedirectRules,
+    ResumedUploads, Spread, StopAfter, Targets, Timeouts,
 };
 use engine::schedule::{Profile, Spacing, StagePlan};
+use measure::units::format_span;
 use measure::{Enumerated, Objective};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -110,6 +111,7 @@ pub fn plan_outside_run(args: &Args, workload: Workload) -> Result<Plan, Failure
         group_by: args.output.group_by.as_deref().map(group_by).transpose()?,
         log_ops: args.output.log_ops,
         nic_speed: args.connections.nic_speed,
+        arrival_times: ArrivalTimes::Sampled,
         slices: (!args.checks.abort_when.is_empty()).then_some(SLICE),
     })
 }
@@ -249,6 +251,14 @@ fn stop(flags: &Load, load: &LoadModel, once: Option<NonZeroU64>) -> Result<Stop
     let time = flags.duration.or(staged).or((!counted).then_some(DEFAULT_DURATION));
     if time.is_some_and(|time| time.is_zero()) {
         return Err(Failure::usage("-d 0: the duration must be above 0"));
+    }
+    if let (Some(ramp), Some(time)) = (flags.ramp, time)
+        && ramp > time + flags.warmup
+    {
+        let (ramp, time) = (format_span(ramp), format_span(time));
+        return Err(Failure::usage(format!(
+            "--ramp {ramp}: a run of {time} ends before the load reaches its full level; use a longer -d, or --stages"
+        )));
     }
     Ok(StopAfter { time, ops, ops_per_slot: flags.ops_per_slot, bytes })
 }

@@ -149,9 +149,15 @@ fn the_client_chooses_openmetrics() {
     let (_server, url) = serve();
     let load = TestDir::new();
     let load = load.start(["get", &url, "-d", "2s", "--metrics", "127.0.0.1:0"]);
-    let (head, text) = scrape(&endpoint(&load), OPENMETRICS).expect("the load runs");
-    assert!(head.contains(&format!("\r\nContent-Type: {OPENMETRICS}")), "{head}");
-    assert!(text.ends_with("\n# EOF\n") && text.contains("\n# UNIT plimsoll_response_seconds seconds\n"), "{text}");
+    let address = endpoint(&load);
+    // The endpoint starts before the load, so the first texts have no times.
+    let text = wait_for("times", || {
+        let (head, text) = scrape(&address, OPENMETRICS).expect("the load runs");
+        assert!(head.contains(&format!("\r\nContent-Type: {OPENMETRICS}")), "{head}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+        text.contains("\n# TYPE plimsoll_response_seconds histogram\n").then_some(text)
+    });
+    assert!(text.contains("\n# UNIT plimsoll_response_seconds seconds\n"), "{text}");
     load.end().expect(0);
 }
 

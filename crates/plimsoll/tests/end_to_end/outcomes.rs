@@ -216,7 +216,7 @@ fn a_target_that_stops_responding_is_reported() {
     ended.expect(0);
     let silent = report.list("/notes").iter().find(|note| note["name"] == "silent");
     let text = silent.and_then(|note| note["text"].as_str()).unwrap_or_default();
-    assert!(text.starts_with("nothing came from the target for 3 s"), "{}", report.at("/notes"));
+    assert!(text.starts_with("no operation ended for 3 s"), "{}", report.at("/notes"));
     server.stop();
 }
 

@@ -114,19 +114,20 @@ fn cleanup_finds_and_aborts_uploads_of_a_killed_run() {
     let place = TestDir::new();
     let bucket = ["prepare", "s3://bucket/x", "--make-bucket", "--count", "1", "--size", "1", "--print", "none"];
     run(&place, &server.endpoint(), &bucket).expect(0);
-    let put = |location: &str| {
+    // With two slots, a client has at most two open uploads. If more are open, some are not those of the first client, and
+    // a single completion that the server still carries out after the kill does not change that.
+    let put = |location: &str, open: usize| {
         let words = [&["put", location, "--print", "none"][..], &PARTS].concat();
         let mut command = place.command(words);
         command.env("AWS_ACCESS_KEY_ID", "plimsoll").env("AWS_SECRET_ACCESS_KEY", "plimsoll-secret");
         command.env("AWS_ENDPOINT_URL", server.endpoint());
-        let before = uploads_on_disk(&server.store());
         let running = Running::of(command);
-        wait_for("an upload", || (uploads_on_disk(&server.store()) > before).then_some(()));
+        wait_for("open uploads", || (uploads_on_disk(&server.store()) >= open).then_some(()));
         // Dropping the process kills the program at once.
         drop(running);
     };
-    put("s3://bucket/m");
-    put("s3://bucket/m/others");
+    put("s3://bucket/m", 1);
+    put("s3://bucket/m/others", 3);
     let open = uploads_on_disk(&server.store());
     assert!(open >= 2);
     let cleanup = ["cleanup", "s3://bucket/m", "--count", "40", "--size", "15MiB", "--json"];

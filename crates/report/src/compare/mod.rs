@@ -175,6 +175,10 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
         Scope::AcrossRuns => Difference::of_runs(&base_values, &new_values, metric.scale()),
         Scope::AcrossPairs => Difference::of_pairs(&base_values, &new_values, metric.scale()),
     };
+    let difference = match metric {
+        ComparisonMetric::Rate => difference.map(|difference| difference.in_steps(rate_step(base, new))),
+        _ => difference,
+    };
     let failed = |values: &[f64]| values.iter().filter(|value| value.is_infinite()).count() as u64;
     let failed = [failed(&base_values), failed(&new_values)];
     let (base, new) = match metric {
@@ -191,6 +195,13 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
         failed,
         conclusion: Conclusion::Inconclusive,
     })
+}
+
+/// Returns the largest step in which the rate of a closed run is known, as a share of the rate. The rate of an open run is
+/// the one that was scheduled, so it has no steps.
+fn rate_step(base: &[ComparedRun], new: &[ComparedRun]) -> f64 {
+    let runs = base.iter().chain(new).map(|run| &run.run).filter(|run| !run.begin.model.is_open());
+    runs.filter_map(|run| run.summary().rate_step()).fold(0.0, f64::max)
 }
 
 fn by_run(runs: &[ComparedRun]) -> Vec<Share> {

@@ -98,6 +98,8 @@ pub enum SearchOutcome {
     AtLeast,
     /// The lowest level failed.
     NonePassed,
+    /// No level passed, and the lowest level above the load line was not decided.
+    NotDecided,
     /// Levels passed at first, but failed when they were run again.
     Unsteady,
     /// After a failed level, the target did not return to its earlier speed.
@@ -118,6 +120,7 @@ impl SearchOutcome {
             Self::Found => "found",
             Self::AtLeast => "at_least",
             Self::NonePassed => "none_passed",
+            Self::NotDecided => "not_decided",
             Self::Unsteady => "unsteady",
             Self::NotRecovered => "not_recovered",
             Self::TargetGone => "target_gone",
@@ -132,6 +135,7 @@ impl SearchOutcome {
             // Every level passed, so it does not matter what limited the highest level.
             Self::AtLeast => ResultWord::Pass,
             Self::Interrupted | Self::Unfinished => ResultWord::Partial,
+            Self::NotDecided => ResultWord::Unusable,
             _ if limited_by_client => ResultWord::Unusable,
             Self::Found => ResultWord::Pass,
             Self::NonePassed | Self::Unsteady | Self::NotRecovered | Self::TargetGone => ResultWord::Fail,
@@ -174,6 +178,12 @@ pub struct LoadLine {
 #[must_use]
 pub fn load(level: u64, steps: u64) -> f64 {
     level as f64 / steps.max(1) as f64
+}
+
+/// Returns whether a level was not decided when it was last run.
+fn is_undecided(levels: &[Level], load: f64) -> bool {
+    let last = levels.iter().rev().find(|level| level.level == load);
+    last.is_some_and(|level| level.outcome == LevelOutcome::NotDecided)
 }
 
 /// Serializes whole numbers without a decimal point.
@@ -231,6 +241,9 @@ impl LoadLine {
         let (outcome, passed, failed) = match found {
             Some(Found::Line { passed, failed }) => (SearchOutcome::Found, Some(passed), Some(failed)),
             Some(Found::AtLeast { passed }) => (SearchOutcome::AtLeast, Some(passed), None),
+            Some(Found::Below { failed }) if is_undecided(&levels, load(failed, steps)) => {
+                (SearchOutcome::NotDecided, None, Some(failed))
+            }
             Some(Found::Below { failed }) => (SearchOutcome::NonePassed, None, Some(failed)),
             Some(Found::Unsteady { failed }) => (SearchOutcome::Unsteady, None, Some(failed)),
             Some(Found::NotRecovered { passed, failed }) => (SearchOutcome::NotRecovered, passed, Some(failed)),

@@ -58,6 +58,17 @@ impl LoadLine {
     }
 
     pub(super) fn bounded_values(&self, level: &Level) -> String {
+        let values = self.bounded_cells(level).into_iter().map(|value| value.unwrap_or_else(|| "–".to_owned()));
+        values.collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Returns whether a level has a value for each percentile in its row.
+    pub(super) fn has_bounded_values(&self, level: &Level) -> bool {
+        self.bounded_cells(level).iter().all(Option::is_some)
+    }
+
+    /// Returns the percentiles in a row. A percentile is `None` if it has no value.
+    fn bounded_cells(&self, level: &Level) -> Vec<Option<String>> {
         let value = |objective: &Objective| {
             let measured = level.metrics.objectives.iter().find(|measured| measured.objective == *objective)?;
             measured.value.map(|value| match objective.metric() {
@@ -65,9 +76,9 @@ impl LoadLine {
                 _ => percentile::between(measured.low, value),
             })
         };
-        let values: Vec<String> =
-            self.bounded().map(|measured| value(&measured.objective).unwrap_or_else(|| "–".to_owned())).collect();
-        if values.is_empty() { level.metrics.p99() } else { values.join(" · ") }
+        let values: Vec<Option<String>> = self.bounded().map(|measured| value(&measured.objective)).collect();
+        let has_p99 = level.metrics.response_p99_nanos.is_some();
+        if values.is_empty() { vec![has_p99.then(|| level.metrics.p99())] } else { values }
     }
 
     /// Returns an explanation of the ranges in the table, or `None` if it has no ranges.

@@ -9,6 +9,10 @@ use crate::text::{first_line, paragraph, table};
 /// Explanation below the table, if the outcome of a level is not certain.
 pub(crate) const ESTIMATED: &str = "≈ not decided at the required confidence; judged on the data so far\n";
 
+/// Explanation below the table, if a percentile has no value.
+const TOO_FEW: &str =
+    "– has too few operations for the percentile; a level stops early if enough of them miss an objective\n";
+
 /// Returns the report for people.
 #[must_use]
 pub fn text(line: &LoadLine, style: &Style) -> String {
@@ -18,12 +22,13 @@ pub fn text(line: &LoadLine, style: &Style) -> String {
     let rows: Vec<[String; 10]> = std::iter::once(line.columns()).chain(rows).collect();
     let objectives = line.objectives.join(", ");
     format!(
-        "{}\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}{}{}",
+        "{}\n  target          {}\n  objectives      {objectives}\n  levels          {} tried\n\n{}{}{}{}",
         first_line(line.result.word, line.sentence(), style),
         escape(&line.target),
         line.levels.len(),
         table(&rows),
         if line.levels.iter().all(|level| level.certain) { "" } else { ESTIMATED },
+        if line.levels.iter().all(|level| line.has_bounded_values(level)) { "" } else { TOO_FEW },
         line.about_ranges().map(paragraph).unwrap_or_default()
     )
 }
@@ -49,6 +54,9 @@ impl LoadLine {
                 format!("LOAD LINE at least {passed}: no level failed; raise --to to search further")
             }
             (SearchOutcome::NonePassed, _, Some(end)) => format!("NO LOAD LINE: {end}{}", self.passed_before()),
+            (SearchOutcome::NotDecided, _, Some(end)) => {
+                format!("NO LOAD LINE: {end}; use a longer --level-max{}", self.passed_before())
+            }
             (SearchOutcome::Unsteady, _, Some(end)) => format!(
                 "NO LOAD LINE: levels passed, but failed when repeated, so the target sustains less than before; \
                  finally, {end}"

@@ -73,6 +73,7 @@ fn passed(line: &LoadLine) -> String {
         (SearchOutcome::Found, Some(passed)) => passed,
         (SearchOutcome::AtLeast, Some(passed)) => format!("at least {passed}"),
         (SearchOutcome::NonePassed, _) => "none".to_owned(),
+        (SearchOutcome::NotDecided, _) => "not decided".to_owned(),
         (SearchOutcome::Unsteady, _) => "none: unsteady".to_owned(),
         (SearchOutcome::NotRecovered, Some(passed)) => format!("at least {passed}, then did not recover"),
         (SearchOutcome::TargetGone, Some(passed)) => format!("at least {passed}, then stopped serving"),

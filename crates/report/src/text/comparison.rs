@@ -20,6 +20,9 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
     page.gap();
     page.table(table(comparison));
     page.gap();
+    if let Some(values) = about_values(comparison.scope) {
+        page.line(values);
+    }
     page.line(&format!(
         "The interval is the 95 % interval of the change. p is the probability of such a difference by chance, \
          corrected for all metrics (Holm). The margin is ±{}. pp means percentage points. Response times count \
@@ -27,6 +30,21 @@ pub fn comparison(comparison: &Comparison<'_>, style: &Style) -> String {
         percent(comparison.margin)
     ));
     page.finish()
+}
+
+/// Returns how base, new and change are computed, if they are not the values of single runs.
+fn about_values(scope: Scope) -> Option<&'static str> {
+    match scope {
+        Scope::WithinRuns => None,
+        Scope::AcrossRuns => Some(
+            "base and new are medians over the runs of a side. The change is the median of the differences between each \
+             new run and each base run (Hodges–Lehmann), which can differ from that of the medians.",
+        ),
+        Scope::AcrossPairs => Some(
+            "base and new are medians over the runs of a side. The change is estimated from the differences within the \
+             pairs (Hodges–Lehmann), which can differ from that of the medians.",
+        ),
+    }
 }
 
 /// Returns the texts of the first line. They are the conclusion, the number of metrics with each conclusion, and the
@@ -125,19 +143,6 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
             ));
         }
     }
-    let change = match comparison.scope {
-        Scope::AcrossRuns => Some("the median of the differences between all runs of both sides"),
-        Scope::AcrossPairs => Some("estimated from the differences within the pairs"),
-        Scope::WithinRuns => None,
-    };
-    let is_shown = |row: &&Row| row.metric != ComparisonMetric::Success && is_contrary(row);
-    let contrary: Vec<&str> = comparison.rows.iter().filter(is_shown).map(|row| row.metric.title()).collect();
-    if let Some(change) = change.filter(|_| !contrary.is_empty()) {
-        notes.push(format!(
-            "for {}, base and new are medians, but the change is {change}, so its sign can differ",
-            contrary.join(", ")
-        ));
-    }
     if let Some(needed) = comparison.runs_missing() {
         let what = if comparison.scope == Scope::AcrossPairs { "pairs" } else { "runs" };
         let needed = match what {
@@ -147,14 +152,6 @@ fn scope_notes(comparison: &Comparison<'_>) -> Vec<String> {
         notes.push(format!("too few {what} to find a difference in so many metrics (except success); {needed}"));
     }
     notes
-}
-
-/// Returns whether the medians of the two sides differ in the direction opposite to the change.
-fn is_contrary(row: &Row) -> bool {
-    match (row.base, row.new, row.difference) {
-        (Some(base), Some(new), Some(difference)) => (new - base) * difference.change < 0.0,
-        _ => false,
-    }
 }
 
 /// Returns one sentence for each run for which `remark` returns a text.

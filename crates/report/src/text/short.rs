@@ -89,7 +89,8 @@ fn clipped(line: &str, width: usize, more_follows: bool) -> String {
 fn head(lines: &mut Lines, overview: &Overview) {
     let mut pieces = vec![overview.result.text().to_owned()];
     pieces.extend(overview.pieces());
-    lines.part(2, |page| page.first_line(paint(overview.result), pieces));
+    // A result without its reason would be useless, so it has more lines than any other part.
+    lines.part(4, |page| page.first_line(paint(overview.result), pieces));
     match overview.further_reasons.as_slice() {
         [] => {}
         [one] => lines.part(1, |page| page.line(&format!("also: {one}"))),
@@ -116,7 +117,10 @@ fn times(lines: &mut Lines, run: &SavedRun) -> Vec<String> {
     if any(|shown| matches!(shown, Percentile::Between(..))) {
         remarks.push(percentile::ABOUT_RANGES.to_owned());
     }
-    let table = fitting_table(&rows, lines.style.width);
+    let (table, left_out) = fitting_table(&rows, lines.style.width);
+    if !left_out.is_empty() {
+        remarks.push(format!("no room for {}; use --full", left_out.join(", ")));
+    }
     lines.part(1, Page::gap);
     lines.part(rows.len() + 1, |page| page.table(table));
     remarks
@@ -151,8 +155,8 @@ fn time_rows(run: &SavedRun) -> Vec<TimeRow> {
     rows
 }
 
-/// Returns the table with as many percentiles as fit.
-fn fitting_table(rows: &[TimeRow], width: usize) -> Table {
+/// Returns the table with as many percentiles as fit, and the percentiles that are left out.
+fn fitting_table(rows: &[TimeRow], width: usize) -> (Table, Vec<String>) {
     let without = |left_out: &[usize]| {
         let shown: Vec<usize> = (0..QUANTILES.len()).filter(|index| !left_out.contains(index)).collect();
         let mut table = Table::new();
@@ -165,15 +169,20 @@ fn fitting_table(rows: &[TimeRow], width: usize) -> Table {
         table
     };
     let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
-    let tables = (0..OPTIONAL_QUANTILES.len()).map(|number| without(&OPTIONAL_QUANTILES[..number]));
-    tables.into_iter().find(fits).unwrap_or_else(|| without(&OPTIONAL_QUANTILES))
+    let mut left_out = (0..OPTIONAL_QUANTILES.len()).map(|number| &OPTIONAL_QUANTILES[..number]);
+    let left_out = left_out.find(|left_out| fits(&without(left_out))).unwrap_or(&OPTIONAL_QUANTILES);
+    (without(left_out), left_out.iter().map(|index| percentile::label(QUANTILES[*index])).collect())
 }
 
 /// Adds the counts of operations.
 fn operations(lines: &mut Lines, run: &SavedRun) {
-    let tally = &run.summary().stats.measured;
+    let summary = run.summary();
+    let tally = &summary.stats.measured;
     let mut pieces = vec![format!("{} ok", count(tally.ok)), format!("{} failed", count(tally.failed))];
-    let optional = [(tally.dropped, "dropped"), (tally.unfinished, "unfinished"), (tally.retries, "retries")];
+    // In the records of a run that was killed, or that still runs, some operations have not ended.
+    let open = if run.end.is_none() { summary.open_operations() } else { 0 };
+    let optional =
+        [(tally.dropped, "dropped"), (tally.unfinished, "unfinished"), (open, "in flight"), (tally.retries, "retries")];
     pieces.extend(
         optional.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", count(*number))),
     );

@@ -3,7 +3,7 @@
 use crate::objective_monitor::{LevelEvidence, LevelRules, Missed, OfferedLoad, operations_needed};
 use measure::Objective;
 use measure::objective::ObjectiveOutcome;
-use measure::result::load_line::Outcome;
+use measure::result::load_line::{Lack, Outcome};
 use measure::statistics::drift::Drift;
 use std::time::Duration;
 
@@ -81,11 +81,12 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
     let missed = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::Missed);
     let open = level.objectives.iter().find(|(_, outcome)| *outcome == ObjectiveOutcome::NotEnoughData);
     let failed = |why: String| Outcome::Failed { why };
+    let undecided = |lack: Lack, why: String| Outcome::NotDecided { lack, why };
     if let Some(fault) = level.target_fault {
         return failed(fault.to_owned());
     }
     if let Some(Unusable::CountersDisagree(why)) = level.unusable {
-        return Outcome::NotDecided { why: why.to_owned() };
+        return undecided(Lack::Other, why.to_owned());
     }
     if level.evidence.drift == Some(Drift::Growing) {
         let why = Missed::Backlog.to_string();
@@ -112,13 +113,13 @@ pub fn outcome(level: &FinishedLevel) -> Outcome {
         return Outcome::ClientLimited { why: format!("{objective} depends on delays of this client") };
     }
     if let Some((objective, have, needed)) = level.evidence.too_few {
-        return Outcome::NotDecided { why: format!("{have} of {needed} operations needed for {objective}") };
+        return undecided(Lack::Operations, format!("{have} of {needed} operations needed for {objective}"));
     }
     if let Some((objective, _)) = open {
-        return Outcome::NotDecided { why: objective.to_string() };
+        return undecided(Lack::Operations, objective.to_string());
     }
     if level.evidence.drift == Some(Drift::Undecided) {
-        return Outcome::NotDecided { why: "the backlog may grow".to_owned() };
+        return undecided(Lack::Other, "the backlog may grow".to_owned());
     }
     Outcome::Passed
 }
@@ -200,7 +201,10 @@ mod tests {
         assert!(matches!(result(undecided, ObjectiveOutcome::Met, None), Outcome::NotDecided { .. }));
         let few = result(few, ObjectiveOutcome::Met, None);
         assert_eq!(few.why(), Some("5 of 299 operations needed for response p99 <= 50ms"));
-        assert_eq!(result(STEADY, ObjectiveOutcome::NotEnoughData, None), Outcome::NotDecided { why: why() });
+        assert_eq!(
+            result(STEADY, ObjectiveOutcome::NotEnoughData, None),
+            Outcome::NotDecided { lack: Lack::Operations, why: why() }
+        );
         assert!(matches!(result(STEADY, ObjectiveOutcome::ClientLimited, None), Outcome::ClientLimited { .. }));
     }
 

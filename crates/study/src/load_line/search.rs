@@ -6,7 +6,7 @@
 //! target may not recover. The search does not run levels itself. It returns the next level, and the caller records
 //! the outcome.
 
-use measure::result::load_line::{Found, Outcome};
+use measure::result::load_line::{Found, Lack, Outcome};
 use std::num::NonZeroU64;
 
 /// Number of consecutive failed runs after which a level counts as failed.
@@ -58,6 +58,8 @@ pub struct Search {
     passed: Option<u64>,
     /// Upper end of the bracket: the lowest level above `passed` that failed.
     failed: Option<u64>,
+    /// The highest level so far that had too few operations, if no level has passed.
+    undecided: Option<u64>,
     /// Level to try next.
     level: u64,
     /// Number of times in a row that `level` has failed.
@@ -77,7 +79,8 @@ impl Search {
     pub fn new(bounds: Bounds) -> Self {
         let level = bounds.from.min(bounds.to).get();
         let (passed, failed, passes) = (None, None, Vec::new());
-        Self { bounds, passed, failed, level, failures: 0, passes, confirming: false, lowered: 0, result: None }
+        let (undecided, result) = (None, None);
+        Self { bounds, passed, failed, undecided, level, failures: 0, passes, confirming: false, lowered: 0, result }
     }
 
     /// Returns the next step.
@@ -105,11 +108,15 @@ impl Search {
     }
 
     /// Records the outcome of the level that [`Self::next`] returned. A level that was not decided is not tried again,
-    /// because it has already taken its maximum time. The search continues below it.
+    /// because it has already taken its maximum time. The search continues below it. If the level had too few
+    /// operations, a lower level would have even fewer, so the search continues above it, or ends.
     pub fn record(&mut self, outcome: &Outcome) {
         match outcome {
             _ if self.result.is_some() => {}
             Outcome::Passed => self.pass(),
+            Outcome::NotDecided { lack: Lack::Operations, .. } if self.passed.is_none() && !self.confirming => {
+                self.lack_operations();
+            }
             Outcome::NotDecided { .. } => self.fail(),
             Outcome::Failed { .. } | Outcome::ClientLimited { .. } => {
                 self.failures += 1;
@@ -133,6 +140,16 @@ impl Search {
         }
     }
 
+    fn lack_operations(&mut self) {
+        self.failures = 0;
+        if self.failed.is_some() || self.level >= self.bounds.to.get() {
+            self.result = Some(Found::Below { failed: self.level });
+        } else {
+            self.undecided = Some(self.level);
+            self.level = self.level.saturating_mul(2).min(self.bounds.to.get());
+        }
+    }
+
     fn fail(&mut self) {
         self.failures = 0;
         self.failed = Some(self.level);
@@ -150,6 +167,9 @@ impl Search {
         }
         match self.passed {
             Some(_) => self.narrow(),
+            None if self.undecided.is_some() => {
+                self.result = self.undecided.map(|failed| Found::Below { failed });
+            }
             None if self.level <= self.bounds.least.get() => self.result = Some(Found::Below { failed: self.level }),
             None => self.level = (self.level / 2).max(self.bounds.least.get()),
         }
@@ -266,7 +286,7 @@ mod tests {
                 SearchStep::Done(found) => break found,
                 SearchStep::Try(level) => {
                     levels.push(level);
-                    let undecided = Outcome::NotDecided { why: "its backlog".into() };
+                    let undecided = Outcome::NotDecided { lack: Lack::Other, why: "its backlog".into() };
                     search.record(&if level > 100 { undecided } else { Outcome::Passed });
                 }
             }
@@ -274,6 +294,43 @@ mod tests {
         let Found::Line { passed, failed } = found else { panic!("{found:?}") };
         assert!(passed <= 100 && failed > 100 && failed - passed <= 5, "{found:?}");
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
+    }
+
+    /// Levels below `enough` have too few operations. The target sustains `line`.
+    fn search_with_few(bounds: Bounds, enough: u64, line: u64) -> (Found, Vec<u64>) {
+        let (mut search, mut levels) = (Search::new(bounds), Vec::new());
+        loop {
+            match search.next() {
+                SearchStep::Done(found) => return (found, levels),
+                SearchStep::Try(level) => {
+                    levels.push(level);
+                    let few = Outcome::NotDecided { lack: Lack::Operations, why: "60 of 299 operations".into() };
+                    search.record(&if level > line {
+                        outcome(false)
+                    } else if level < enough {
+                        few
+                    } else {
+                        outcome(true)
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_with_too_few_operations_is_followed_by_a_higher_one() {
+        let (found, levels) = search_with_few(bounds(10, 1 << 20, 0.05), 30, 800);
+        let Found::Line { passed, failed } = found else { panic!("{found:?} {levels:?}") };
+        assert!(passed <= 800 && failed > 800, "{found:?}");
+        assert_eq!(levels[..3], [10, 20, 40]);
+        // No level has enough operations: 10 and 20 are undecided, and 40 fails twice.
+        assert_eq!(
+            search_with_few(bounds(10, 1 << 20, 0.05), 1 << 20, 30),
+            (Found::Below { failed: 20 }, vec![10, 20, 40, 40])
+        );
+        assert_eq!(search_with_few(bounds(10, 20, 0.05), 1 << 20, 30), (Found::Below { failed: 20 }, vec![10, 20]));
+        // The first level fails, and the one below it has too few operations.
+        assert_eq!(search_with_few(bounds(40, 80, 0.05), 1 << 20, 30), (Found::Below { failed: 20 }, vec![40, 40, 20]));
     }
 
     /// The level that confirms the line is disturbed. The next lower level that passed is then run again, without a new

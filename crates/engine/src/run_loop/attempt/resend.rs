@@ -7,6 +7,18 @@ use crate::run_loop::RunLoop;
 use crate::run_loop::invariant::Invariant;
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Flag, Instant};
+use std::time::Duration;
+
+/// Time after which a request no longer met a connection that the server was already closing, in addition to
+/// [`STALE_ROUND_TRIPS`]. It allows for a server that notices an idle connection and a new request at the same time.
+const STALE_MAX: Duration = Duration::from_millis(5);
+
+/// Round trips after which the refusal of a request has arrived: one, and one more for a path whose queue has grown.
+const STALE_ROUND_TRIPS: u32 = 2;
+
+/// Number of acknowledged bytes of a request from which on the server has read some of them. Until then, they may all be
+/// in the receive buffer of a connection that the server was about to close.
+const STALE_BYTES_MAX: u64 = 64 << 10;
 
 impl<N: Network> RunLoop<'_, N> {
     /// Starts an attempt for the slot's operation.
@@ -25,9 +37,9 @@ impl<N: Network> RunLoop<'_, N> {
         self.end_attempt(net, slot, outcome, Reuse::Close, now);
     }
 
-    /// Ends an attempt like [`Self::cut`], with one exception. A kept-alive connection that was closed before the first
-    /// byte of a response was stale. The request is then sent again once, on a new connection, if that is safe
-    /// (docs/measurement.md).
+    /// Ends an attempt like [`Self::cut`], with one exception. If the server was already closing a kept-alive connection
+    /// when it received the request, the connection was stale. The request is then sent again once, on a new
+    /// connection, if that is safe (docs/measurement.md).
     pub(in crate::run_loop) fn cut_or_resend(
         &mut self,
         net: &mut N,
@@ -38,8 +50,9 @@ impl<N: Network> RunLoop<'_, N> {
         let Some(exchange) = self.pool.running(id) else { return };
         let slot = exchange.slot;
         let unused = exchange.reader.is_untouched() && exchange.requests > 1;
+        let was_stale = unused && self.was_closing(net, id);
         let Some(op) = self.slots.op(slot) else { return };
-        if !unused || op.attempt.kind == AttemptKind::Resend {
+        if !was_stale || op.attempt.kind == AttemptKind::Resend {
             let outcome = self.of_no_response(id, outcome);
             return self.end_attempt(net, slot, outcome, Reuse::Close, now);
         }
@@ -49,6 +62,26 @@ impl<N: Network> RunLoop<'_, N> {
         } else {
             self.end_attempt(net, slot, stale, Reuse::Close, now);
         }
+    }
+
+    /// Returns whether the server was already closing the connection when it received the request, as far as the client
+    /// can know. If the server worked on the request for longer, or read much of its body, it broke the request off.
+    fn was_closing(&self, net: &mut N, id: ExchangeId) -> bool {
+        let Some(exchange) = self.pool.exchange(id) else { return false };
+        let Some(op) = self.slots.op(exchange.slot) else { return false };
+        let Some(sent) = op.attempt.sent else { return true };
+        let socket = match id {
+            ExchangeId::Connection(token) => self.pool.connections.get(token).map(|it| it.transport.socket()),
+            // The socket of a stream also carries other requests.
+            ExchangeId::Stream(_) => None,
+        };
+        let unacknowledged = socket.and_then(|socket| net.unacknowledged(socket));
+        if unacknowledged.is_some_and(|bytes| op.attempt.sent_bytes > bytes + STALE_BYTES_MAX) {
+            return false;
+        }
+        let round_trip = socket.and_then(|socket| net.path(socket)).map_or(0, |path| path.shortest);
+        let limit = STALE_MAX + Duration::from_nanos(round_trip) * STALE_ROUND_TRIPS;
+        self.load.events_since.since(sent) <= limit
     }
 
     /// Sends the request again, once, because the server reported that it has not processed the request. Such a resend

@@ -14,6 +14,10 @@ const FROZEN_MIN: Duration = Duration::from_millis(150);
 pub(in crate::run_loop) struct ThreadLoad {
     /// Start of the last step.
     pub step_began: Instant,
+    /// The events of the last wait did not happen before this instant.
+    pub events_since: Instant,
+    /// End of the last wait.
+    looked: Instant,
     /// Number of waits.
     polls: u64,
     /// Number of waits whose events were already there.
@@ -27,7 +31,15 @@ pub(in crate::run_loop) struct ThreadLoad {
 impl ThreadLoad {
     /// Returns the load at the start of a run.
     pub fn new(start: Instant) -> Self {
-        Self { step_began: start, polls: 0, polls_at_once: 0, used: ThreadUse::default(), held_up_nanos: 0 }
+        Self {
+            step_began: start,
+            events_since: start,
+            looked: start,
+            polls: 0,
+            polls_at_once: 0,
+            used: ThreadUse::default(),
+            held_up_nanos: 0,
+        }
     }
 
     /// Records how much of the processor this thread used before the run.
@@ -40,6 +52,9 @@ impl ThreadLoad {
     pub fn add_wait(&mut self, waited: Waited) {
         self.polls += 1;
         self.polls_at_once += u64::from(waited.at_once);
+        // Events that were already there may have happened at any time since the wait before.
+        self.events_since = if waited.at_once { self.looked } else { waited.now };
+        self.looked = waited.now;
     }
 
     /// Records that finished work was handed over from `from` to `until`.
@@ -75,7 +90,8 @@ impl<N: Network> RunLoop<'_, N> {
         client.run_delay_sum = client.run_delay;
         client.cpu_nanos = cpu_nanos;
         client.unread = load.polls_at_once as f64 / load.polls.max(1) as f64;
-        self.load = ThreadLoad { used, ..ThreadLoad::new(load.step_began) };
+        let ThreadLoad { step_began, events_since, looked, .. } = *load;
+        self.load = ThreadLoad { used, events_since, looked, ..ThreadLoad::new(step_began) };
         self.sample_paths(net);
     }
 }

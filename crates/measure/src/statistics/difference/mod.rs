@@ -90,6 +90,20 @@ impl Difference {
         difference.checked()
     }
 
+    /// Returns the relative difference between values that are known only in steps. `step` is the size of a step as a share
+    /// of the value, at least 0. Within a step, the sides may be equal, or differ in the other direction. A test that sees
+    /// the same steps in each run does not know this.
+    #[must_use]
+    pub fn in_steps(self, step: f64) -> Self {
+        let (down, up) = (1.0 / (1.0 + step), 1.0 + step);
+        let is_decided = self.change < down - 1.0 || self.change > up - 1.0;
+        Self {
+            interval: self.interval.map(|(low, high)| ((1.0 + low) * down - 1.0, (1.0 + high) * up - 1.0)),
+            p: self.p.map(|p| if is_decided { p } else { 1.0 }),
+            ..self
+        }
+    }
+
     /// Returns the difference; `None` if it is NaN, which damaged records can cause.
     fn checked(self) -> Option<Self> {
         let ends = self.interval.is_none_or(|(low, high)| !low.is_nan() && !high.is_nan());

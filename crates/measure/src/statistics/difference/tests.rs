@@ -193,3 +193,20 @@ fn equal_pairs_are_called_different_at_most_once_in_twenty() {
     let differing = differing.count();
     assert!((10..=60).contains(&differing), "{differing} of 1,000, seed 55");
 }
+
+#[test]
+fn a_difference_of_one_step_is_not_decided() {
+    // Operations of 199 ms and of 201 ms in windows of 1 s: each slot ends 5 and 4 of them in every run.
+    let found = Difference::of_runs(&[50.0; 6], &[40.0; 6], Scale::Relative).unwrap();
+    assert_eq!(found.conclude(found.p, 0.02, Improves::Upwards), Conclusion::Worse);
+    let known = found.in_steps(0.25);
+    assert_eq!((known.change, known.p), (found.change, Some(1.0)));
+    let (low, high) = known.interval.unwrap();
+    assert!((low + 0.36).abs() < 1e-9 && high.abs() < 1e-9, "{known:?}");
+    assert_eq!(known.conclude(known.p, 0.02, Improves::Upwards), Conclusion::Inconclusive);
+    // A difference of more than a step remains.
+    let found = Difference::of_runs(&[50.0; 6], &[30.0; 6], Scale::Relative).unwrap().in_steps(0.25);
+    assert_eq!(found.conclude(found.p, 0.02, Improves::Upwards), Conclusion::Worse);
+    let exact = Difference::of_runs(&[50.0; 6], &[40.0; 6], Scale::Relative).unwrap();
+    assert_eq!(exact.in_steps(0.0), exact);
+}

@@ -25,6 +25,9 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     let mut row = |label: &str, value: u64, about: &str| with_rate(label, value, value, about);
     row("dropped", tally.dropped, "offered and never started");
     row("unfinished", tally.unfinished, "still in flight at the end of the drain");
+    if run.end.is_none() && summary.open_operations() > 0 {
+        row("in flight", summary.open_operations(), "in the last record of a run that did not end");
+    }
     row("attempts", tally.attempts, "operations, redirect hops and resends");
     row("  hops", tally.hops, "");
     if tally.steps > 0 {

@@ -4,7 +4,7 @@
 //! is the bottleneck.
 //!
 //! ```console
-//! $ cargo run --release -p link --example load -- 10Gbit/s,40ms 10Gbit/s,40ms 4 8 bbr
+//! $ cargo run --release -p link --example streams -- 10Gbit/s,40ms 10Gbit/s,40ms 4 8 bbr
 //! ```
 
 use link::spec::{Direction, LinkSpec};
