@@ -67,7 +67,7 @@ pub enum Command {
 /// Parses the command line.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
-    Cli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| usage_errors::explain(&error, &words))
+    Cli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| usage_errors::explain::<Cli>(&error, &words))
 }
 
 impl Command {

@@ -16,6 +16,7 @@
 //!   reserve             space for the end record on a full disk, removed at the end of the run
 //! ```
 
+mod client_shares;
 mod collected;
 mod damaged_objects;
 pub mod directory_name;

@@ -1,9 +1,9 @@
 //! Reader of the records of a run. The run may be complete, in progress, or cut off by a crash.
 
+use crate::client_shares::shares;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::frames::{Damage, DamageKind, FrameReader, Next, Tail};
 use crate::record::{Begin, FORMAT, Record, Versioned};
-use crate::run_writer::shares;
 use crate::segments;
 use measure::ClientLoad;
 use measure::summary::ClientLimits;

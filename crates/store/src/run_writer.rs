@@ -1,5 +1,6 @@
 //! The writer of a run in progress.
 
+use crate::client_shares::shares;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::files::{self, create_new, sync_name};
 use crate::frames::{FRAME_BYTES_MAX, FrameWriter};
@@ -7,7 +8,7 @@ use crate::record::{Begin, End, RecordRef, Segment};
 use crate::roll_up::{RollUp, RollUpRules};
 use crate::segments::{self, RECORDS_FILE};
 use crate::snapshot::SNAPSHOT_FILE;
-use measure::{ClientLoad, Instant, Interval};
+use measure::{Instant, Interval};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -178,25 +179,6 @@ impl RunWriter {
     fn reserve(&self) -> Result<(), StoreError> {
         files::reserve(&self.reserve, RESERVE_BYTES).map_err(|error| StoreError::new(&self.reserve, error))
     }
-}
-
-/// Returns all shares of the client's load.
-pub(crate) fn shares(client: &ClientLoad) -> [f64; 11] {
-    let ClientLoad {
-        busy,
-        unread,
-        run_delay,
-        run_delay_sum,
-        steal,
-        throttled,
-        nic,
-        descriptors,
-        ports,
-        frozen,
-        host_busy,
-        cpu_nanos: _,
-    } = *client;
-    [busy, unread, run_delay, run_delay_sum, steal, throttled, nic, descriptors, ports, frozen, host_busy]
 }
 
 #[cfg(test)]

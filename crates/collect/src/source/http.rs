@@ -151,7 +151,3 @@ impl HttpSource {
         }
     }
 }
-
-/// `Ok` has the values in a response, and a failure if some of them are missing. `Err` is a failure of the whole
-/// response.
-pub(super) type Parsed = Result<(Vec<Option<Number>>, Option<PollFailure>), PollFailure>;

@@ -1,7 +1,6 @@
 //! Values in JSON documents.
 
-use super::http::Parsed;
-use super::picked::{self, Picked};
+use super::picked::{self, Parsed, Picked};
 use jsonpath_rust::parser::model::JpQuery;
 use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;

@@ -4,8 +4,7 @@
 //! also build a value for every line of a response, which may have a hundred thousand lines. This parser parses only
 //! the lines of selected metrics.
 
-use super::http::Parsed;
-use super::picked::{self, Picked};
+use super::picked::{self, Parsed, Picked};
 use measure::series::{FailureClass, Number, PollFailure};
 use std::collections::HashMap;
 use std::str::FromStr;

@@ -1,7 +1,6 @@
 //! Values in text with a fixed number of numbers, such as nginx's `stub_status`.
 
-use super::http::Parsed;
-use super::picked::Picked;
+use super::picked::{Parsed, Picked};
 use measure::series::{FailureClass, Number, PollFailure};
 
 /// The format of a text that begins with certain words and has a certain number of numbers, separated by whitespace.

@@ -14,6 +14,10 @@ pub struct Picked<P> {
     pub required: bool,
 }
 
+/// `Ok` has the values in a response, and a failure if some of them are missing. `Err` is a failure of the whole
+/// response.
+pub(super) type Parsed = Result<(Vec<Option<Number>>, Option<PollFailure>), PollFailure>;
+
 /// Returns the failure if a required value is missing, or if there is no value at all.
 pub(super) fn missing<P>(picked: &[Picked<P>], values: &[Option<Number>]) -> Option<PollFailure> {
     let absent = || picked.iter().zip(values).filter(|(_, value)| value.is_none()).map(|(picked, _)| picked);

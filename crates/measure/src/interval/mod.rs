@@ -3,6 +3,7 @@
 mod builder;
 mod client_load;
 pub mod joined;
+pub(crate) mod judgeable;
 
 pub use builder::IntervalBuilder;
 pub use client_load::ClientLoad;

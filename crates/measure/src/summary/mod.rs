@@ -17,7 +17,7 @@ pub use windows::{Window, Windows};
 
 use crate::evidence::{Evidence, Probes};
 use crate::interval::Interval;
-use crate::interval::joined::judgeable;
+use crate::interval::judgeable::judgeable;
 use crate::path::PathLimits;
 use crate::stats::quantile_range::{QuantileRange, Timed};
 use crate::stats::unread_responses::ClientShare;

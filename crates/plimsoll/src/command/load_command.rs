@@ -42,7 +42,7 @@ impl LoadCommand {
         let words: Vec<OsString> = words.into_iter().collect();
         LoadCli::try_parse_from(&words).map(|cli| cli.command).map_err(|error| match error.kind() {
             ErrorKind::InvalidSubcommand => Failure::usage("`command` must be get, put, mix, line or fill"),
-            _ => usage_errors::explain(&error, &words),
+            _ => usage_errors::explain::<LoadCli>(&error, &words),
         })
     }
 

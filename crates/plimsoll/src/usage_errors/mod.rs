@@ -8,8 +8,8 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Returns the message for an error of the command line parser: the mistake, its place, and the fix.
-pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
+/// Returns the message for an error of the command line parser `P`: the mistake, its place, and the fix.
+pub fn explain<P: CommandFactory>(error: &clap::Error, words: &[OsString]) -> Failure {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -25,7 +25,7 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
             let fix = match error.get(ContextKind::SuggestedSubcommand) {
                 _ if word.contains("://") => format!("write `plimsoll get {word}`"),
                 Some(ContextValue::Strings(near)) if !near.is_empty() => format!("did you mean {}?", near.join(" or ")),
-                _ => anagram(&word).map_or_else(
+                _ => anagram(&word, &P::command()).map_or_else(
                     || "see `plimsoll --help` for all commands".to_owned(),
                     |name| format!("did you mean {name}?"),
                 ),
@@ -88,14 +88,13 @@ pub fn explain(error: &clap::Error, words: &[OsString]) -> Failure {
 }
 
 /// Returns the command with the letters of a word in another order, such as `get` for `gte`.
-fn anagram(word: &str) -> Option<String> {
+fn anagram(word: &str, parser: &clap::Command) -> Option<String> {
     let letters = |word: &str| {
         let mut letters: Vec<char> = word.chars().collect();
         letters.sort_unstable();
         letters
     };
-    let names = crate::cli::Cli::command();
-    let found = names.get_subcommands().map(clap::Command::get_name).find(|name| letters(name) == letters(word));
+    let found = parser.get_subcommands().map(clap::Command::get_name).find(|name| letters(name) == letters(word));
     found.map(str::to_owned)
 }
 

@@ -1,7 +1,7 @@
 //! The scenarios in this repository. Each scenario is valid, and a small version of it runs against stand-ins of the
 //! systems that it measures.
 
-use crate::support::{Nginx, Running, Setup, Sshd, TestDir, all_cores, shared_cores};
+use crate::support::{Nginx, PATIENCE, Running, Setup, Sshd, TestDir, all_cores, shared_cores, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,8 +29,9 @@ fn study(place: &TestDir, name: &str, sets: &[String], more: &[&str], key: &str)
     let more = more.iter().map(|word| (*word).to_owned());
     let mut command = place.command(words.into_iter().chain(sets).chain(more));
     command.env("KEY", key);
-    let ended = Running::of(command).end();
-    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.stderr);
+    // A search goes on for longer while others use the cores, and its result is then UNUSABLE.
+    let ended = Running::of(command).end_within(4 * PATIENCE);
+    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{}", ended.stderr);
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
 }
 
@@ -115,6 +116,30 @@ fn all_mistakes_in_the_settings_are_reported_at_once() {
 fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     let Some(nginx) = Nginx::start(Setup::default()) else { return };
     let _cores = all_cores();
+    // Searches that others disturbed show nothing about the targets.
+    let found = (1..=TRIES).find_map(|attempt| {
+        let lines = load_lines_of_the_booster_study(&nginx);
+        let is_enough = |line: &Value| line["passed"].as_u64().is_some_and(|passed| passed > ENOUGH);
+        let disturbed =
+            lines[0]["limited_by_client"] == true || lines[1]["limited_by_client"] == true && !is_enough(&lines[1]);
+        if disturbed {
+            eprintln!("try {attempt}: limited by this host: {lines:?}");
+        }
+        (!disturbed).then_some(lines)
+    });
+    let Some([line, file_server]) = found else { return skip("others took the cores in every search") };
+    let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
+    assert!(line["outcome"] == "found" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
+    assert!(file_server["passed"].as_u64().is_some_and(|passed| passed > ENOUGH), "{file_server:#}");
+}
+
+/// Level that nginx passes, which is above the limit of the stand-in.
+const ENOUGH: u64 = 400;
+/// Number of studies that are made until others disturb none of its searches.
+const TRIES: usize = 3;
+
+/// Returns the load lines of a stand-in with a limit of 300 ranges, and of nginx.
+fn load_lines_of_the_booster_study(nginx: &Nginx) -> [Value; 2] {
     let place = TestDir::new();
     let (_server, planted) = serve(&place, &["--delay", "5ms", "--capacity", "300:50ms"]);
     let piece = planted.replace("/1KiB", "/1MiB");
@@ -123,15 +148,10 @@ fn a_known_limit_of_300_ranges_is_found_next_to_nginx() {
     sets.extend([format!("piece={piece}"), format!("raw={}", nginx.url("/f/1m"))]);
     sets.push("line_objective=ttfb p95 <= 500ms".to_owned());
     let study = study(&place, "booster-http.yaml", &sets, &["--only", "part=load line"], "");
-    let of = |target: &str| {
+    ["booster-http", "file server"].map(|target| {
         let lines = study["load_lines"].as_array().unwrap();
         lines.iter().find(|line| line["target"] == target).unwrap_or_else(|| panic!("{study:#}"))["load_line"].clone()
-    };
-    let line = of("booster-http");
-    let (passed, failed) = (line["passed"].as_u64().unwrap(), line["failed"].as_u64().unwrap());
-    assert!(line["outcome"] == "found" && passed.abs_diff(300) <= 30 && failed.abs_diff(300) <= 30, "{line:#}");
-    let file_server = of("file server");
-    assert!(file_server["passed"].as_u64().is_some_and(|passed| passed > 400), "{file_server:#}");
+    })
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(in crate::run_loop) mod end;
 pub(in crate::run_loop) mod exchange;
 pub(in crate::run_loop) mod failure_example;
 pub(in crate::run_loop) mod failure_outcomes;
+pub(in crate::run_loop) mod failures;
 pub(in crate::run_loop) mod orphans;
 pub(in crate::run_loop) mod pauses;
 pub(in crate::run_loop) mod private_address;

@@ -1,6 +1,7 @@
 //! Pauses of an operation between two requests. While an operation pauses, it keeps its slot and counts as in flight.
 
 use super::Reuse;
+use super::failures::Pause;
 use crate::network::Network;
 use crate::run_loop::RunLoop;
 use crate::run_loop::invariant::Invariant;
@@ -9,14 +10,6 @@ use measure::sample::AttemptKind;
 use measure::{AttemptOutcome, Instant};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// Pause of an operation.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::run_loop) struct Pause {
-    pub until: Instant,
-    /// Kind of the attempt that follows.
-    pub kind: AttemptKind,
-}
 
 /// Pauses of one thread's operations.
 #[derive(Debug)]

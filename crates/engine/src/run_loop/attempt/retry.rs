@@ -3,52 +3,19 @@
 
 use super::Reuse;
 use super::exchange::EXCHANGE_EXISTS;
+use super::failures::Prospect;
 use crate::network::Network;
 use crate::plan::{Retried, RetryPolicy, Then, is_transient};
 use crate::run_loop::RunLoop;
 use crate::run_loop::invariant::Invariant;
-use crate::run_loop::operation::op::Op;
-use crate::run_loop::response::body::BodySink;
 use measure::sample::AttemptKind;
 use measure::{AttemptClass, AttemptOutcome, Cause, Instant};
-use wire::s3::{ErrorBody, ErrorCode};
+use wire::s3::ErrorCode;
 
 /// Number of redirects of an operation after which a retry goes to the target of the last redirect. With fewer
 /// redirects, a retry goes to the operation's own target, even if the failed request followed a redirect. The limit
 /// keeps the list of an operation's requests short.
 const REDIRECTS_MAX: u16 = 100;
-
-/// Failures of one request so far.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::run_loop) struct Failures {
-    all: u32,
-    refusals: u32,
-}
-
-/// Chance that a failed request succeeds if it is sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Prospect {
-    /// The failure is transient.
-    Good,
-    /// The server refused the request. Some servers refuse requests at random.
-    Poor,
-    None,
-}
-
-impl Failures {
-    /// Counts a failure. Returns whether to send the request again.
-    fn add(&mut self, prospect: Prospect, policy: &RetryPolicy) -> bool {
-        self.all = self.all.saturating_add(1);
-        match prospect {
-            Prospect::Good => true,
-            Prospect::Poor => {
-                self.refusals += 1;
-                self.refusals < policy.refused_max.get()
-            }
-            Prospect::None => false,
-        }
-    }
-}
 
 /// Returns the chance that a request succeeds if it is sent again. `code` is the error code in the response.
 fn prospect(outcome: AttemptOutcome, status: Option<u16>, code: Option<&ErrorCode>) -> Prospect {
@@ -89,14 +56,6 @@ pub(in crate::run_loop) fn may_be_done(class: AttemptClass) -> bool {
     )
 }
 
-/// Returns the error code of S3 in the response to the operation's attempt, if there is one.
-pub(in crate::run_loop) fn error_code(op: &Op<'_>) -> Option<ErrorCode> {
-    match &op.body {
-        BodySink::Error(text) | BodySink::Keep(text) => ErrorBody::parse(text).ok().map(|error| error.code),
-        _ => None,
-    }
-}
-
 impl<N: Network> RunLoop<'_, N> {
     /// Handles the slot's failed attempt according to the plan's retry policy. Returns `false` if there is no retry.
     /// The attempt is not recorded in this case.
@@ -126,7 +85,7 @@ impl<N: Network> RunLoop<'_, N> {
     ) -> bool {
         let status = self.status_of_attempt(slot);
         let Some(op) = self.slots.op_mut(slot) else { return false };
-        let code = error_code(op);
+        let code = op.error_code();
         if code == Some(ErrorCode::NoSuchUpload) && op.may_be_complete() {
             self.end_forgotten(net, slot, outcome, reuse, now);
             return true;

@@ -7,7 +7,7 @@ use crate::plan::{BatchObjects, Choice, Pick, RangeChoice, Spread, Subject};
 use crate::random::{Stream, below};
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Attempt;
-use crate::run_loop::attempt::retry::Failures;
+use crate::run_loop::attempt::failures::Failures;
 use crate::run_loop::response::body::BodySink;
 use measure::Instant;
 use measure::sample::{Access, AttemptKind};

@@ -6,9 +6,8 @@ use super::multipart::{MultipartUpload, UploadPart};
 use super::poll::Polling;
 use crate::plan::{BodyPlan, Follow, Plan, Subject};
 use crate::run_loop::attempt::Attempt;
-use crate::run_loop::attempt::pauses::Pause;
+use crate::run_loop::attempt::failures::{Failures, Pause};
 use crate::run_loop::attempt::redirect_chain::{RedirectChain, RedirectTarget};
-use crate::run_loop::attempt::retry::Failures;
 use crate::run_loop::request::upload::BodySource;
 use crate::run_loop::response::body::BodySink;
 use crate::run_loop::response::checks::Expected;
@@ -16,6 +15,7 @@ use measure::sample::{Access, AttemptKind, LabelId};
 use measure::{AttemptOutcome, Instant, OpKind, OpOutcome, OpSample};
 use wire::range::ByteRange;
 use wire::response::Location;
+use wire::s3::{ErrorBody, ErrorCode};
 
 /// Progress of a listing.
 #[derive(Debug, Default)]
@@ -185,6 +185,14 @@ impl<'p> Op<'p> {
     pub fn sent_so_far(&self, sends_object: bool) -> Sent {
         let current = if sends_object && !self.attempt.over { self.attempt.sent_body } else { 0 };
         Sent { attempts: self.attempts.into(), bytes: self.uploaded_bytes + current }
+    }
+
+    /// Returns the error code of S3 in the response to the operation's attempt, if there is one.
+    pub fn error_code(&self) -> Option<ErrorCode> {
+        match &self.body {
+            BodySink::Error(text) | BodySink::Keep(text) => ErrorBody::parse(text).ok().map(|error| error.code),
+            _ => None,
+        }
     }
 
     /// Returns whether the operation's request completes an upload that an earlier request may already have completed.

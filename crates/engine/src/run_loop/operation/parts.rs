@@ -7,7 +7,6 @@ use crate::network::Network;
 use crate::plan::Then;
 use crate::run_loop::RunLoop;
 use crate::run_loop::attempt::Reuse;
-use crate::run_loop::attempt::retry::error_code;
 use crate::run_loop::invariant::Invariant;
 use measure::{AttemptClass, AttemptOutcome, Instant};
 use wire::s3::ErrorCode;
@@ -122,7 +121,7 @@ impl<N: Network> RunLoop<'_, N> {
     ) -> bool {
         let Some(op) = self.slots.op_mut(slot) else { return false };
         let Some(failed) = op.multipart.as_ref().and_then(|multipart| multipart.failed) else { return false };
-        let gone = outcome == AttemptOutcome::OK || error_code(op) == Some(ErrorCode::NoSuchUpload);
+        let gone = outcome == AttemptOutcome::OK || op.error_code() == Some(ErrorCode::NoSuchUpload);
         if let Some(multipart) = op.multipart.as_mut().assert_some(HAS_UPLOAD) {
             multipart.aborted = gone;
         }

@@ -1,9 +1,9 @@
 //! Checks of a study before it starts. The checks report the position of every mistake.
 
 use super::{Planned, command};
-use crate::cli::Cli;
 use crate::command::load_command::LoadCommand;
 use crate::command::schema::scenario::NO_SETTINGS;
+use crate::command::serve;
 use crate::failure::Failure;
 use crate::usage_errors;
 use clap::Parser;
@@ -79,6 +79,14 @@ pub fn names(scenario: &Scenario) -> Vec<Diagnostic> {
     faults
 }
 
+/// A parser that knows only `serve`.
+#[derive(Parser, Debug)]
+#[command(name = "serve")]
+struct ServeCli {
+    #[command(flatten)]
+    _args: serve::Args,
+}
+
 /// Returns the mistakes in the flags of the servers that the study starts, one for each server.
 pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
@@ -98,8 +106,8 @@ pub fn servers(scenario: &Scenario) -> Vec<Diagnostic> {
             .into_iter()
             .chain(matrix::flags(settings).into_iter().map(Into::into))
             .collect();
-        if let Err(error) = Cli::try_parse_from(&words) {
-            let message = usage_errors::explain(&error, &words).into_message();
+        if let Err(error) = ServeCli::try_parse_from(&words[1..]) {
+            let message = usage_errors::explain::<ServeCli>(&error, &words).into_message();
             let named = settings.iter().find(|setting| message.contains(&format!("--{}", setting.name)));
             faults.push(Diagnostic::new(named.map_or(at, |setting| setting.at), message));
         }

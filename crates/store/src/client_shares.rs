@@ -1,0 +1,22 @@
+//! The shares in the load of a client, which the writer and the reader of records check.
+
+use measure::ClientLoad;
+
+/// Returns all shares of the client's load.
+pub(crate) fn shares(client: &ClientLoad) -> [f64; 11] {
+    let ClientLoad {
+        busy,
+        unread,
+        run_delay,
+        run_delay_sum,
+        steal,
+        throttled,
+        nic,
+        descriptors,
+        ports,
+        frozen,
+        host_busy,
+        cpu_nanos: _,
+    } = *client;
+    [busy, unread, run_delay, run_delay_sum, steal, throttled, nic, descriptors, ports, frozen, host_busy]
+}
