@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use wire::s3::{
-    Completed, DeleteRequest, DeleteResult, ErrorBody, InitiatedUpload, ListResult, read_complete, write_complete,
+    AssumedRole, Completed, DeleteRequest, DeleteResult, ErrorBody, InitiatedUpload, ListResult, read_complete, write_complete,
 };
 
 fn written(write: impl FnOnce(&mut String)) -> Vec<u8> {
@@ -13,6 +13,7 @@ fn written(write: impl FnOnce(&mut String)) -> Vec<u8> {
 }
 
 fuzz_target!(|data: &[u8]| {
+    let _ = (AssumedRole::parse(data), AssumedRole::refusal(data));
     if let Ok(list) = ListResult::parse(data) {
         assert_eq!(ListResult::parse(&written(|out| list.write(out))), Ok(list));
     }

@@ -203,6 +203,28 @@ pub fn children_cpu(id: u32) -> Option<Duration> {
     ticks.sum::<Option<u64>>().map(|ticks| Duration::from_millis(ticks * 10))
 }
 
+/// CPU time of the threads of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// The first thread.
+    pub first: Duration,
+    /// All threads that are running.
+    pub all: Duration,
+}
+
+/// Returns the CPU times of the threads of a running process's only child.
+pub fn thread_times_of_child(id: u32) -> Option<ThreadTimes> {
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    let child = children.trim();
+    let time = |thread: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{child}/task/{thread}/schedstat")).ok()?;
+        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    };
+    let threads = std::fs::read_dir(format!("/proc/{child}/task")).ok()?;
+    let all = threads.map(|thread| time(thread.ok()?.file_name().to_str()?)).sum::<Option<Duration>>()?;
+    Some(ThreadTimes { first: time(child)?, all })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 #[command(name = "plimsoll", version, max_term_width = 110, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    pub command: Command,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 PASS, or PARTIAL · 1 FAIL · 2 bad usage · 3 UNUSABLE · 4 could not run

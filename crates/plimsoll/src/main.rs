@@ -22,6 +22,7 @@ mod progress;
 mod redact;
 mod saved;
 mod secret_reference;
+mod single_request;
 mod usage_errors;
 
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! All metrics, with their names and descriptions. docs/metrics.md lists them.
 
-use crate::state::{CurrentRun, LoadLevel, State, Trial};
+use crate::state::{CurrentRun, Fill, FillPhase, LoadLevel, State, Trial};
 use crate::totals::KindTotals;
 use crate::{BucketCounts, Family, Labels, Number, Sample, Samples, Unit};
 use Number::{Real, Whole};
@@ -64,6 +64,7 @@ pub fn of(state: &State) -> Vec<Family> {
     families.extend(now(state));
     families.extend(judgement(state));
     families.extend(study(state.trial.as_ref()));
+    families.extend(state.fill.iter().flat_map(fill));
     families.extend(collected(state));
     families.push(Family {
         name: "plimsoll_build",
@@ -285,6 +286,47 @@ fn study(trial: Option<&Trial>) -> Vec<Family> {
         },
         gauge("plimsoll_trial_number", "Number of the current trial.", vec![sample([], Whole(*number))]),
         gauge("plimsoll_trials_planned", "Number of trials of the study.", vec![sample([], Whole(*of))]),
+    ]
+}
+
+/// Returns the metrics of a fill. They are gauges, because the next fill of a study starts at zero.
+fn fill(fill: &Fill) -> Vec<Family> {
+    let Fill { phase, stored_objects, objects, stored_bytes, bytes, failed_uploads, bandwidth, spent, unpacked_bytes } =
+        fill;
+    let states = |stored: u64, planned: u64| {
+        [("stored", stored), ("planned", planned)].map(|(state, value)| sample([("state", state)], Whole(value))).into()
+    };
+    let in_bytes = |name, help, samples| Family { name, unit: Unit::Bytes, help, samples: Samples::Gauge(samples) };
+    let phases = FillPhase::ALL.map(|name| sample([("phase", name.name())], Whole((name == *phase).into())));
+    let spent = spent.iter().map(|(currency, amount)| sample([("currency", &**currency)], Real(*amount)));
+    vec![
+        gauge(
+            "plimsoll_fill_objects",
+            "Objects of the fill: stored so far, and planned.",
+            states(*stored_objects, *objects),
+        ),
+        in_bytes(
+            "plimsoll_fill",
+            "Bytes of the fill's objects: stored so far, and planned.",
+            states(*stored_bytes, *bytes),
+        ),
+        gauge(
+            "plimsoll_fill_failed_uploads",
+            "Uploads of the fill that failed.",
+            vec![sample([], Whole(*failed_uploads))],
+        ),
+        gauge(
+            "plimsoll_fill_bandwidth",
+            "Bytes per second that the fill stored in the last minute.",
+            bandwidth.iter().map(|rate| sample([], Real(*rate))).collect(),
+        ),
+        gauge("plimsoll_fill_spent", "Money that the fill has spent so far.", spent.collect()),
+        in_bytes(
+            "plimsoll_fill_unpacked",
+            "Bytes that the target has confirmed, but still has to pack.",
+            unpacked_bytes.iter().map(|bytes| sample([], Whole(*bytes))).collect(),
+        ),
+        gauge("plimsoll_fill_phase", "Phase of the fill: 1 for the current one.", phases.into()),
     ]
 }
 

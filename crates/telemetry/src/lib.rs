@@ -17,4 +17,4 @@ mod totals;
 
 pub use buckets::{BOUNDS, BucketCounts};
 pub use family::{Family, Labels, Number, Sample, Samples, Unit};
-pub use state::{CurrentRun, LoadLevel, State, Trial};
+pub use state::{CurrentRun, Fill, FillPhase, LoadLevel, State, Trial};

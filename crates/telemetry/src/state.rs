@@ -51,6 +51,56 @@ pub struct Trial {
     pub repeat: u64,
 }
 
+/// A phase of a fill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FillPhase {
+    /// Uploading.
+    #[default]
+    Upload,
+    /// Reading back.
+    Verify,
+    /// Deleting.
+    Delete,
+}
+
+impl FillPhase {
+    /// All phases, in their order.
+    pub const ALL: [Self; 3] = [Self::Upload, Self::Verify, Self::Delete];
+
+    /// Returns the name of the phase. The directories of its runs have the same name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Upload => "upload",
+            Self::Verify => "verify",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The fill that is in progress, or the last one. All numbers are those of the whole fill, with earlier sessions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fill {
+    /// Phase.
+    pub phase: FillPhase,
+    /// Number of stored objects.
+    pub stored_objects: u64,
+    /// Number of all objects.
+    pub objects: u64,
+    /// Bytes of the stored objects.
+    pub stored_bytes: u64,
+    /// Bytes of all objects.
+    pub bytes: u64,
+    /// Uploads that failed.
+    pub failed_uploads: u64,
+    /// Stored bytes per second in the last minute; `None` outside uploads.
+    pub bandwidth: Option<f64>,
+    /// Money spent so far, with its currency; `None` if it is unknown.
+    pub spent: Option<(String, f64)>,
+    /// Bytes that the target has confirmed, but still has to pack; `None` if it does not report them.
+    pub unpacked_bytes: Option<u64>,
+}
+
 /// A column of collected values, with the last value.
 #[derive(Clone, Debug)]
 pub(crate) struct CollectedColumn {
@@ -72,6 +122,7 @@ pub struct State {
     pub(crate) in_flight: u64,
     pub(crate) client: ClientLoad,
     pub(crate) trial: Option<Trial>,
+    pub(crate) fill: Option<Fill>,
     pub(crate) collected: Vec<CollectedColumn>,
 }
 
@@ -106,9 +157,15 @@ impl State {
         self.collected.clear();
     }
 
-    /// Sets the trial of a study.
+    /// Sets the trial of a study. A fill of an earlier trial has ended.
     pub fn set_trial(&mut self, trial: Trial) {
         self.trial = Some(trial);
+        self.fill = None;
+    }
+
+    /// Returns the fill, to change it. There is a fill from the first call on.
+    pub fn fill(&mut self) -> &mut Fill {
+        self.fill.get_or_insert_default()
     }
 
     /// Sets the columns of the values that are collected during the current run.

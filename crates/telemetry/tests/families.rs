@@ -4,7 +4,7 @@ use measure::series::{Column, ColumnKind, ColumnUnit, Number, Poll};
 use measure::{AttemptClass, Instant, Interval, Model, OpKind, Stage};
 use std::path::Path;
 use telemetry::text::Format;
-use telemetry::{CurrentRun, Family, LoadLevel, Number as Value, Samples, State, Trial};
+use telemetry::{CurrentRun, Family, Fill, FillPhase, LoadLevel, Number as Value, Samples, State, Trial};
 
 fn run() -> CurrentRun {
     CurrentRun {
@@ -74,6 +74,17 @@ fn state() -> State {
         values: vec![Number::of_f64(0.5), Some(1_000_u64.into()), None],
     });
     state.add(&interval(Stage::Measured, 0));
+    *state.fill() = Fill {
+        phase: FillPhase::Verify,
+        stored_objects: 3,
+        objects: 10,
+        stored_bytes: 3_000,
+        bytes: 10_000,
+        failed_uploads: 1,
+        bandwidth: Some(1_500.5),
+        spent: Some(("USD".to_owned(), 0.25)),
+        unpacked_bytes: Some(40),
+    };
     state
 }
 
@@ -95,6 +106,18 @@ fn the_text_of_prometheus_is_as_committed() {
 #[test]
 fn the_text_of_openmetrics_is_as_committed() {
     compare("openmetrics.txt", &Format::OpenMetrics.encode(state().families()));
+}
+
+#[test]
+fn a_fill_without_prices_has_no_costs_and_ends_with_its_trial() {
+    let names = |state: State| state.families().iter().map(|family| family.name).collect::<Vec<_>>();
+    let mut state = state();
+    *state.fill() = Fill::default();
+    let with = names(state.clone());
+    assert!(with.contains(&"plimsoll_fill_phase") && !with.contains(&"plimsoll_fill_spent"), "{with:?}");
+    assert!(!with.contains(&"plimsoll_fill_unpacked") && !with.contains(&"plimsoll_fill_bandwidth"), "{with:?}");
+    state.set_trial(Trial { number: 3, of: 6, cell: String::new(), target: "a".to_owned(), repeat: 1 });
+    assert!(!names(state).iter().any(|name| name.starts_with("plimsoll_fill")));
 }
 
 /// Returns the counters of a state, with their labels.

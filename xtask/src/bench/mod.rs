@@ -14,6 +14,7 @@ mod small_get;
 mod start;
 mod timestamps;
 mod uploads;
+mod view;
 mod weeks;
 
 use crate::failure::Result;
@@ -30,6 +31,8 @@ pub enum Bench {
     Memory(memory::Args),
     /// Time and memory of one GET, from the start of the program to the report.
     Start(start::Args),
+    /// CPU time that the live view takes from the client.
+    View(view::Args),
     /// Speed at which one core generates and verifies object content.
     Content(content::Args),
     /// CPU time of signing an S3 request.
@@ -60,6 +63,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Pacing(args) => pacing::run(args),
         Bench::Memory(args) => memory::run(args),
         Bench::Start(args) => start::run(args),
+        Bench::View(args) => view::run(args),
         Bench::Content(args) => content::run(args),
         Bench::Sign(args) => sign::run(args),
         Bench::Line(args) => line::run(args),

@@ -1,7 +1,7 @@
 //! `plimsoll redirects`: measures the cost of a cluster's redirects. A pair of runs reads the same objects twice:
 //! through a server that redirects, and directly from the owners.
 
-use super::owners::{ClusterFlags, ObjectOwners, find_object_owners};
+use super::owners::{ClusterFlags, Names, ObjectOwners, find_object_owners};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::{Exit, Failure};
@@ -124,7 +124,7 @@ impl WorstExit {
 
 /// Returns the owners of the objects in a list. Fails if an object's owner is unknown.
 fn all_owners(args: &Args, path: &Path) -> Result<ObjectOwners, Failure> {
-    let owners = find_object_owners(&args.url, path, &args.reach)?;
+    let owners = find_object_owners(&args.url, Names::File(path), &args.reach)?;
     let failed = owners.failures().count();
     let Some((name, _, cause)) = owners.failures().next() else { return Ok(owners) };
     Err(Failure::could_not_run(format!(

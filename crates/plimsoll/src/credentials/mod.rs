@@ -1,5 +1,5 @@
 //! The keys for S3. The sources are flags, a named profile, the environment, the default profile, and the machine's
-//! role, in this order. All keys come from the first source that has keys, so sources are never mixed. Messages show
+//! role, in this order. A profile has keys, or names a role or a program that has keys. All keys come from the first source that has keys, so sources are never mixed. Messages show
 //! the source of the keys, but never the keys.
 
 mod endpoint;
@@ -7,8 +7,9 @@ mod instance_metadata;
 mod process;
 mod profile;
 mod renewal;
+mod role;
 
-pub use endpoint::configured;
+pub use endpoint::{Service, configured, origin};
 pub use renewal::keep_current;
 
 use crate::failure::Failure;
@@ -17,6 +18,9 @@ use clap::ValueEnum;
 use std::fmt;
 use std::path::PathBuf;
 use wire::sigv4::{Keys, KeysError, Secret, Timestamp};
+
+/// Region of signatures, if none is set.
+pub const DEFAULT_REGION: &str = "us-east-1";
 
 /// Choice of the sources in which to search for keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -50,6 +54,13 @@ pub struct Args {
     pub credentials: SourceChoice,
 }
 
+impl Args {
+    /// Returns the name of the profile in use.
+    pub fn active_profile(&self, around: &Surroundings) -> String {
+        self.profile.clone().or_else(|| around.get("AWS_PROFILE")).unwrap_or_else(|| "default".to_owned())
+    }
+}
+
 /// The source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -61,6 +72,8 @@ pub enum Source {
     Profile(String, PathBuf),
     /// The program (`credential_process`) that a profile in a file names.
     Process(String, PathBuf),
+    /// The role of a profile in a file, from a token service.
+    Role(String, PathBuf),
     /// The metadata service, for the role with this name.
     Imds(String),
 }
@@ -74,6 +87,7 @@ impl fmt::Display for Source {
             Self::Process(name, path) => {
                 write!(f, "credential_process of profile {} in {}", name.escape_debug(), path.display())
             }
+            Self::Role(name, path) => write!(f, "role_arn of profile {} in {}", name.escape_debug(), path.display()),
             Self::Imds(role) => write!(f, "the metadata service, role {}", role.escape_debug()),
         }
     }

@@ -1,5 +1,6 @@
 //! Profiles in `~/.aws/credentials` and `~/.aws/config`.
 
+use super::role::Role;
 use super::{Credentials, Source, Surroundings, process};
 use crate::failure::Failure;
 use std::collections::HashMap;
@@ -11,8 +12,8 @@ use wire::sigv4::Secret;
 /// Maximum size of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings of profiles whose keys come from elsewhere, for example from a role. Such profiles are not supported.
-const ELSEWHERE: [&str; 5] = ["source_profile", "credential_source", "role_arn", "sso_session", "sso_start_url"];
+/// Settings of profiles whose keys come from a login in the browser (AWS IAM Identity Center).
+const SSO: [&str; 2] = ["sso_session", "sso_start_url"];
 
 /// The settings of one section of a file.
 #[derive(Debug, Default)]
@@ -36,6 +37,38 @@ impl Settings {
     }
 }
 
+/// A profile, with its sections in the order of the files.
+pub(super) struct Profile {
+    /// Name of the profile.
+    pub(super) name: String,
+    /// The sections, one for each file that exists.
+    pub(super) sections: Vec<Sections>,
+}
+
+impl Profile {
+    /// Reads a profile from the files. A profile that no file contains has no settings.
+    pub(super) fn read(name: &str, around: &Surroundings) -> Result<Self, Failure> {
+        let mut sections = Vec::new();
+        for (path, is_config) in places(around) {
+            let Some(text) = read(&path)? else { continue };
+            let section = if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
+            let profile = section_of(&text, &section).unwrap_or_default();
+            sections.push(Sections { path, profile, text });
+        }
+        Ok(Self { name: name.to_owned(), sections })
+    }
+
+    /// Returns the first value of a setting that is not empty, and its file.
+    pub(super) fn setting(&self, name: &str) -> Option<(&str, &Path)> {
+        self.sections.iter().find_map(|Sections { path, profile, .. }| Some((profile.get(name)?, path.as_path())))
+    }
+
+    /// Returns an error about the profile. `path` is the file with the setting that causes it.
+    pub(super) fn refused(&self, path: &Path, why: &str) -> Failure {
+        Failure::usage(format!("profile `{}` in {} {why}", self.name.escape_debug(), path.display()))
+    }
+}
+
 /// A profile's section, and the other sections of its file.
 pub(super) struct Sections {
     /// The file.
@@ -54,7 +87,7 @@ impl Sections {
 
 /// Returns the keys of a profile that the user named. A profile without keys is a usage error.
 pub fn named(name: &str, around: &Surroundings) -> Result<Credentials, Failure> {
-    find(name, around)?.ok_or_else(|| {
+    find(name, around, &[])?.ok_or_else(|| {
         let places: Vec<_> = places(around).iter().map(|(path, _)| path.display().to_string()).collect();
         Failure::usage(format!("profile `{}` has no keys in {}", name.escape_debug(), places.join(" or ")))
     })
@@ -64,7 +97,7 @@ pub fn named(name: &str, around: &Surroundings) -> Result<Credentials, Failure> 
 pub fn usual(around: &Surroundings) -> Result<Option<Credentials>, Failure> {
     match around.get("AWS_PROFILE") {
         Some(name) => named(&name, around).map(Some),
-        None => find("default", around),
+        None => find("default", around, &[]),
     }
 }
 
@@ -76,45 +109,45 @@ fn places(around: &Surroundings) -> Vec<(PathBuf, bool)> {
     credentials.map(|path| (path, false)).into_iter().chain(config.map(|path| (path, true))).collect()
 }
 
-/// Returns the sections for a profile, in the order of the files.
-pub(super) fn sections(name: &str, around: &Surroundings) -> Result<Vec<Sections>, Failure> {
-    let mut found = Vec::new();
-    for (path, is_config) in places(around) {
-        let Some(text) = read(&path)? else { continue };
-        let section = if is_config && name != "default" { format!("profile {name}") } else { name.to_owned() };
-        let profile = section_of(&text, &section).unwrap_or_default();
-        found.push(Sections { path, profile, text });
-    }
-    Ok(found)
+/// Returns the keys of a profile. `asked` has the names of the profiles whose roles need these keys.
+pub(super) fn find(name: &str, around: &Surroundings, asked: &[String]) -> Result<Option<Credentials>, Failure> {
+    let profile = Profile::read(name, around)?;
+    let region = profile.setting("region").map(|(text, _)| text.to_owned());
+    // The role of a profile that names itself as the source of its keys has the other keys of this profile as source.
+    let is_own_source = asked.last().is_some_and(|last| last == name);
+    let found = match Role::of(&profile)?.filter(|_| !is_own_source) {
+        Some(role) => Some(role.request_credentials(around, asked)?),
+        None => without_role(&profile)?,
+    };
+    Ok(found.map(|found| Credentials { region, ..found }))
 }
 
-fn find(name: &str, around: &Surroundings) -> Result<Option<Credentials>, Failure> {
-    let (mut found, mut region, mut elsewhere, mut program) = (None, None, None, None);
-    for Sections { path, profile: settings, .. } in sections(name, around)? {
-        if found.is_none() {
-            found = keys(name, &path, &settings)?;
-        }
-        region = region.or_else(|| settings.get("region").map(str::to_owned));
-        if program.is_none() {
-            program = settings.get("credential_process").map(|command| (command.to_owned(), path.clone()));
-        }
-        if elsewhere.is_none() {
-            let setting = ELSEWHERE.iter().find(|setting| settings.plain.contains_key(**setting));
-            elsewhere = setting.map(|setting| (*setting, path));
+/// Returns the keys in the files, or the keys that the profile's program prints.
+fn without_role(profile: &Profile) -> Result<Option<Credentials>, Failure> {
+    for Sections { path, profile: settings, .. } in &profile.sections {
+        if let Some(found) = keys(&profile.name, path, settings)? {
+            return Ok(Some(found));
         }
     }
-    if let (None, Some((setting, path))) = (&found, elsewhere) {
-        return Err(Failure::usage(format!(
-            "profile `{}` in {} uses {setting}, which is not supported: set keys in the environment, \
-             for example with `aws configure export-credentials --format env`",
-            name.escape_debug(),
-            path.display()
-        )));
+    if let Some((command, path)) = profile.setting("credential_process") {
+        return process::run(command, &Source::Process(profile.name.clone(), path.to_owned())).map(Some);
     }
-    if let (None, Some((command, path))) = (&found, program) {
-        found = Some(process::run(&command, &Source::Process(name.to_owned(), path))?);
+    for setting in SSO {
+        if let Some((_, path)) = profile.setting(setting) {
+            return Err(
+                profile.refused(path, &format!("uses {setting}, which is not supported: {}", by_program(profile)))
+            );
+        }
     }
-    Ok(found.map(|found| Credentials { region, ..found }))
+    Ok(None)
+}
+
+/// Returns the advice to let the AWS CLI print the keys of a profile.
+pub(super) fn by_program(profile: &Profile) -> String {
+    format!(
+        "add `credential_process = aws configure export-credentials --profile {} --format process` to it",
+        profile.name.escape_debug()
+    )
 }
 
 fn keys(name: &str, path: &Path, settings: &Settings) -> Result<Option<Credentials>, Failure> {

@@ -1,5 +1,7 @@
 //! Tests of the search for keys. Each test has its own environment, files and metadata service.
 
+mod roles;
+
 use super::*;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -101,14 +103,6 @@ fn errors_name_the_fix_and_contain_no_secret() {
         message.contains("`missing`") && message.contains(".aws/credentials") && message.contains(".aws/config"),
         "{message}"
     );
-    for setting in ["source_profile", "role_arn", "sso_session"] {
-        let place = TestEnvironment::new(&[]).with(".aws/config", &format!("[profile other]\n{setting} = CANARY\n"));
-        let message = error(&place, &profile("other"));
-        assert!(
-            message.contains(setting) && message.contains("not supported") && !message.contains("CANARY"),
-            "{message}"
-        );
-    }
     let place = TestEnvironment::new(&[]).with(".aws/credentials", "[default]\naws_access_key_id = DEF\n");
     assert!(error(&place, &Args::default()).contains("no aws_secret_access_key"));
     let place = TestEnvironment::new(&[("AWS_ACCESS_KEY_ID", "A"), ("AWS_SECRET_ACCESS_KEY", "CANARY with blanks")]);
@@ -123,7 +117,8 @@ fn errors_name_the_fix_and_contain_no_secret() {
 /// Returns the configured server and the source that names it.
 fn configured_in(place: &TestEnvironment, args: &Args) -> Result<Option<(String, String)>, String> {
     let variable = |name: &str| place.variables.get(name).cloned();
-    let found = configured(args, &Surroundings::new(&variable)).map_err(Failure::into_message)?;
+    let around = Surroundings::new(&variable);
+    let found = configured(Service::S3, &args.active_profile(&around), &around).map_err(Failure::into_message)?;
     Ok(found.map(|(url, named_by)| (url, named_by.to_string())))
 }
 

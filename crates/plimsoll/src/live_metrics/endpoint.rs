@@ -1,15 +1,14 @@
 //! The HTTP endpoint of an OpenTelemetry collector. Only the host that the user named is contacted.
 
-use crate::command::get;
 use crate::failure::Failure;
-use crate::redact;
-use engine::plan::{BodyPlan, Follow, Plan, RequestPlan, Timeouts};
+use crate::{redact, single_request};
+use engine::plan::{BodyPlan, Plan, RequestPlan};
 use engine::{OpEntry, single_requests};
 use measure::{AttemptClass, OpKind};
 use report::escape::bounded;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::{Header, HeaderName, HeaderValue, Scheme};
+use wire::{Header, HeaderName, HeaderValue};
 
 /// Path of the endpoint for metrics, if the URL has no path.
 const PATH: &str = "v1/metrics";
@@ -17,8 +16,6 @@ const PATH: &str = "v1/metrics";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 /// Maximum time of a push.
 const PUSH_MAX: Duration = Duration::from_secs(5);
-/// Maximum number of connections of a push. It needs only one, so this leaves a margin.
-const CONNECTIONS_MAX: usize = 4;
 /// Maximum length of the server's explanation of a failure, in characters.
 const EXPLANATION_MAX: usize = 200;
 
@@ -39,16 +36,7 @@ impl Endpoint {
     pub fn new(url: &str) -> Result<Self, Failure> {
         let failed = |failure: Failure| Failure::usage(format!("--otlp: {}", failure.into_message()));
         let url = full(url);
-        // The plan of `get` has the connections and TLS settings that a single request needs.
-        let words = ["get", "-c", "1", "--", &url].map(str::to_owned);
-        let args = get::Args::of_words(words).map_err(failed)?;
-        let mut plan = get::plan::of(&args).map_err(failed)?;
-        plan.connections.open_max = CONNECTIONS_MAX;
-        if plan.targets.origins().iter().any(|origin| origin.scheme == Scheme::Https) {
-            plan.connections.tls.prepare().map_err(|error| failed(Failure::could_not_run(error)))?;
-        }
-        let timeouts = Timeouts { connect: PUSH_MAX, head: PUSH_MAX, idle: PUSH_MAX, total: Some(PUSH_MAX) };
-        let plan = Plan { timeouts, follow: Follow::Never, threads: 1, ..plan };
+        let plan = single_request::plan(&url, None, PUSH_MAX).map_err(failed)?;
         let mut request =
             plan.mix.requests().first().cloned().unwrap_or_else(|| RequestPlan::new("POST", OpKind::Request));
         (request.method, request.kind) = ("POST".into(), OpKind::Request);

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::Begin;
-use telemetry::{CurrentRun, LoadLevel, State, Trial};
+use telemetry::{CurrentRun, Fill, LoadLevel, State, Trial};
 
 /// The flags for live metrics.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -164,6 +164,11 @@ impl LiveMetrics {
     /// Sets the trial of a study.
     pub fn set_trial(&self, trial: Trial) {
         self.change(|state| state.set_trial(trial));
+    }
+
+    /// Changes the totals of a fill.
+    pub fn change_fill(&self, change: impl FnOnce(&mut Fill)) {
+        self.change(|state| change(state.fill()));
     }
 
     /// Sets the columns of the values that are collected during a run.

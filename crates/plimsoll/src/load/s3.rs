@@ -1,17 +1,16 @@
 //! The flags of S3: servers, addressing of buckets, and signatures.
 
-use crate::credentials::{self, Credentials, Surroundings};
+use crate::credentials::{self, Credentials, DEFAULT_REGION, Surroundings, origin};
 use crate::failure::Failure;
 use clap::ValueEnum;
 use engine::plan::{Auth, S3Payload, SignaturePlace, Spread};
 use measure::units::parse_span;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::Origin;
 use wire::checksum::Algorithm;
 use wire::s3::Addressing;
 use wire::sigv4::{MAX_EXPIRY_SECONDS, SharedKeys, Signer, Streaming, Trailer};
-use wire::{Origin, Url};
 
 /// The settings of S3.
 #[derive(clap::Args, Debug)]
@@ -99,7 +98,6 @@ pub enum SpreadOver {
     LeastLoaded,
 }
 
-const DEFAULT_REGION: &str = "us-east-1";
 /// Value of `--endpoint` for Amazon S3.
 const AMAZON: &str = "aws";
 
@@ -198,13 +196,16 @@ impl Args {
                 ))),
                 true => Ok(Server::Amazon),
                 false => {
-                    let origins = self.endpoint.iter().map(|text| endpoint(text, &"--endpoint"));
+                    let origins = self.endpoint.iter().map(|text| origin(text, &"--endpoint"));
                     origins.collect::<Result<_, _>>().map(Server::Named)
                 }
             };
         }
-        match (credentials::configured(&self.credentials, around)?, &self.region) {
-            (Some((url, named_by)), _) => Ok(Server::Named(vec![endpoint(&url, &named_by)?])),
+        match (
+            credentials::configured(credentials::Service::S3, &self.credentials.active_profile(around), around)?,
+            &self.region,
+        ) {
+            (Some((url, named_by)), _) => Ok(Server::Named(vec![origin(&url, &named_by)?])),
             (None, Some(_)) => Ok(Server::Amazon),
             (None, None) => Err(Failure::usage(
                 "no S3 server given: use --endpoint http://host:9000, or --endpoint aws --region NAME for Amazon S3",
@@ -243,19 +244,7 @@ fn amazon(region: Option<&str>) -> Result<Origin, Failure> {
         )));
     }
     let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-    endpoint(&format!("https://s3.{region}.{domain}"), &"--region")
-}
-
-fn endpoint(text: &str, named_by: &dyn Display) -> Result<Origin, Failure> {
-    let refused = |why: &str| Failure::usage(format!("{named_by} `{}`: {why}", crate::redact::url_text(text)));
-    let url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
-    if url.credentials().is_some() {
-        return Err(refused("an endpoint cannot contain keys; use --access-key, or set AWS_ACCESS_KEY_ID"));
-    }
-    if url.target() != "/" {
-        return Err(refused("an endpoint cannot have a path; write http://host:9000, and the bucket as s3://BUCKET"));
-    }
-    Ok(url.origin().clone())
+    origin(&format!("https://s3.{region}.{domain}"), &"--region")
 }
 
 #[cfg(test)]

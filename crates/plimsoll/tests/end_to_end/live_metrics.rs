@@ -1,5 +1,6 @@
 //! Live metrics: the endpoint for Prometheus, scraped by a real Prometheus, and pushes to a receiver of OTLP.
 
+use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY};
 use crate::support::{Prometheus, Report, Running, TestDir, promtool, python_with_otlp, shared_cores, wait_for};
 use serde_json::Value;
 use server::{Config, Faults, Server};
@@ -26,8 +27,13 @@ fn serve() -> (Server, String) {
     (server, url)
 }
 
+fn with_endpoint(mut command: Command, endpoint: &str) -> Command {
+    command.env("AWS_ENDPOINT_URL", endpoint);
+    command
+}
+
 /// Returns the address of a command's endpoint.
-fn endpoint(command: &Running) -> String {
+fn endpoint_of(command: &Running) -> String {
     let line = command.wait_for_error_line("live metrics: http://");
     line.trim_start_matches("live metrics: http://").trim_end_matches("/metrics").to_owned()
 }
@@ -66,7 +72,7 @@ fn prometheus_scrapes_a_load_and_computes_the_percentiles_of_the_report() {
     let place = TestDir::new();
     let words = ["get", &url, "-d", "8s", "-c", "8", "--metrics", "127.0.0.1:0", "--json", "--out", "out"];
     let load = place.start(words.iter().chain(&["--objective", "p99 <= 1s", "--objective", "p50 <= 1ms"]));
-    let address = endpoint(&load);
+    let address = endpoint_of(&load);
     let Some(prometheus) = Prometheus::start(&place, &address) else { return };
     let report = Report::read(load.end().expect(1));
 
@@ -108,7 +114,7 @@ fn both_formats_are_valid_and_counters_never_decrease_over_repeats() {
     let words = ["get", &url, "-d", "1500ms", "--warmup", "500ms", "--repeat", "2", "--collect", "host"];
     let load =
         place.start(words.iter().chain(&["--metrics", "127.0.0.1:0", "--out", "out", "--collect-every", "200ms"]));
-    let address = endpoint(&load);
+    let address = endpoint_of(&load);
     let (mut before, mut runs, mut operations) = (HashMap::new(), 0.0_f64, 0.0_f64);
     let mut last = String::new();
     while let Some((head, text)) = scrape(&address, "text/plain") {
@@ -149,7 +155,7 @@ fn the_client_chooses_openmetrics() {
     let (_server, url) = serve();
     let load = TestDir::new();
     let load = load.start(["get", &url, "-d", "2s", "--metrics", "127.0.0.1:0"]);
-    let address = endpoint(&load);
+    let address = endpoint_of(&load);
     // The endpoint starts before the load, so the first texts have no times.
     let text = wait_for("times", || {
         let (head, text) = scrape(&address, OPENMETRICS).expect("the load runs");
@@ -173,7 +179,7 @@ fn the_current_trial_and_level_are_shown() {
     );
     let url = format!("url={url}");
     let study = place.start(["run", "two.yaml", "--set", &url, "--out", "study", "--metrics", "127.0.0.1:0"]);
-    let address = endpoint(&study);
+    let address = endpoint_of(&study);
     let mut seen = Vec::new();
     while let Some((_, text)) = scrape(&address, "*/*") {
         let now = samples(&text);
@@ -202,7 +208,7 @@ fn a_search_publishes_all_its_levels() {
     let place = TestDir::new();
     let words = ["line", &url, "-d", "300ms", "--from", "1", "--to", "4", "--metrics", "127.0.0.1:0", "--out", "out"];
     let search = place.start(words);
-    let address = endpoint(&search);
+    let address = endpoint_of(&search);
     let (mut levels, mut runs) = (Vec::new(), 0.0_f64);
     while let Some((_, text)) = scrape(&address, "*/*") {
         let now = samples(&text);
@@ -215,6 +221,103 @@ fn a_search_publishes_all_its_levels() {
     // The measurements of the target's recovery are no levels.
     let saved = std::fs::read_dir(place.path("out/levels")).expect("there are levels").count() as f64;
     assert_eq!(runs, saved);
+}
+
+#[test]
+fn a_fill_shows_its_progress_and_its_costs() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = super::s3::serve(&place, &["--bucket", "bbb", "--delay", "30ms"]);
+    let words = ["fill", "s3://bbb/fill", "--count", "40", "--size", "100kB", "-c", "1", "--prices", "s3-standard"];
+    let mut command = place.command(words.iter().chain(&["--verify", "--metrics", "127.0.0.1:0", "--out", "out"]));
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let fill = Running::of(with_endpoint(command, &endpoint));
+    let address = endpoint_of(&fill);
+    let (mut phases, mut last, mut spent) = (Vec::new(), HashMap::new(), 0.0_f64);
+    while let Some((_, text)) = scrape(&address, "*/*") {
+        let now = samples(&text);
+        for phase in ["upload", "verify"] {
+            let is_current = now.get(&format!("plimsoll_fill_phase{{phase=\"{phase}\"}}")) == Some(&1.0);
+            if is_current && phases.last() != Some(&phase) {
+                phases.push(phase);
+            }
+        }
+        spent = spent.max(now.get("plimsoll_fill_spent{currency=\"USD\"}").copied().unwrap_or_default());
+        if now.contains_key("plimsoll_fill_bytes{state=\"stored\"}") {
+            last = now;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    fill.end().expect(0);
+    assert_eq!(phases, ["upload", "verify"]);
+    for (series, value) in [
+        ("plimsoll_fill_objects{state=\"stored\"}", 40.0),
+        ("plimsoll_fill_objects{state=\"planned\"}", 40.0),
+        ("plimsoll_fill_bytes{state=\"stored\"}", 4e6),
+        ("plimsoll_fill_bytes{state=\"planned\"}", 4e6),
+        ("plimsoll_fill_failed_uploads", 0.0),
+    ] {
+        assert_eq!(last.get(series), Some(&value), "{series}");
+    }
+    // Each of the 40 uploads costs 0.000005 USD (s3-standard).
+    let json = place.run(["report", "out", "--json"]).stdout;
+    let report: Value = serde_json::from_str(&json).expect("the report is JSON");
+    assert!(spent > 0.0, "nothing was spent: {}", report["costs"]);
+    server.stop();
+}
+
+/// Returns the expressions of the dashboard, with its variables replaced.
+fn dashboard_queries() -> Vec<String> {
+    let text = include_str!("../../../../deploy/grafana/plimsoll.json");
+    let dashboard: Value = serde_json::from_str(text).expect("the dashboard is JSON");
+    let panels = dashboard["panels"].as_array().expect("the dashboard has panels");
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().expect("a panel has queries"));
+    let query = |target: &Value| {
+        let query = target["expr"].as_str().expect("a target has a query");
+        query.replace("$instance", ".*").replace("$__rate_interval", "3s")
+    };
+    targets.map(query).collect()
+}
+
+#[test]
+fn every_query_of_the_dashboard_has_results() {
+    let _cores = shared_cores();
+    let faults = Faults { error_every: NonZeroU64::new(10), ..Faults::default() };
+    let _server = Server::start(&Config { faults, ..Config::default() }).expect("the server starts");
+    let url = format!("http://{}/blackhole/1KiB", _server.addresses()[0]);
+    let place = TestDir::new();
+    let (storage, endpoint) = super::s3::serve(&place, &["--bucket", "bbb", "--delay", "100ms"]);
+    let load = ["get", &url, "-d", "60s", "-R", "50", "--objective", "p99 <= 1s", "--metrics", "127.0.0.1:0"];
+    let load = place.start(load);
+    let mut fill = place.command([
+        "fill",
+        "s3://bbb/fill",
+        "--count",
+        "600",
+        "--size",
+        "100kB",
+        "-c",
+        "1",
+        "--prices",
+        "s3-standard",
+        "--metrics",
+        "127.0.0.1:0",
+        "--out",
+        "fill",
+    ]);
+    fill.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let fill = Running::of(with_endpoint(fill, &endpoint));
+    let targets = format!("{}', '{}", endpoint_of(&load), endpoint_of(&fill));
+    let Some(prometheus) = Prometheus::start(&place, &targets) else { return };
+    let queries = dashboard_queries();
+    assert!(queries.len() > 20, "{queries:?}");
+    for query in queries {
+        wait_for(&query, || (!prometheus.query(&query).is_empty()).then_some(()));
+    }
+    for command in [&load, &fill] {
+        command.signal("INT");
+    }
+    drop(storage);
 }
 
 #[test]
@@ -346,7 +449,7 @@ fn the_endpoint_ends_with_the_command() {
     let (_server, url) = serve();
     let place = TestDir::new();
     let load = place.start(["get", &url, "-n", "50", "--metrics", "127.0.0.1:0"]);
-    let address = endpoint(&load);
+    let address = endpoint_of(&load);
     load.end().expect(0);
     wait_for("end of the endpoint", || TcpStream::connect(&address).is_err().then_some(()));
 }

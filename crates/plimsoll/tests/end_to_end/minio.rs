@@ -1,7 +1,7 @@
 //! The S3 commands against MinIO. The counts of client and server agree, and every written byte can be read back.
 
-use crate::support::versitygw::run;
-use crate::support::{Minio, Report, TestDir, shared_cores};
+use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};
+use crate::support::{Minio, Report, Running, TestDir, shared_cores};
 use crate::versitygw::{gone, good, kinds};
 
 #[test]
@@ -46,4 +46,37 @@ fn counts_of_s3_commands_equal_minios() {
     // Each of these commands requests the description of its dataset: `prepare`, `mix` and `cleanup`. Five of these
     // requests find no description.
     assert_eq!(of("GetObject"), (got + 12, 5), "{answered:?}");
+}
+
+#[test]
+fn minio_gives_the_keys_of_a_role() {
+    let _cores = shared_cores();
+    let Some(server) = Minio::start() else { return };
+    let place = TestDir::new();
+    place.write(
+        "config",
+        format!(
+            "[profile base]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n\
+             [profile reader]\nrole_arn = arn:minio:iam:::role/reader\nsource_profile = base\nduration_seconds = 900\n"
+        ),
+    );
+    let plimsoll = |words: &[&str]| {
+        let mut command = place.command(words);
+        command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+        command.env("AWS_CONFIG_FILE", place.path("config")).env("AWS_SHARED_CREDENTIALS_FILE", place.path("none"));
+        // MinIO's token service has the same address as its storage.
+        command.env("AWS_PROFILE", "reader").env("AWS_ENDPOINT_URL", server.endpoint());
+        Running::of(command).end()
+    };
+    let objects = ["--count", "20", "--size", "1KiB"];
+    good(plimsoll(&[&["prepare", "s3://bucket/role", "--make-bucket"], &objects[..]].concat()));
+    let got =
+        good(plimsoll(&[&["get", "s3://bucket/role", "--order", "once", "--verify", "--json"], &objects[..]].concat()));
+    assert_eq!(kinds(&Report::read(&got))["get"].0, 20);
+    // A wrong secret of the base profile: MinIO checks the signature of the request for the role.
+    let config = std::fs::read_to_string(place.path("config")).expect("the file is there");
+    place.write("config", config.replace(SECRET_KEY, "wrong-secret-key"));
+    let refused = plimsoll(&["get", "s3://bucket/role/0", "-n", "1"]);
+    refused.expect(4);
+    assert!(refused.stderr.contains("SignatureDoesNotMatch"), "{}", refused.stderr);
 }

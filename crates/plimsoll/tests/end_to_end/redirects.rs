@@ -1,5 +1,6 @@
 //! Clusters that redirect: the owners of objects, and the cost of redirects.
 
+use crate::support::versitygw::{ACCESS_KEY, SECRET_KEY, run};
 use crate::support::{Nginx, Report, Running, Setup, TestDir, shared_cores, wait_for};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -82,6 +83,54 @@ fn owners_equal_those_that_the_cluster_names() {
     assert!(text.contains("\nHops of redirected operations\n") && text.contains("redirect cost"), "{text}");
     server.signal("INT");
     server.end().expect(0);
+}
+
+#[test]
+fn owners_of_the_objects_in_a_bucket_are_found() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (_cluster, addresses) = cluster(&place, 1, &[]);
+    // In the cluster, every name that starts with a size is an object. A listing of 1001 keys has two pages.
+    std::fs::create_dir_all(place.path("tree")).expect("the directory can be made");
+    let mut keys: Vec<String> = (0..1000).map(|number| format!("1KiB-set/{number}")).collect();
+    keys.push("1KiB-set/a b&c%|+".to_owned());
+    keys.sort();
+    for key in &keys {
+        place.write(&key.replace("1KiB-set", "tree"), "x");
+    }
+    let (storage, endpoint) = super::s3::serve(&place, &[]);
+    let with_keys = |words: &[&str]| run(&place, &endpoint, words);
+    with_keys(&["prepare", "s3://bbb/other", "--make-bucket", "--count", "3", "--size", "1KiB"]).expect(0);
+    with_keys(&["put", "s3://bbb/1KiB-set", "--from", "tree", "--print", "none"]).expect(0);
+    let entry = format!("http://{}/blackhole", addresses[2]);
+    // The credentials for the cluster are not for the storage, whose requests have a signature.
+    let list = ["owners", &entry, "--list", "s3://bbb/1KiB-set", "-u", "me:${PASSWORD}", "--out", "owners"];
+    let mut command = place.command(list);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    command.env("AWS_ENDPOINT_URL", &endpoint).env("PASSWORD", "c4nary");
+    let ended = Running::of(command).end();
+    ended.expect(0);
+    assert!(ended.stdout.starts_with("1001 objects, 4 owners, 0 without"), "{}", ended.stdout);
+    let count = NonZeroUsize::new(SERVERS).expect("there are servers");
+    let line = |key: &String| {
+        let mut path = String::new();
+        wire::percent::push_path(&format!("/blackhole/{key}"), &mut path);
+        format!("{}|{}", addresses[server::owner(&path, count)], key.replace('%', "%25").replace('|', "%7C"))
+    };
+    assert_eq!(lines(&place, "owners/owners.txt"), keys.iter().map(line).collect::<Vec<_>>());
+    let none = with_keys(&["owners", &entry, "--list", "s3://bbb/none", "--out", "none"]);
+    none.expect(4);
+    assert!(none.stderr.contains("no object has the prefix `none/`"), "{}", none.stderr);
+    let not_s3 = place.run(["owners", &entry, "--list", "bbb", "--out", "none"]);
+    not_s3.expect(2);
+    assert!(not_s3.stderr.contains("--list requires a bucket"), "{}", not_s3.stderr);
+    let both = place.run(["owners", &entry, "--list", "s3://bbb", "--names", "x", "--out", "none"]);
+    both.expect(2);
+    let neither = place.run(["owners", &entry, "--out", "none"]);
+    neither.expect(2);
+    assert!(neither.stderr.contains("--names"), "{}", neither.stderr);
+    assert!(!place.path("none").exists());
+    storage.stop();
 }
 
 #[test]

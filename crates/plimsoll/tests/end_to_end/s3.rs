@@ -2,8 +2,13 @@
 
 use crate::support::versitygw::run;
 use crate::support::{Ended, Report, Running, TestDir, pythons_with_boto3, s3cmds, shared_cores, wait_for};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 const BOTO3: &str = include_str!("s3_boto3.py");
 
@@ -225,6 +230,69 @@ fn temporary_keys_are_renewed_during_a_run() {
     let count = |name: &str| report.number(&format!("/operations/{name}"));
     assert!(count("ok") > 0 && count("failed") > 0, "{}", report.at("/operations"));
     assert!(std::fs::read_to_string(place.path("calls")).unwrap().len() > before, "the program did not run again");
+    assert!(!ended.stderr.contains("cannot renew"), "{}", ended.stderr);
+    server.stop();
+}
+
+/// A mock of a token service. Its keys are valid for 4 s. After `rotated` exists, they have another access key. Returns
+/// its address, and the number of requests so far.
+fn token_service(rotated: std::path::PathBuf) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("can bind a port");
+    let address = format!("http://{}", listener.local_addr().expect("the port is known"));
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&requests);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a client connects");
+            let (mut request, mut buffer) = (String::new(), [0; 4096]);
+            while !request.contains("RoleSessionName=") {
+                let bytes = stream.read(&mut buffer).expect("the request arrives");
+                assert!(bytes > 0, "the request is not complete: {request}");
+                request += &String::from_utf8_lossy(&buffer[..bytes]);
+            }
+            assert!(request.contains("Credential=BASE/") && request.contains("/sts/aws4_request"), "{request}");
+            counted.fetch_add(1, Relaxed);
+            let access_key = if rotated.exists() { "unknown" } else { "plimsoll" };
+            let expires = Command::new("date").args(["-u", "-d", "+4 seconds", "+%FT%TZ"]).output().expect("date runs");
+            let expires = String::from_utf8_lossy(&expires.stdout).trim().to_owned();
+            let body = format!(
+                "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>{access_key}</AccessKeyId>\
+                 <SecretAccessKey>plimsoll-secret</SecretAccessKey><SessionToken>t</SessionToken>\
+                 <Expiration>{expires}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"
+            );
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all((head + &body).as_bytes()).expect("the client reads");
+        }
+    });
+    (address, requests)
+}
+
+#[test]
+fn keys_of_a_role_are_renewed_during_a_run() {
+    let _cores = shared_cores();
+    let place = TestDir::new();
+    let (server, endpoint) = serve(&place, &["--bucket", "bucket"]);
+    run(&place, &endpoint, &["prepare", "s3://bucket/set", "--count", "3", "--size", "1KiB"]).expect(0);
+    let (sts, requests) = token_service(place.path("rotated"));
+    place.write(
+        "config",
+        "[profile base]\naws_access_key_id = BASE\naws_secret_access_key = base\n\
+         [profile role]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n",
+    );
+    let words =
+        ["get", "s3://bucket/set", "--count", "3", "--size", "1KiB", "-R", "20", "-d", "10s", "--profile", "role"];
+    let mut command = place.command(words.iter().chain(&["--success", "1%", "--out", "out", "--json"]));
+    command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY").env("AWS_ENDPOINT_URL", &endpoint);
+    command.env("AWS_CONFIG_FILE", place.path("config")).env("AWS_SHARED_CREDENTIALS_FILE", place.path("none"));
+    command.env("AWS_ENDPOINT_URL_STS", &sts);
+    let running = Running::of(command);
+    wait_for("run directory", || place.path("out/records.jsonl.zst").exists().then_some(()));
+    let before = requests.load(Relaxed);
+    place.write("rotated", "");
+    let ended = running.end();
+    assert!(requests.load(Relaxed) > before, "the keys were not renewed");
+    let statuses = Report::read(&ended).at("/failures/statuses").to_string();
+    assert!(statuses.contains("200") && statuses.contains("403"), "{statuses}");
     assert!(!ended.stderr.contains("cannot renew"), "{}", ended.stderr);
     server.stop();
 }

@@ -172,6 +172,22 @@ fn patterns_of_a_redirecting_cache_are_read_from_a_cluster() {
 }
 
 #[test]
+fn patterns_of_a_redirecting_cache_need_no_cluster() {
+    let _cores = all_cores();
+    let place = TestDir::new();
+    let sets = ["duration=300ms", "warmup=0s", "repeats=1"].map(str::to_owned);
+    let study = study(&place, "alluxio-patterns.yaml", &sets, &[], "");
+    assert_eq!(measured(&study), 2 * 4);
+    for trial in study["trials"].as_array().unwrap() {
+        let directory = trial["directory"].as_str().unwrap_or_else(|| panic!("{trial:#}"));
+        let (_, report) = place.report(&place.path(&format!("study/{directory}")));
+        assert_eq!(report.number("/operations/failed"), 0, "{trial:#}");
+        // Only the second target has redirects.
+        assert_eq!(report.number("/operations/hops") > 0, trial["target"] == "through one server", "{trial:#}");
+    }
+}
+
+#[test]
 fn a_file_manager_serves_its_login_page_and_lists_two_backends() {
     let Some(sshd) = Sshd::start() else { return };
     let _cores = all_cores();

@@ -180,7 +180,6 @@ fn cells(study: &SavedStudy, rows: &[Row<'_>]) -> Section {
 
 /// Returns the section with the differences between cells, computed from pairs of trials.
 fn differences(list: &[Subtraction]) -> Option<Section> {
-    let head = ["metric", "subtracted", "from", "difference", "interval", "conclusion"];
     let mut blocks = vec![Block::Line { text: subtraction::about(list) }];
     for one in list {
         blocks.push(Block::Line { text: format!("{} · {}", one.title(), one.remarks().join(" · ")) });
@@ -190,6 +189,8 @@ fn differences(list: &[Subtraction]) -> Option<Section> {
             let texts = [&shown.minus, &shown.of, &shown.difference, &shown.interval].map(Clone::clone);
             std::iter::once(title).chain(texts).chain([metric.conclusion().to_owned()]).collect()
         };
+        let [minus, of] = one.columns().map(escape);
+        let head = ["metric", &minus, &of, "difference", "interval", "conclusion"];
         let rows = one.metrics.iter().map(row).collect();
         blocks.extend(table("", &head, &[0, 5], rows).blocks);
     }

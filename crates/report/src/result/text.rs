@@ -120,9 +120,7 @@ fn measured(judged: &ObjectiveResult) -> String {
     let metric = judged.objective.metric();
     match judged.value {
         Some(value) => format!("measured {}", value_text(metric, value)),
-        None if matches!(metric, Metric::Time(..)) => {
-            "with the percentile among operations that failed or did not end".into()
-        }
+        None if matches!(metric, Metric::Time(..)) => "the percentile failed or did not end".into(),
         None => "nothing was measured".into(),
     }
 }

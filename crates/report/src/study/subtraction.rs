@@ -161,6 +161,12 @@ impl Subtraction {
         }
     }
 
+    /// Returns the heads of the columns with the values: that of the subtracted cell, and that of the other one.
+    pub(crate) fn columns(&self) -> [&str; 2] {
+        let (of, minus) = (&self.of, &self.minus);
+        if of.cell == minus.cell { [&minus.target, &of.target] } else { ["subtracted", "from"] }
+    }
+
     /// Returns notes for interpreting the difference, as phrases.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = vec![plural(self.pairs, "pair")];
@@ -313,11 +319,7 @@ pub fn text(list: &[Subtraction]) -> String {
     let mut text = String::new();
     for one in list {
         text.push_str(&format!("\n{} · {}\n", one.title(), one.remarks().join(" · ")));
-        let [minus, of] = if one.of.cell == one.minus.cell {
-            [one.minus.target.as_str(), one.of.target.as_str()]
-        } else {
-            ["subtracted", "from"]
-        };
+        let [minus, of] = one.columns();
         let head = ["", minus, of, "difference", "interval", ""].map(str::to_owned);
         let row = |metric: &Subtracted| {
             let shown = &metric.shown;

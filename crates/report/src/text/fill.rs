@@ -164,13 +164,13 @@ fn checks(page: &mut Page, fill: &SavedFill) {
 fn sessions(page: &mut Page, sessions: &[Session]) {
     page.heading("Sessions");
     let mut table = Table::with_text_from(6);
-    table.head(["session", "started", "active", "objects", "stored", "bandwidth", "end"]);
+    table.head(["session", "started (UTC)", "active", "objects", "stored", "bandwidth", "end"]);
     for session in sessions.iter().skip(sessions.len().saturating_sub(ROWS_MAX)) {
         let active = session.active.get();
         let rate = session.totals.file_bytes as f64 / active.as_secs_f64();
         table.row([
             session.number.to_string(),
-            Utc::from_unix_ms(session.started_unix_ms).to_string(),
+            Utc::from_unix_ms(session.started_unix_ms).to_string().trim_end_matches(" UTC").to_owned(),
             span(active),
             count(session.totals.objects),
             bytes(session.totals.file_bytes),

@@ -105,9 +105,9 @@ pub(crate) fn short_first_line(word: ResultWord, rest: String, style: &Style) ->
     page.finish()
 }
 
-/// Returns a paragraph that is not part of a report.
+/// Returns a paragraph that is not part of a report, broken into lines of at most 80 characters.
 pub(crate) fn paragraph(text: &str) -> String {
-    let mut page = Page::new(Style::default());
+    let mut page = Page::new(short::narrowed(&Style::default()));
     page.line(text);
     page.finish()
 }

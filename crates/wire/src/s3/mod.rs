@@ -3,6 +3,7 @@
 //! The client parses responses and writes requests, and the embedded server does the opposite. All messages have size
 //! limits, and their content is never trusted.
 
+mod assumed_role;
 mod delete;
 mod error;
 mod list;
@@ -12,6 +13,7 @@ mod multipart;
 mod open_uploads;
 mod xml;
 
+pub use assumed_role::AssumedRole;
 pub use delete::{DeleteError, DeleteRequest, DeleteResult, MAX_DELETED};
 pub use error::{ErrorBody, ErrorCode};
 pub use list::{ListResult, ListedObject};

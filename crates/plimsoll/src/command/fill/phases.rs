@@ -10,6 +10,7 @@ use super::upload_journal::{self, UploadJournal};
 use crate::console;
 use crate::execute::{self, RunOptions};
 use crate::failure::Failure;
+use crate::live_metrics::LiveMetrics;
 use crate::load;
 use crate::load::location_client::{LocationClient, Patience};
 use crate::progress::Progress;
@@ -299,6 +300,12 @@ fn each_stored(
         fill.phase = shown;
         fill.objects = (totals.objects, objects.set.count());
         fill.bytes = (totals.file_bytes, objects.bytes());
+    });
+    LiveMetrics::published().change_fill(|fill| {
+        (fill.phase, fill.bandwidth) = (shown, None);
+        (fill.stored_objects, fill.objects) = (totals.objects, objects.set.count());
+        (fill.stored_bytes, fill.bytes) = (totals.file_bytes, objects.bytes());
+        fill.failed_uploads = totals.failed_uploads;
     });
     let targets = Arc::new(objects.chosen(access, numbers));
     let plan = Plan {

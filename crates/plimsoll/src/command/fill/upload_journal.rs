@@ -9,10 +9,11 @@ use super::stuck::Stuck;
 use super::tree::SourceDirectory;
 use super::unsettled::UnsettledUploads;
 use crate::console;
+use crate::live_metrics::LiveMetrics;
 use crate::progress::Progress;
 use crate::progress::state::Fill;
 use crate::progress::state::fill::Phase;
-use cost::Cap;
+use cost::{Cap, Money};
 use engine::plan::Targets;
 use engine::{Control, CreatedUpload, Observer, OpEntry, Sent, StopReason};
 use fill::reservation::Reservation;
@@ -29,6 +30,9 @@ use store::journal::{AckedObject, Evidence, FailedObject, Record, SessionEnd};
 
 /// Window of the bandwidth that the user sees.
 const SHOWN_WINDOW: Duration = Duration::from_secs(60);
+
+/// Decimals of an amount in live metrics. Costs of small objects are far below a cent.
+const METRIC_DECIMALS: u32 = 12;
 
 /// The observer of an upload run that writes the journal. Only uploads in the journal count as stored.
 pub struct UploadJournal<'a> {
@@ -199,6 +203,20 @@ impl<'a> UploadJournal<'a> {
         let shown = &mut self.shown;
         shown.trailing.note(elapsed, totals.file_bytes - shown.bytes_before);
         let bandwidth = shown.trailing.so_far().map(|(bytes, time)| bytes as f64 / time.as_secs_f64());
+        let spent = self.budget.spent(totals);
+        LiveMetrics::published().change_fill(|fill| {
+            *fill = telemetry::Fill {
+                phase: Phase::Upload,
+                stored_objects: totals.objects,
+                objects: shown.objects,
+                stored_bytes: totals.file_bytes,
+                bytes: shown.bytes,
+                failed_uploads: totals.failed_uploads,
+                bandwidth,
+                spent: spent.as_ref().and_then(number),
+                unpacked_bytes: self.budget.waiting_bytes(),
+            };
+        });
         let fill = Fill {
             phase: Phase::Upload,
             elapsed,
@@ -206,13 +224,18 @@ impl<'a> UploadJournal<'a> {
             bytes: (totals.file_bytes, shown.bytes),
             failed: totals.failed_uploads,
             bandwidth,
-            spent: self.budget.spent(totals).map(|spent| spent.to_string()),
+            spent: spent.map(|spent| spent.to_string()),
             waiting: self.budget.waiting_bytes(),
             cap: self.budget.cap().map(ToString::to_string),
             rules: rules_so_far(self.session),
         };
         shown.progress.update(|state| state.fill = Some(fill));
     }
+}
+
+/// Returns an amount as a currency and a number, for live metrics. Reports have the exact amount.
+fn number(money: &Money) -> Option<(String, f64)> {
+    Some((money.currency.to_string(), money.amount.to_decimal(METRIC_DECIMALS).parse().ok()?))
 }
 
 /// Returns the stop rules in words, with their values so far.

@@ -3,10 +3,11 @@
 mod files;
 mod object_owners;
 
-pub use object_owners::{ClusterFlags, ObjectOwners, find_object_owners};
+pub use object_owners::{ClusterFlags, Names, ObjectOwners, find_object_owners};
 
 use crate::console;
 use crate::failure::{Exit, Failure};
+use crate::load::{self, s3};
 use engine::owners::Owner;
 use report::escape::{bounded, escape};
 use std::path::PathBuf;
@@ -21,31 +22,50 @@ const NAME_MAX: usize = 200;
 
 /// The flags of `owners`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = AFTER)]
+#[command(disable_help_flag = true, after_help = AFTER)]
 pub struct Args {
     /// Location of the objects on any server of the cluster, e.g. http://host:29998/bucket.
     #[arg(value_name = "URL")]
     pub url: String,
     /// File with the names of the objects, one per line; - for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub names: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "list", conflicts_with = "list")]
+    pub names: Option<PathBuf>,
+    /// Use the keys in this bucket as names: s3://BUCKET or s3://BUCKET/PREFIX. URL is then the location of the bucket.
+    #[arg(long, value_name = "LOCATION")]
+    pub list: Option<String>,
     /// Directory for owners.txt and the lists of URLs.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Access to the cluster.
     #[command(flatten)]
     pub reach: ClusterFlags,
+    /// The server and the keys for --list.
+    #[command(flatten)]
+    pub s3: s3::Args,
+    /// Short and full help.
+    #[command(flatten)]
+    help: load::Help,
+}
+
+impl Args {
+    /// Returns the source of the names. One of the flags is always set.
+    fn names(&self) -> Names<'_> {
+        match (&self.names, &self.list) {
+            (Some(path), _) => Names::File(path),
+            (None, location) => Names::Bucket(location.as_deref().unwrap_or_default(), &self.s3),
+        }
+    }
 }
 
 const AFTER: &str = "Requests the first byte of each object. Status 206 means that the server has the object; a \
     redirect names the owner. Writes owners.txt (lines of owner|name), a list of URLs for each owner (for \
     `plimsoll get --url-file`), and failures.txt with objects without an owner. The exit code is then 1, or 4 if no \
-    owner was found.";
+    owner was found. --help-all prints every flag, also those of S3 for --list.";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<ExitCode, Failure> {
     let _ = sys::signals::catch_interrupts();
-    let owners = find_object_owners(&args.url, &args.names, &args.reach)?;
+    let owners = find_object_owners(&args.url, args.names(), &args.reach)?;
     if owners.by_owner().is_empty() {
         return Err(Failure::could_not_run(match owners.failures().next() {
             Some((name, status, cause)) => format!("found no owner: {}", failure(name, status, cause)),

@@ -1,22 +1,28 @@
 //! The owners of a list of objects in a cluster.
 
-use super::is_owned;
+use super::{NAME_MAX, is_owned};
 use crate::command::get;
 use crate::execute;
 use crate::failure::Failure;
 use crate::input_file::{Limits, Lines};
-use crate::load::count;
+use crate::load::dataset_location::DatasetLocation;
+use crate::load::location_client::{LocationClient, Patience};
+use crate::load::retry::RetryLimit;
+use crate::load::{count, s3};
 use crate::progress::{requests_failed, requests_interrupted, with_progress};
 use engine::StopReason;
 use engine::owners::{Owner, Owners, find_owners};
 use engine::plan::{Plan, Targets};
 use measure::units::format_span;
+use report::escape::bounded;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::Url;
+use wire::s3::S3Location;
 
 /// Maximum number of objects in a list. Ten million names and their URLs take about 1.5 GB of memory.
 const NAMES_MAX: usize = 10_000_000;
@@ -80,12 +86,31 @@ impl ClusterFlags {
         words
     }
 
-    /// Returns the plan of `get` for `url`. The caller must set the load of this plan.
-    pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
+    /// Returns the flags of `get` for `url`.
+    fn get_args(&self, url: &str) -> Result<get::Args, Failure> {
         let mut args = get::Args::of_words(self.words(url))?;
         args.common.tls.cacert.clone_from(&self.cacert);
-        get::plan::of(&args)
+        Ok(args)
     }
+
+    /// Returns the plan of `get` for `url`. The caller must set the load of this plan.
+    pub fn plan(&self, url: &str) -> Result<Plan, Failure> {
+        get::plan::of(&self.get_args(url)?)
+    }
+
+    /// Returns the flags for access to another server. Headers and credentials are only for the cluster.
+    fn of_other_server(&self) -> Self {
+        Self { headers: Vec::new(), cookies: Vec::new(), user: None, http2: false, ..self.clone() }
+    }
+}
+
+/// The source of the objects' names.
+#[derive(Clone, Copy)]
+pub enum Names<'a> {
+    /// A file with one name per line.
+    File(&'a Path),
+    /// The keys in a bucket, `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    Bucket(&'a str, &'a s3::Args),
 }
 
 /// A list of objects with their owners.
@@ -96,13 +121,16 @@ pub struct ObjectOwners {
     entry: String,
 }
 
-/// Reads the list, and requests the owner of each object.
-pub fn find_object_owners(url: &str, names: &Path, reach: &ClusterFlags) -> Result<ObjectOwners, Failure> {
+/// Reads the names, and requests the owner of each object.
+pub fn find_object_owners(url: &str, names: Names, reach: &ClusterFlags) -> Result<ObjectOwners, Failure> {
     let mut plan = reach.plan(url)?;
     let Some(base) = plan.targets.listed(0).filter(|base| base.query().is_none()) else {
         return Err(Failure::usage("the URL has a query: write only the path of the folder or bucket"));
     };
-    let (names, targets) = read(&base, names)?;
+    let (names, targets) = match names {
+        Names::File(path) => read(&base, path)?,
+        Names::Bucket(location, s3) => list(&base, location, s3, reach)?,
+    };
     plan.targets = Arc::new(targets);
     execute::prepare(&mut plan)?;
     let total = names.len() as u64;
@@ -147,8 +175,30 @@ fn read(base: &Url, path: &Path) -> Result<(Vec<Box<str>>, Targets), Failure> {
     Ok((names, targets))
 }
 
+/// Lists a bucket. Returns the keys, and the URLs of the objects on the entry server.
+fn list(base: &Url, location: &str, s3: &s3::Args, reach: &ClusterFlags) -> Result<(Vec<Box<str>>, Targets), Failure> {
+    if !S3Location::has_scheme(location) {
+        return Err(Failure::usage("--list requires a bucket: write s3://BUCKET or s3://BUCKET/PREFIX"));
+    }
+    let args = reach.of_other_server().get_args(location)?;
+    let bucket = DatasetLocation::of(&[location.to_owned()], s3)?;
+    let keys = LocationClient::new(&args.common, &bucket, Patience::Repeat(RetryLimit::HalfMinute))?.list_keys()?;
+    let mut targets = Targets::default();
+    for key in &keys {
+        let refused = |why: &dyn Display| {
+            let key = bounded(key, NAME_MAX);
+            Failure::could_not_run(format!("key `{key}`: {why}; write the other keys to a file for --names"))
+        };
+        let url = base.below(key).map_err(|error| refused(&error))?;
+        if !targets.push(&url) {
+            return Err(refused(&"too many different hosts"));
+        }
+    }
+    Ok((keys, targets))
+}
+
 impl ObjectOwners {
-    /// Returns the names as the user wrote them.
+    /// Returns the names as they are in the list.
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }

@@ -251,7 +251,10 @@ fn plan(scenario: &Scenario, args: &Args) -> Result<Vec<Planned>, Failure> {
 /// Returns the command of a trial. The address of a server that the study starts is still a placeholder.
 fn command_of(scenario: &Scenario, cell: &Cell, target: &Target) -> TrialCommand {
     let command = cell.command(scenario, target);
-    if target.server.is_some() { served::with_placeholder(command) } else { command }
+    match &target.server {
+        Some(server) => served::with_placeholder(command, server),
+        None => command,
+    }
 }
 
 /// Returns the names and values that `--only` can select.

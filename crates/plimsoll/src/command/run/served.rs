@@ -6,19 +6,28 @@
 use super::Planned;
 use super::links::OpenLink;
 use super::target_process::TargetProcess;
+use crate::cli::{Cli, Command};
 use crate::command::serve::{ACCESS_KEY, PASSWORD, SECRET_KEY};
 use crate::failure::Failure;
+use clap::Parser;
 use std::path::Path;
-use study::matrix::TrialCommand;
-use study::scenario::Scenario;
+use study::matrix::{TrialCommand, flags};
+use study::scenario::{Scenario, TargetServer};
 
 /// Address of every server in a plan. The domain `invalid` never has an address (RFC 6761).
 const PLACEHOLDER: &str = "http://served.invalid";
 /// Word in settings for the address of the target's server.
 const WORD: &str = "served";
 
+/// Values of `url-file` for the objects in the list of the target's server: all of them, or those that the first server
+/// of a cluster owns.
+const LISTS: [(&str, bool); 2] = [("--url-file=served/all", false), ("--url-file=served/own", true)];
+/// Maximum number of objects that such a value names, because each of them becomes a word of the command line.
+const LISTED_MAX: u64 = 1000;
+
 /// Replaces the word `served` in the settings of a trial by the placeholder.
-pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
+pub fn with_placeholder(mut command: TrialCommand, server: &TargetServer) -> TrialCommand {
+    command.arguments = command.arguments.into_iter().flat_map(|word| with_list(word, server)).collect();
     let value = |value: &str| match value.strip_prefix(WORD) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{PLACEHOLDER}{rest}"),
         _ => value.to_owned(),
@@ -30,6 +39,19 @@ pub fn with_placeholder(command: TrialCommand) -> TrialCommand {
     let mut arguments: Vec<String> = command.arguments.iter().map(argument).collect();
     arguments.extend(credentials(&arguments));
     TrialCommand { arguments, ..command }
+}
+
+/// Replaces a list of the target's server by the URLs of its objects. Returns other words, and lists of other servers, as
+/// they are.
+fn with_list(word: String, server: &TargetServer) -> Vec<String> {
+    let Some((_, own)) = LISTS.into_iter().find(|(list, _)| *list == word) else { return vec![word] };
+    let TargetServer::Serve(settings) = server else { return vec![word] };
+    let words = ["plimsoll", "serve"].map(str::to_owned).into_iter().chain(flags(settings));
+    // The flags of the server were checked before.
+    let Ok(Cli { command: Command::Serve(serve), .. }) = Cli::try_parse_from(words) else { return vec![word] };
+    let paths = serve.stand_in.listed_paths(LISTED_MAX).filter(|path| !own || serve.stand_in.is_own(path));
+    let urls: Vec<String> = paths.map(|path| format!("{WORD}{path}")).collect();
+    if urls.is_empty() { vec![word] } else { urls }
 }
 
 /// Returns flags with the keys of an S3 server, or with the password of a renter, that the study starts. These are the
@@ -115,7 +137,7 @@ fn with_address(trial: &Planned, address: Option<&str>, link: Option<u32>) -> Pl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::scenario::Hooks;
+    use study::scenario::{Hooks, Position, Setting};
 
     #[test]
     fn only_the_word_itself_is_replaced() {
@@ -123,13 +145,35 @@ mod tests {
         let arguments = words.map(str::to_owned).to_vec();
         let command =
             TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, hooks: Hooks::default() };
-        let found = with_placeholder(command).arguments;
+        let found = with_placeholder(command, &TargetServer::Start(String::new())).arguments;
         let at = |rest: &str| format!("{PLACEHOLDER}{rest}");
         assert_eq!(found[..2], [at("/a"), at("")]);
         assert_eq!(found[3], format!("--endpoint={PLACEHOLDER}"));
         assert_eq!([&found[2], &found[4], &found[5]], ["servedx", "--header=X: served", "http://h/served"]);
         // The endpoint is an S3 server of the study, so its keys follow.
         assert_eq!(found[6..], ["--access-key=plimsoll", "--secret-key=plimsoll-secret"]);
+    }
+
+    #[test]
+    fn lists_are_the_objects_of_the_server() {
+        let setting = |name: &str, value: &str| Setting {
+            name: name.to_owned(),
+            at: Position::START,
+            values: vec![(value.to_owned(), Position::START)],
+        };
+        let settings = [("as", "alluxio"), ("cluster", "3"), ("list", "30"), ("list-size", "1KiB")];
+        let server = TargetServer::Serve(settings.map(|(name, value)| setting(name, value)).to_vec());
+        let urls = |word: &str| {
+            let arguments = vec!["--concurrency=1".to_owned(), word.to_owned()];
+            let hooks = Hooks::default();
+            let command = TrialCommand { name: "get".into(), arguments, positions: Vec::new(), link: None, hooks };
+            with_placeholder(command, &server).arguments[1..].to_vec()
+        };
+        let all = urls("--url-file=served/all");
+        assert_eq!((all.len(), all[0].as_str()), (30, "http://served.invalid/bucket/1KiB-000000"));
+        let own = urls("--url-file=served/own");
+        assert!(own.len() > 3 && own.len() < 20 && own.iter().all(|url| all.contains(url)), "{own:?}");
+        assert_eq!(urls("--url-file=served/else"), ["--url-file=http://served.invalid/else"]);
     }
 
     #[test]

@@ -282,22 +282,41 @@ impl StandInArgs {
     /// Writes the requested lists. `server` is the address of the first server.
     pub fn write_lists(&self, scheme: &str, server: Option<&SocketAddr>) -> Result<(), Failure> {
         let Some(count) = self.list else { return Ok(()) };
+        if let Some(path) = &self.names {
+            write_list(path, "--names", count, |index| self.name(index))?;
+        }
+        if let (Some(path), Some(server)) = (&self.urls, server) {
+            write_list(path, "--urls", count, |index| format!("{scheme}://{server}{}", self.path(index)))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the name of an object in the list.
+    fn name(&self, index: u64) -> String {
+        match self.stand_in {
+            Some(System::BoosterHttp) => piece_cid(index),
+            _ => object_name(self.list_size, index),
+        }
+    }
+
+    /// Returns the path of an object in the list.
+    fn path(&self, index: u64) -> String {
         let folder = match self.stand_in {
             Some(System::BoosterHttp) => "piece",
             Some(System::Alluxio) => "bucket",
             None | Some(System::Filestash | System::Kubo | System::Siad | System::Renterd) => "blackhole",
         };
-        let name = |index| match self.stand_in {
-            Some(System::BoosterHttp) => piece_cid(index),
-            _ => object_name(self.list_size, index),
-        };
-        if let Some(path) = &self.names {
-            write_list(path, "--names", count, name)?;
-        }
-        if let (Some(path), Some(server)) = (&self.urls, server) {
-            write_list(path, "--urls", count, |index| format!("{scheme}://{server}/{folder}/{}", name(index)))?;
-        }
-        Ok(())
+        format!("/{folder}/{}", self.name(index))
+    }
+
+    /// Returns the paths of the first `most` objects in the list.
+    pub fn listed_paths(&self, most: u64) -> impl Iterator<Item = String> {
+        (0..self.list.unwrap_or(0).min(most)).map(|index| self.path(index))
+    }
+
+    /// Returns whether the first server of the cluster owns the object with this path.
+    pub fn is_own(&self, path: &str) -> bool {
+        server::owner(path, self.cluster.unwrap_or(NonZeroUsize::MIN)) == 0
     }
 }
 

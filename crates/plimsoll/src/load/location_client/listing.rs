@@ -7,34 +7,14 @@ use crate::progress::{LiveLine, requests_failed};
 use engine::plan::{RequestPlan, Targets};
 use report::number::{count, plural};
 use std::time::Instant;
-use wire::s3::ListResult;
-
-/// An object of a listing.
-struct Found {
-    /// Path of the object at the server, percent-encoded.
-    path: Box<str>,
-    /// Size in bytes.
-    size: u64,
-}
+use wire::s3::{ListResult, ListedObject};
 
 impl LocationClient<'_> {
     /// Returns the objects below the prefix with their sizes, in the order of their keys.
     pub fn list_objects(&self) -> Result<Targets, Failure> {
-        let (begun, mut live) = (Instant::now(), LiveLine::new());
-        let found = self.list_pages(|number| {
-            live.message(begun.elapsed(), &format!("listing the bucket: {} so far", plural(number, "object")));
-        });
-        live.clear();
-        let found = found?;
-        let prefix = &self.location.prefix;
-        if found.is_empty() {
-            return Err(Failure::could_not_run(match prefix.as_str() {
-                "" => "the bucket is empty: write objects first, for example with `plimsoll prepare`".to_owned(),
-                prefix => format!("no object has the prefix `{prefix}`: check the prefix, or leave it out"),
-            }));
-        }
-        let sizes: Vec<u64> = found.iter().map(|object| object.size).collect();
-        let paths = found.into_iter().map(|object| (0, object.path));
+        let found = self.list(|object| (self.location.path(&object.key).into(), object.size))?;
+        let sizes: Vec<u64> = found.iter().map(|(_, size)| *size).collect();
+        let paths = found.into_iter().map(|(path, _)| (0, path));
         let mut targets = Targets::of_paths(self.location.origins.clone(), paths);
         for (item, size) in targets.items_mut().iter_mut().zip(sizes) {
             item.size = Some(size);
@@ -42,8 +22,30 @@ impl LocationClient<'_> {
         Ok(targets)
     }
 
+    /// Returns the keys of the objects below the prefix, in order.
+    pub fn list_keys(&self) -> Result<Vec<Box<str>>, Failure> {
+        self.list(|object| object.key)
+    }
+
+    /// Reads the listing, and shows the progress. `keep` returns what to keep of an object. An empty listing is an error.
+    fn list<T>(&self, keep: impl Fn(ListedObject) -> T) -> Result<Vec<T>, Failure> {
+        let (begun, mut live) = (Instant::now(), LiveLine::new());
+        let found = self.list_pages(keep, |number| {
+            live.message(begun.elapsed(), &format!("listing the bucket: {} so far", plural(number, "object")));
+        });
+        live.clear();
+        let found = found?;
+        if found.is_empty() {
+            return Err(Failure::could_not_run(match self.location.prefix.as_str() {
+                "" => "the bucket is empty: write objects first, for example with `plimsoll prepare`".to_owned(),
+                prefix => format!("no object has the prefix `{prefix}`: check the prefix, or leave it out"),
+            }));
+        }
+        Ok(found)
+    }
+
     /// Reads all pages of the listing. `tick` is called after each page, with the number of objects so far.
-    fn list_pages(&self, mut tick: impl FnMut(u64)) -> Result<Vec<Found>, Failure> {
+    fn list_pages<T>(&self, keep: impl Fn(ListedObject) -> T, mut tick: impl FnMut(u64)) -> Result<Vec<T>, Failure> {
         let prefix = wire::percent::parameter(&self.location.prefix);
         let mut found = Vec::new();
         let mut from = String::new();
@@ -55,11 +57,7 @@ impl LocationClient<'_> {
             }
             let page = ListResult::parse(&reply.message)
                 .map_err(|error| Failure::could_not_run(format!("cannot parse the listing: {error}")))?;
-            let object = |object: wire::s3::ListedObject| Found {
-                path: self.location.path(&object.key).into(),
-                size: object.size,
-            };
-            found.extend(page.objects.into_iter().map(object));
+            found.extend(page.objects.into_iter().map(&keep));
             if found.len() > URLS_MAX {
                 return Err(Failure::could_not_run(format!(
                     "more than {} objects: list a longer prefix",

@@ -2,6 +2,7 @@
 
 use measure::units::format_span;
 use std::time::Duration;
+pub use telemetry::FillPhase as Phase;
 
 /// A fill in progress.
 #[derive(Clone, Debug, Default)]
@@ -25,16 +26,6 @@ pub struct Fill {
     pub cap: Option<String>,
     /// Stop rules, each with its value so far.
     pub rules: Vec<(String, Option<String>)>,
-}
-
-/// A phase of a fill.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    #[default]
-    Upload,
-    /// Reading back.
-    Verify,
-    Delete,
 }
 
 impl Fill {

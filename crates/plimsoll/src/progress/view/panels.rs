@@ -7,7 +7,7 @@ use crate::progress::state::history::Point;
 use crate::progress::state::run::Details;
 use crate::progress::state::{Run, State};
 use measure::objective::ObjectiveOutcome;
-use measure::{Enumerated, Stage};
+use measure::{Enumerated, LimitedBy, Stage};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -229,7 +229,12 @@ pub fn checks(frame: &mut Frame<'_>, area: Rect, theme: Theme, run: &Run) {
         one_line(frame, row, &line);
     }
     if let Some(limit) = &details.limit {
-        frame.render_widget(Paragraph::new(report::limit::text(limit)).wrap(Wrap { trim: true }), below);
+        // The advice of the report, to run again with other flags, comes too early here.
+        let text = match limit.by {
+            LimitedBy::NotDetermined => "limited by: not determined yet".to_owned(),
+            _ => report::limit::text(limit),
+        };
+        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), below);
     }
 }
 

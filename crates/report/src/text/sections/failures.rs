@@ -52,15 +52,16 @@ fn is_failure(class: AttemptClass) -> bool {
     !matches!(class, AttemptClass::Ok | AttemptClass::InflightAtEnd)
 }
 
+/// Returns an example of a failure as a line. The short report cuts the end of a long line off, so the reason is first.
 pub fn example_line(example: &Example) -> String {
-    let mut pieces = vec![format!("e.g. {}", escape(&example.url))];
-    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
-    pieces.extend(example.status.map(|status| format!("status {status}")));
-    pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));
+    let mut pieces: Vec<String> = example.status.map(|status| format!("status {status}")).into_iter().collect();
     if !example.detail.is_empty() {
         pieces.push(escape(&example.detail));
     }
-    pieces.join(" · ")
+    pieces.push(escape(&example.url));
+    pieces.extend(example.address.as_deref().map(|address| format!("at {}", escape(address))));
+    pieces.push(format!("{} after the start", time(example.at.as_nanos() as f64)));
+    format!("e.g. {}", pieces.join(" · "))
 }
 
 /// Returns whether a flag marks an anomaly.
