@@ -66,7 +66,8 @@ impl Network for Sleepy {
 
 fn summary_of(plan: &Plan, nap: Duration) -> Summary {
     let clock = MonotonicClock::start();
-    let net = EpollNetwork::new(clock, Arc::from([]), Resolver::start(), plan.load.pacing()).unwrap();
+    let net =
+        EpollNetwork::new(clock, Arc::from([]), Resolver::start(), plan.load.pacing(), plan.arrival_times).unwrap();
     let (control, share) = (Control::default(), Share { thread: 0, threads: 1 });
     let budget = engine::run_loop::budget(&plan.stop, &plan.load, 1);
     let mut run_loop = RunLoop::new(plan, &control, share, budget, (clock.now(), Timestamp::from_unix_seconds(0)));

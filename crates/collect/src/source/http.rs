@@ -7,7 +7,7 @@ use super::numbers::Numbers;
 use super::picked::Picked;
 use engine::plan::{BodyPlan, Follow, Plan, RequestPlan, Timeouts};
 use engine::{OpEntry, single_requests};
-use measure::series::{Column, FailureClass, Number, PollFailure};
+use measure::series::{Column, FailureClass, PollFailure};
 use measure::{AttemptClass, Cause, OpKind};
 use std::sync::Arc;
 use std::time::Duration;

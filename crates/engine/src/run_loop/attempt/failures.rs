@@ -15,7 +15,7 @@ pub(in crate::run_loop) struct Pause {
 /// Failures of one request so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::run_loop) struct Failures {
-    all: u32,
+    pub all: u32,
     refusals: u32,
 }
 

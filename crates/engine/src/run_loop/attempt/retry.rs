@@ -147,6 +147,7 @@ impl<N: Network> RunLoop<'_, N> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::failures::Failures;
     use super::*;
     use measure::Phase;
 
