@@ -298,6 +298,39 @@ fn keys_of_a_role_are_renewed_during_a_run() {
 }
 
 #[test]
+fn the_signature_of_a_request_for_a_role_agrees_with_botocore() {
+    let _cores = shared_cores();
+    for python in pythons_with_boto3() {
+        let place = TestDir::new();
+        let (server, endpoint) = serve(&place, &["--bucket", "bucket"]);
+        let mut sts = Command::new(python);
+        sts.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/sts_botocore.py"));
+        sts.env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+        let sts = Running::of(sts);
+        let address = sts.wait_for_line("http://").trim().to_owned();
+        place.write(
+            "config",
+            "[profile base]\naws_access_key_id = BASE\naws_secret_access_key = base/secret+x\n\
+             aws_session_token = tok/en==\n[profile role]\nrole_arn = arn:aws:iam::1:role/a\nsource_profile = base\n\
+             region = eu-central-1\nexternal_id = a=b&c d\n",
+        );
+        let words = ["prepare", "s3://bucket/set", "--count", "3", "--size", "1KiB", "--profile", "role"];
+        let mut command = place.command(words);
+        command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+        command.env("AWS_CONFIG_FILE", place.path("config")).env("AWS_SHARED_CREDENTIALS_FILE", place.path("none"));
+        command.env("AWS_ENDPOINT_URL_S3", &endpoint).env("AWS_ENDPOINT_URL_STS", &address);
+        Running::of(command).end().expect(0);
+        sts.signal("TERM");
+        let received = sts.end().stdout;
+        let requests: Vec<&str> = received.lines().filter(|line| !line.starts_with("http")).collect();
+        let form = "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fa&RoleSessionName=plimsoll\
+                    &ExternalId=a%3Db%26c%20d";
+        assert_eq!(requests, [format!("agrees sts eu-central-1 {form}")]);
+        server.stop();
+    }
+}
+
+#[test]
 fn default_keys_require_loopback() {
     let ended = TestDir::new().run(["serve", "--s3", "--listen", "0.0.0.0:0"]);
     ended.expect(2);

@@ -19,15 +19,18 @@ use study::scenario::Scenario;
 struct Projected {
     /// Expected duration. `None` if the trial ends after a fixed amount of work, and the speed is unknown.
     time: Option<Duration>,
+    /// `true` if the time is only a limit, because the trial usually ends earlier, after a fixed amount of work.
+    is_limit: bool,
     /// Maximum number of body bytes, or `None` if unknown.
     bytes: Option<f64>,
     /// Costs of a fill by each of its price sheets.
     costs: Option<String>,
 }
 
-/// Returns the duration of a trial, or `None` if the trial does not end after a fixed time.
+/// Returns the duration of a trial, or `None` if the trial may end after a fixed amount of work.
 pub fn projected(trial: &TrialCommand) -> Option<Duration> {
-    project(trial, None).time
+    let Projected { time, is_limit, .. } = project(trial, None);
+    time.filter(|_| !is_limit)
 }
 
 /// Returns the expected time, traffic and costs of a trial at an assumed speed, in bytes per second.
@@ -38,7 +41,7 @@ fn project(trial: &TrialCommand, assumed: Option<f64>) -> Projected {
             let load = &args.common.load;
             let time = load.duration.map(|time| time + load.warmup);
             let bytes = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
-            Projected { time, bytes, costs: None }
+            Projected { time, bytes, ..Projected::default() }
         }
         Ok(LoadCommand::Fill(args)) => {
             fill::estimate(&args).map(|estimate| of_fill(&args, &estimate, assumed)).unwrap_or_default()
@@ -63,7 +66,7 @@ fn of_fill(args: &fill::Args, estimate: &Estimate, assumed: Option<f64>) -> Proj
     };
     let costs: Vec<String> = estimate.offers.iter().map(offer_text).collect();
     let costs = (!costs.is_empty()).then(|| format!("{}, for all objects, kept for {}", costs.join(", "), args.keep));
-    Projected { time, bytes: Some(bytes), costs }
+    Projected { time, bytes: Some(bytes), costs, is_limit: false }
 }
 
 fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
@@ -76,7 +79,8 @@ fn of_plan(plan: &Plan, assumed: Option<f64>) -> Projected {
     let time = [plan.stop.time, at_speed].into_iter().flatten().min();
     let in_time = time.zip(assumed).map(|(time, speed)| time.as_secs_f64() * speed);
     let bytes = [requested, in_time].into_iter().flatten().reduce(f64::min);
-    Projected { time: time.map(|time| time + plan.warmup), bytes, costs: None }
+    let is_limit = at_speed.is_none() && time.is_some() && (ops.is_some() || plan.stop.bytes.is_some());
+    Projected { time: time.map(|time| time + plan.warmup), is_limit, bytes, costs: None }
 }
 
 /// Returns the body bytes of an operation: the length of a fixed range, or the average size in a dataset. Returns
@@ -97,15 +101,18 @@ fn bytes_of_op(plan: &Plan) -> Option<f64> {
 pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> String {
     let mut text = format!("{}: {}\n\n", scenario.name, plural(planned.len() as u64, "trial"));
     let repeats = scenario.repeats.get();
-    let (mut sum, mut moved, mut open) = (Duration::ZERO, 0.0, false);
+    let (mut sum, mut moved, mut open, mut limits) = (Duration::ZERO, 0.0, false, false);
     for trial in planned.iter().filter(|trial| trial.repeat == 0) {
-        let Projected { time, bytes, costs } = project(&trial.command, assumed);
+        let Projected { time, is_limit, bytes, costs } = project(&trial.command, assumed);
         sum += time.unwrap_or_default() * repeats;
         moved += bytes.unwrap_or_default() * f64::from(repeats);
         open |= time.is_none();
+        limits |= is_limit;
         let words = crate::redact::command_line(trial.command.arguments.iter().cloned());
         let of: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-        let time = time.map_or_else(|| "until done".to_owned(), |time| format_span(rounded(time)));
+        let limit = if is_limit { "at most " } else { "" };
+        let time = time.map(|time| format!("{limit}{}", format_span(rounded(time))));
+        let time = time.unwrap_or_else(|| "until done".to_owned());
         let most = bytes.map(|bytes| format!(", at most {}", shown(bytes))).unwrap_or_default();
         text.push_str(&format!(
             "  {}, {}: {repeats} × {time}{most}\n    plimsoll {} {}\n",
@@ -124,7 +131,8 @@ pub fn text(scenario: &Scenario, planned: &[Planned], assumed: Option<f64>) -> S
         }
     }
     let more = if open { ", plus the trials that run until done" } else { "" };
-    text.push_str(&format!("\nprojected time: {}{more}\n", format_span(rounded(sum))));
+    let limit = if limits { "at most " } else { "" };
+    text.push_str(&format!("\nprojected time: {limit}{}{more}\n", format_span(rounded(sum))));
     if moved > 0.0 {
         text.push_str(&format!("projected bytes: at most {}\n", shown(moved)));
     }

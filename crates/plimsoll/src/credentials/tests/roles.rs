@@ -1,5 +1,5 @@
-//! Tests of roles. The token service is a mock: it sends prepared responses, and records the requests. The test in
-//! `end_to_end/minio.rs` has a real token service, which checks the signature.
+//! Tests of roles. The token service is a mock: it sends prepared responses, and records the requests. Tests in
+//! `end_to_end` compare the signature with botocore's (`s3.rs`), and use a real token service (`minio.rs`).
 
 use super::*;
 use std::io::Read;

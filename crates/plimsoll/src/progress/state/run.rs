@@ -219,7 +219,8 @@ impl Details {
         self.times.merge(&point.times);
         self.history.add(point);
         self.summary.add(&self.model, interval);
-        self.summary.all = self.summary.stats.all_kinds();
+        // Merging all kinds anew would take most of the time of the view, because their histograms grow with the run.
+        interval.stats.kinds.iter().for_each(|(_, kind)| self.summary.all.merge(kind));
         self.judged = judged(&self.objectives, &self.summary, &self.model);
         self.limit = Some(Limit::of(&self.summary, &self.model));
         let newest = interval.stats.examples.iter().max_by_key(|example| example.at);
