@@ -37,7 +37,9 @@ pub fn run(args: &Args) -> Result<()> {
     sys::limits::pin_current_thread(1).cannot("use core 1")?;
     let mut targets = Targets::default();
     let url = nginx.url(Served::Kibibyte).parse().map_err(|error| failure(format_args!("nginx's URL: {error}")))?;
-    targets.push(&url);
+    if !targets.push(&url) {
+        return Err(failure("too many origins"));
+    }
     let mut plan = Plan::new(targets, LoadModel::Closed { slots: Profile::slots(SLOTS), think: Duration::ZERO });
     plan.stop = StopAfter { time: Some(Duration::from_secs(args.seconds)), ..StopAfter::default() };
     let mut ratios = Vec::new();
