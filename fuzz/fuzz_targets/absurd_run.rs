@@ -23,6 +23,7 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         damaged: Some(store::Damaged::default()),
         fresh_below: 0,
         probes: Some(measure::evidence::Probes::default()),
+        path: None,
     };
     vec![
         json!({"begin": saved::begin()}),

@@ -18,7 +18,8 @@ fn decoder(streaming: Streaming, body_bytes: u16) -> ChunkDecoder {
     headers.extend(streaming.trailer().map(|trailer| ("x-amz-trailer", trailer.name().as_bytes())));
     let request = Request { method: "PUT", path: "/b/k", query: "", headers: &headers };
     let mut added = Vec::new();
-    let signed = Signer::new(keys.clone(), "us-east-1", "s3").sign(now, &request, &Payload::Chunks(streaming), &mut added);
+    let signed =
+        Signer::new(keys.clone(), "us-east-1", "s3").sign(now, &request, &Payload::Chunks(streaming), &mut added);
     signed.expect("it can be signed");
     let added = String::from_utf8(added).expect("signing writes text");
     let lines = added.split_terminator("\r\n").filter_map(|line| line.split_once(": "));

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use wire::gateway::{GatewayRequest, Check, Depth};
+use wire::gateway::{Check, Depth, GatewayRequest};
 
 /// Request targets with roots in the seeds: a directory, a path below it, a file.
 const TARGETS: [&str; 4] = [

@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use wire::s3::{
-    AssumedRole, Completed, DeleteRequest, DeleteResult, ErrorBody, InitiatedUpload, ListResult, read_complete, write_complete,
+    AssumedRole, Completed, DeleteRequest, DeleteResult, ErrorBody, InitiatedUpload, ListResult, read_complete,
+    write_complete,
 };
 
 fn written(write: impl FnOnce(&mut String)) -> Vec<u8> {

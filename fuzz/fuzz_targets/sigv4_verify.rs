@@ -10,7 +10,8 @@ const NOW: u64 = 1_369_353_600;
 
 fuzz_target!(|data: (&str, &str, &str, Vec<(&str, &[u8])>)| {
     let (method, path, query, headers) = data;
-    let keys = Keys::new("AKIAIOSFODNN7EXAMPLE", Secret::new("a secret that no input can know".replace(' ', "-")), None);
+    let keys =
+        Keys::new("AKIAIOSFODNN7EXAMPLE", Secret::new("a secret that no input can know".replace(' ', "-")), None);
     let keys = keys.expect("these keys are good");
     let now = Timestamp::from_unix_seconds(NOW);
     let mut verifier = Verifier::new(None);
@@ -18,9 +19,8 @@ fuzz_target!(|data: (&str, &str, &str, Vec<(&str, &[u8])>)| {
     assert!(verifier.verify(&request, now, |_| Some(&keys)).is_err());
 
     // Names that are tokens, and none that has a meaning of its own.
-    let token = |name: &str| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b":;,".contains(&byte))
-    };
+    let token =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b":;,".contains(&byte));
     let usual = |name: &str| token(name) && !name.eq_ignore_ascii_case("x-amz-trailer");
     let own: Vec<_> = headers.iter().copied().filter(|(name, _)| usual(name)).collect();
     request.headers = &own;

@@ -26,6 +26,7 @@ pub fn begin() -> Begin {
         header: None,
         accept_not_enough_data: false,
         insecure: false,
+        path: None,
     }
 }
 
