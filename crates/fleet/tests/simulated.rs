@@ -226,8 +226,8 @@ impl Simulation {
     fn assert_lost_before_start(&self, host: &str, how: &Loss) {
         assert_eq!(self.abort(), &Abort::Lost { agent: host.to_owned(), loss: how.clone() });
         assert!(self.machines.iter().all(|machine| machine.started.is_none()), "an agent made load");
-        let alive = self.machines.iter().filter(|machine| !machine.dead && !machine.cut_off);
-        assert!(alive.into_iter().all(|machine| machine.stopped.is_some()), "an agent was left waiting");
+        let mut alive = self.machines.iter().filter(|machine| !machine.dead && !machine.cut_off);
+        assert!(alive.all(|machine| machine.stopped.is_some()), "an agent was left waiting");
     }
 }
 
