@@ -1,0 +1,214 @@
+//! The state machine of an agent.
+//!
+//! The caller passes in messages, local events and instants of the agent's clock, and carries out the actions in order.
+
+use crate::clock::AgentTime;
+use crate::message::{FromAgent, Hash, PROTOCOL, Part, Refusal, RunId, ToAgent};
+use std::time::Duration;
+
+/// An agent stops if it hears nothing from its coordinator for this long.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// What the caller must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send this message.
+    Send(FromAgent),
+    /// Prepare this share of the plan, then report [`Event::Prepared`] or [`Event::Failed`].
+    Prepare {
+        /// The plan.
+        plan: String,
+        /// The run.
+        run: RunId,
+        /// The share.
+        part: Part,
+    },
+    /// Start the load now, then report [`Event::Started`].
+    Start,
+    /// Stop the load if it runs, keep the run directory, and end.
+    Stop(StopReason),
+}
+
+/// Why an agent ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The run is over.
+    Done,
+    /// The agent refused to take part.
+    Refused(Refusal),
+    /// The coordinator ordered it.
+    Aborted,
+    /// The coordinator was silent for [`LEASE`].
+    LeaseLost,
+    /// The order to start arrived after T0.
+    StartMissed,
+    /// Something failed on this machine.
+    Failed,
+}
+
+/// What happened on the agent's machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The plan is prepared.
+    Prepared,
+    /// The load started at this instant.
+    Started(AgentTime),
+    /// An interval was written to the run directory.
+    Interval(String),
+    /// The run has ended by itself.
+    Ended,
+    /// The agent cannot go on, for this reason.
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Joined { run: RunId, part: Part },
+    Preparing,
+    Ready,
+    Waiting { at: AgentTime },
+    Starting,
+    Running { intervals: u64 },
+    Ended,
+}
+
+/// An agent. It takes part in one run.
+#[derive(Debug)]
+pub struct Agent {
+    build: Hash,
+    state: State,
+    heard: AgentTime,
+}
+
+impl Agent {
+    /// An agent of this build, whose lease begins now.
+    #[must_use]
+    pub fn new(build: Hash, now: AgentTime) -> Self {
+        Self { build, state: State::Idle, heard: now }
+    }
+
+    /// Whether the agent has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// When [`Self::on_time`] must be called next, at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<AgentTime> {
+        let lease = self.heard.after(LEASE);
+        match self.state {
+            State::Ended => None,
+            State::Waiting { at } => Some(at.min(lease)),
+            _ => Some(lease),
+        }
+    }
+
+    /// Handles a message that arrived at `now`.
+    pub fn on_message(&mut self, now: AgentTime, message: ToAgent) -> Vec<Action> {
+        // A lease that ran out stays lost, even if the message arrives before the caller noticed.
+        let late = self.on_time(now);
+        if self.is_over() {
+            return late;
+        }
+        let mut actions = late;
+        actions.extend(self.obey(now, message));
+        actions
+    }
+
+    fn obey(&mut self, now: AgentTime, message: ToAgent) -> Vec<Action> {
+        match (message, &self.state) {
+            (ToAgent::Hello { protocol, .. }, State::Idle) if protocol != PROTOCOL => self.refuse(Refusal::Protocol),
+            (ToAgent::Hello { build, .. }, State::Idle) if build != self.build => self.refuse(Refusal::Build),
+            (ToAgent::Hello { run, part, .. }, State::Idle) => {
+                self.heard = now;
+                self.state = State::Joined { run, part };
+                vec![Action::Send(FromAgent::Joined)]
+            }
+            // A second coordinator: it is refused, does not renew the lease, and does not disturb the run.
+            (ToAgent::Hello { .. }, _) => vec![Action::Send(FromAgent::Refused { refusal: Refusal::Busy })],
+            (ToAgent::Prepare { hash, plan }, State::Joined { run, part }) => {
+                if Hash::of(plan.as_bytes()) != hash {
+                    return self.refuse(Refusal::PlanHash);
+                }
+                let (run, part) = (run.clone(), *part);
+                self.heard = now;
+                self.state = State::Preparing;
+                vec![Action::Prepare { plan, run, part }]
+            }
+            (ToAgent::Probe { number }, State::Ready) => {
+                self.heard = now;
+                vec![Action::Send(FromAgent::Clock { number, received: now, replied: now })]
+            }
+            (ToAgent::StartAt { at }, State::Ready) if now > at => {
+                let reason = "the order to start arrived after the start".to_owned();
+                self.end(StopReason::StartMissed, Some(FromAgent::Failed { reason }))
+            }
+            (ToAgent::StartAt { at }, State::Ready) => {
+                self.heard = now;
+                self.state = State::Waiting { at };
+                self.on_time(now)
+            }
+            (ToAgent::Lease, _) => {
+                self.heard = now;
+                Vec::new()
+            }
+            (ToAgent::Abort, _) => self.end(StopReason::Aborted, None),
+            (ToAgent::Prepare { .. } | ToAgent::Probe { .. } | ToAgent::StartAt { .. }, _) => {
+                self.refuse(Refusal::OutOfOrder)
+            }
+        }
+    }
+
+    /// Handles what happened on this machine. Events that come after the end, or do not fit the state, do nothing.
+    pub fn on_event(&mut self, event: Event) -> Vec<Action> {
+        match (event, &mut self.state) {
+            (Event::Prepared, State::Preparing) => {
+                self.state = State::Ready;
+                vec![Action::Send(FromAgent::Ready)]
+            }
+            (Event::Started(at), State::Starting) => {
+                self.state = State::Running { intervals: 0 };
+                vec![Action::Send(FromAgent::Started { at })]
+            }
+            (Event::Interval(record), State::Running { intervals }) => {
+                let number = *intervals;
+                *intervals += 1;
+                vec![Action::Send(FromAgent::Interval { number, record })]
+            }
+            (Event::Ended, State::Running { intervals }) => {
+                let intervals = *intervals;
+                self.end(StopReason::Done, Some(FromAgent::Done { intervals }))
+            }
+            (Event::Failed(_), State::Ended) => Vec::new(),
+            (Event::Failed(reason), _) => self.end(StopReason::Failed, Some(FromAgent::Failed { reason })),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Handles the passing of time: the start, and the end of the lease.
+    pub fn on_time(&mut self, now: AgentTime) -> Vec<Action> {
+        if self.is_over() {
+            return Vec::new();
+        }
+        if now >= self.heard.after(LEASE) {
+            let reason = format!("its coordinator was silent for {} s", LEASE.as_secs());
+            return self.end(StopReason::LeaseLost, Some(FromAgent::Failed { reason }));
+        }
+        if matches!(self.state, State::Waiting { at } if now >= at) {
+            self.state = State::Starting;
+            return vec![Action::Start];
+        }
+        Vec::new()
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> Vec<Action> {
+        self.end(StopReason::Refused(refusal), Some(FromAgent::Refused { refusal }))
+    }
+
+    fn end(&mut self, reason: StopReason, last: Option<FromAgent>) -> Vec<Action> {
+        self.state = State::Ended;
+        last.map(Action::Send).into_iter().chain([Action::Stop(reason)]).collect()
+    }
+}

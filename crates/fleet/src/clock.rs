@@ -1,0 +1,169 @@
+//! Clocks of two machines, and the offset between them.
+//!
+//! Each process counts nanoseconds on its own monotonic clock, with an unknown zero. The instants of coordinator and
+//! agent have different types, so they cannot be mixed. Setting the wall clock changes neither of them.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// An instant on an agent's monotonic clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AgentTime(pub u64);
+
+/// An instant on the coordinator's monotonic clock, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CoordinatorTime(pub u64);
+
+impl AgentTime {
+    /// Returns the instant `span` later.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+}
+
+impl CoordinatorTime {
+    /// Returns the instant `span` later.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The four instants of a probe and its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The coordinator sent the probe.
+    pub sent: CoordinatorTime,
+    /// The agent received the probe.
+    pub received: AgentTime,
+    /// The agent sent the reply.
+    pub replied: AgentTime,
+    /// The coordinator received the reply.
+    pub returned: CoordinatorTime,
+}
+
+/// The offset of an agent's clock, and the largest error of this offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// Agent's clock minus coordinator's clock, in nanoseconds.
+    nanos: i128,
+    uncertainty: Duration,
+}
+
+impl Offset {
+    /// Computes the offset from one probe. Returns `None` if the instants are impossible: one of the clocks went
+    /// backwards, or the agent kept the probe for longer than it was away.
+    #[must_use]
+    pub fn of(probe: &Probe) -> Option<Self> {
+        let away = probe.returned.0.checked_sub(probe.sent.0)?;
+        let kept = probe.replied.0.checked_sub(probe.received.0)?;
+        let round_trip = away.checked_sub(kept)?;
+        let there = i128::from(probe.received.0) - i128::from(probe.sent.0);
+        let back = i128::from(probe.replied.0) - i128::from(probe.returned.0);
+        // Halves are rounded: towards negative infinity for the offset, up for its error. The error stays a bound.
+        let nanos = (there + back).div_euclid(2);
+        Some(Self { nanos, uncertainty: Duration::from_nanos(round_trip.div_ceil(2)) })
+    }
+
+    /// Returns the more exact of two offsets: that of the smaller round trip.
+    #[must_use]
+    pub fn better(self, other: Self) -> Self {
+        if other.uncertainty < self.uncertainty { other } else { self }
+    }
+
+    /// The true offset differs by no more than this, however unequal the two ways of the probe were.
+    #[must_use]
+    pub fn uncertainty(self) -> Duration {
+        self.uncertainty
+    }
+
+    /// Converts an instant to the agent's clock. Returns `None` if that clock cannot express the instant.
+    #[must_use]
+    pub fn to_agent(self, at: CoordinatorTime) -> Option<AgentTime> {
+        u64::try_from(i128::from(at.0) + self.nanos).ok().map(AgentTime)
+    }
+
+    /// Converts an instant to the coordinator's clock. Returns `None` if that clock cannot express the instant.
+    #[must_use]
+    pub fn to_coordinator(self, at: AgentTime) -> Option<CoordinatorTime> {
+        u64::try_from(i128::from(at.0) - self.nanos).ok().map(CoordinatorTime)
+    }
+}
+
+/// Returns how far apart two starts can be if each agent starts exactly at T0 in its own clock: the sum of the two
+/// largest errors, because one agent may be early and the other late.
+#[must_use]
+pub fn expected_spread(offsets: &[Offset]) -> Duration {
+    let mut errors: Vec<Duration> = offsets.iter().map(|offset| offset.uncertainty).collect();
+    errors.sort_unstable_by(|a, b| b.cmp(a));
+    if errors.len() < 2 { Duration::ZERO } else { errors.iter().take(2).sum() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A probe to a clock that is `ahead` nanoseconds ahead, with the given times of the two ways.
+    fn probe(ahead: i64, there: u64, back: u64) -> Probe {
+        let on_agent = |at: u64| AgentTime(at.checked_add_signed(ahead).expect("in range"));
+        let sent = 10_000_000_000;
+        Probe {
+            sent: CoordinatorTime(sent),
+            received: on_agent(sent + there),
+            replied: on_agent(sent + there + 500),
+            returned: CoordinatorTime(sent + there + 500 + back),
+        }
+    }
+
+    #[test]
+    fn equal_ways_give_the_exact_offset() {
+        for ahead in [5_000_000_000, -3_000_000_000, 1_000_000_000, 0] {
+            let offset = Offset::of(&probe(ahead, 1000, 1000)).expect("possible");
+            assert_eq!(offset.nanos, i128::from(ahead));
+            assert_eq!(offset.uncertainty(), Duration::from_nanos(1000));
+            let at = CoordinatorTime(20_000_000_000);
+            let there = offset.to_agent(at).expect("in range");
+            assert_eq!(offset.to_coordinator(there), Some(at));
+        }
+    }
+
+    #[test]
+    fn the_error_never_exceeds_the_uncertainty() {
+        for there in [0, 1, 2, 999, 4_000_001] {
+            for back in [0, 1, 3, 1000, 9_000_000] {
+                let offset = Offset::of(&probe(-7, there, back)).expect("possible");
+                let error = (offset.nanos + 7).unsigned_abs();
+                assert!(error <= offset.uncertainty().as_nanos(), "{there} {back}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_smaller_round_trip_wins() {
+        let slow = Offset::of(&probe(100, 9000, 10)).expect("possible");
+        let fast = Offset::of(&probe(100, 20, 20)).expect("possible");
+        assert_eq!(slow.better(fast), fast);
+        assert_eq!(fast.better(slow), fast);
+    }
+
+    #[test]
+    fn impossible_instants_have_no_offset() {
+        let good = probe(0, 1000, 1000);
+        assert_eq!(Offset::of(&Probe { returned: CoordinatorTime(0), ..good }), None);
+        assert_eq!(Offset::of(&Probe { replied: AgentTime(0), ..good }), None);
+        assert_eq!(Offset::of(&Probe { replied: AgentTime(u64::MAX), ..good }), None);
+    }
+
+    #[test]
+    fn the_spread_is_the_sum_of_the_two_largest_errors() {
+        let of = |error: u64| Offset::of(&probe(0, error, error)).expect("possible");
+        assert_eq!(expected_spread(&[]), Duration::ZERO);
+        assert_eq!(expected_spread(&[of(7)]), Duration::ZERO);
+        assert_eq!(expected_spread(&[of(2), of(9), of(4)]), Duration::from_nanos(13));
+    }
+}

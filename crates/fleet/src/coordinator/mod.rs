@@ -1,0 +1,341 @@
+//! The state machine of the coordinator.
+//!
+//! The caller passes in messages, ends of connections and instants of the coordinator's clock, and carries out the
+//! actions in order. An agent that is lost before all agents have started aborts the run. Later, the others finish, and
+//! the run is partial unless the loss was tolerated. A lost agent is never replaced.
+
+mod outcome;
+
+pub use outcome::{Abort, AgentResult, Ended, Loss, Outcome};
+
+use crate::clock::{AgentTime, CoordinatorTime, Offset, Probe, expected_spread};
+use crate::message::{FromAgent, Hash, PROTOCOL, Part, RunId, ToAgent};
+use std::cmp::Ordering;
+use std::time::Duration;
+
+/// The number of probes of each clock. The one with the smallest round trip counts.
+pub const PROBES: u32 = 16;
+
+/// The time between the order to start and T0, in which the order must arrive.
+pub const START_LEAD: Duration = Duration::from_secs(1);
+
+/// The coordinator renews the lease this often.
+pub const LEASE_EVERY: Duration = Duration::from_secs(5);
+
+/// The limits and the content of a run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The hash of this program.
+    pub build: Hash,
+    /// The run.
+    pub run: RunId,
+    /// The plan, as text.
+    pub plan: String,
+    /// Largest acceptable difference of the starts.
+    pub spread_max: Duration,
+    /// An agent that owes a message and is silent for this long is lost. A running agent owes an interval per second.
+    /// An agent that prepares owes its answer, so this must be longer than any preparation.
+    pub silence_max: Duration,
+    /// The number of agents that may be lost after the start.
+    pub tolerate_lost: usize,
+}
+
+/// What the caller must do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send the message to the agent of this number.
+    Send(usize, ToAgent),
+    /// Add this interval of the agent of this number to the run.
+    Record(usize, String),
+    /// The run is over.
+    Finish(Outcome),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Joining,
+    Preparing,
+    Ready,
+    Probing { number: u32, sent: CoordinatorTime },
+    Probed,
+    Ordered,
+    Running { started: AgentTime, here: CoordinatorTime },
+    Done { started: AgentTime, here: CoordinatorTime, loss: Option<Loss> },
+}
+
+#[derive(Debug)]
+struct Member {
+    name: String,
+    state: State,
+    offset: Option<Offset>,
+    intervals: u64,
+    heard: CoordinatorTime,
+}
+
+/// The coordinator of one run.
+#[derive(Debug)]
+pub struct Coordinator {
+    settings: Settings,
+    members: Vec<Member>,
+    start: Option<CoordinatorTime>,
+    lease_due: CoordinatorTime,
+    over: bool,
+}
+
+impl Coordinator {
+    /// Begins a run on the named agents, at least one. Returns the first actions.
+    #[must_use]
+    pub fn begin(settings: Settings, names: Vec<String>, now: CoordinatorTime) -> (Self, Vec<Action>) {
+        let of = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let hello = |index: u32| ToAgent::Hello {
+            protocol: PROTOCOL,
+            build: settings.build,
+            run: settings.run.clone(),
+            part: Part { index, of },
+        };
+        let actions = (0..of).zip(0..).map(|(index, to)| Action::Send(to, hello(index))).collect();
+        let member = |name| Member { name, state: State::Joining, offset: None, intervals: 0, heard: now };
+        let members = names.into_iter().map(member).collect();
+        (Self { settings, members, start: None, lease_due: now.after(LEASE_EVERY), over: false }, actions)
+    }
+
+    /// Whether the run is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// When [`Self::on_time`] must be called next, at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Option<CoordinatorTime> {
+        if self.over {
+            return None;
+        }
+        let silences = self.members.iter().filter_map(|member| self.silent_at(member));
+        silences.chain([self.lease_due]).min()
+    }
+
+    /// Handles a message of the agent of this number that arrived at `now`.
+    pub fn on_message(&mut self, now: CoordinatorTime, from: usize, message: FromAgent) -> Vec<Action> {
+        if self.over {
+            return Vec::new();
+        }
+        let Some(member) = self.members.get_mut(from) else { return Vec::new() };
+        if matches!(member.state, State::Done { .. }) {
+            return Vec::new();
+        }
+        member.heard = now;
+        match member.hear(from, now, message, &self.settings) {
+            Ok(mut actions) => {
+                actions.extend(self.advance(now));
+                actions
+            }
+            Err(loss) => self.lose(from, loss),
+        }
+    }
+
+    /// Handles the end of the connection to the agent of this number.
+    pub fn on_closed(&mut self, from: usize, reason: String) -> Vec<Action> {
+        self.lose(from, Loss::Closed(reason))
+    }
+
+    /// Handles the passing of time: silent agents, and the lease.
+    pub fn on_time(&mut self, now: CoordinatorTime) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for index in 0..self.members.len() {
+            let silent = |member: &Member| self.silent_at(member).is_some_and(|at| now >= at);
+            if !self.over && self.members.get(index).is_some_and(silent) {
+                actions.extend(self.lose(index, Loss::Silent(self.settings.silence_max)));
+            }
+        }
+        if !self.over && now >= self.lease_due {
+            self.lease_due = now.after(LEASE_EVERY);
+            actions.extend(self.living().map(|index| Action::Send(index, ToAgent::Lease)));
+        }
+        actions
+    }
+
+    /// When a member counts as silent. One that owes no message never does.
+    fn silent_at(&self, member: &Member) -> Option<CoordinatorTime> {
+        let since = match member.state {
+            State::Ready | State::Probed | State::Done { .. } => return None,
+            State::Ordered => self.start.map_or(member.heard, |start| start.max(member.heard)),
+            _ => member.heard,
+        };
+        Some(since.after(self.settings.silence_max))
+    }
+
+    fn living(&self) -> impl Iterator<Item = usize> {
+        let alive = |member: &&Member| !matches!(member.state, State::Done { .. });
+        self.members.iter().zip(0..).filter(move |(member, _)| alive(member)).map(|(_, index)| index)
+    }
+
+    /// Takes the step that needs all agents, if all agents have come that far.
+    fn advance(&mut self, now: CoordinatorTime) -> Vec<Action> {
+        let all = |wanted: fn(&State) -> bool| self.members.iter().all(|member| wanted(&member.state));
+        if all(|state| matches!(state, State::Ready)) {
+            return self.members.iter_mut().zip(0..).map(|(member, index)| member.probe(index, 0, now)).collect();
+        }
+        if all(|state| matches!(state, State::Probed)) {
+            return self.order_start(now);
+        }
+        if all(|state| matches!(state, State::Done { .. })) {
+            return self.finish();
+        }
+        Vec::new()
+    }
+
+    fn order_start(&mut self, now: CoordinatorTime) -> Vec<Action> {
+        let offsets: Vec<Offset> = self.members.iter().filter_map(|member| member.offset).collect();
+        let (spread, max) = (expected_spread(&offsets), self.settings.spread_max);
+        if spread > max {
+            let worst = self.members.iter().max_by_key(|member| member.offset.map(Offset::uncertainty));
+            let agent = worst.map(|member| member.name.clone()).unwrap_or_default();
+            return self.abort(Abort::Spread { spread, max, agent });
+        }
+        let start = now.after(START_LEAD);
+        self.start = Some(start);
+        let mut actions = Vec::new();
+        for index in 0..self.members.len() {
+            let Some(member) = self.members.get_mut(index) else { continue };
+            let Some(at) = member.offset.and_then(|offset| offset.to_agent(start)) else {
+                actions.extend(self.lose(index, Loss::Clock));
+                return actions;
+            };
+            member.state = State::Ordered;
+            // The silence of an agent that waited for the others begins now.
+            member.heard = now;
+            actions.push(Action::Send(index, ToAgent::StartAt { at }));
+        }
+        actions
+    }
+
+    fn lose(&mut self, index: usize, loss: Loss) -> Vec<Action> {
+        if self.over {
+            return Vec::new();
+        }
+        let begun = self.members.iter().all(|member| member.state.has_started());
+        let Some(member) = self.members.get_mut(index) else { return Vec::new() };
+        match member.state {
+            State::Done { .. } => Vec::new(),
+            State::Running { started, here } if begun => {
+                member.state = State::Done { started, here, loss: Some(loss) };
+                let over = self.living().next().is_none();
+                // An agent that is not dead, but silent or in disorder, must not go on unobserved.
+                let mut actions = vec![Action::Send(index, ToAgent::Abort)];
+                actions.extend(if over { self.finish() } else { Vec::new() });
+                actions
+            }
+            _ => {
+                let agent = member.name.clone();
+                self.abort(Abort::Lost { agent, loss })
+            }
+        }
+    }
+
+    fn abort(&mut self, reason: Abort) -> Vec<Action> {
+        self.over = true;
+        let mut actions: Vec<Action> = self.living().map(|index| Action::Send(index, ToAgent::Abort)).collect();
+        actions.push(Action::Finish(Outcome::Aborted(reason)));
+        actions
+    }
+
+    fn finish(&mut self) -> Vec<Action> {
+        self.over = true;
+        let agents: Vec<AgentResult> = self.members.iter().filter_map(Member::result).collect();
+        let lost = agents.iter().filter(|agent| agent.loss.is_some()).count();
+        // Without any complete agent, nothing is left to tolerate.
+        let partial = lost > self.settings.tolerate_lost || lost == agents.len();
+        let start = self.start.unwrap_or(CoordinatorTime(0));
+        vec![Action::Finish(Outcome::Ended(Ended { start, agents, partial }))]
+    }
+}
+
+impl State {
+    fn has_started(&self) -> bool {
+        matches!(self, Self::Running { .. } | Self::Done { .. })
+    }
+}
+
+impl Member {
+    fn probe(&mut self, index: usize, number: u32, now: CoordinatorTime) -> Action {
+        self.state = State::Probing { number, sent: now };
+        self.heard = now;
+        Action::Send(index, ToAgent::Probe { number })
+    }
+
+    /// Handles a message, or tells how the agent is lost.
+    fn hear(
+        &mut self,
+        index: usize,
+        now: CoordinatorTime,
+        message: FromAgent,
+        settings: &Settings,
+    ) -> Result<Vec<Action>, Loss> {
+        match (message, &self.state) {
+            (FromAgent::Refused { refusal }, _) => Err(Loss::Refused(refusal)),
+            (FromAgent::Failed { reason }, _) => Err(Loss::Failed(reason)),
+            (FromAgent::Joined, State::Joining) => {
+                self.state = State::Preparing;
+                let plan = settings.plan.clone();
+                Ok(vec![Action::Send(index, ToAgent::Prepare { hash: Hash::of(plan.as_bytes()), plan })])
+            }
+            (FromAgent::Ready, State::Preparing) => {
+                self.state = State::Ready;
+                Ok(Vec::new())
+            }
+            (FromAgent::Clock { number, received, replied }, &State::Probing { number: asked, sent })
+                if number == asked =>
+            {
+                let probe = Probe { sent, received, replied, returned: now };
+                let offset = Offset::of(&probe).ok_or(Loss::Clock)?;
+                self.offset = Some(self.offset.map_or(offset, |best| best.better(offset)));
+                if number + 1 < PROBES {
+                    return Ok(vec![self.probe(index, number + 1, now)]);
+                }
+                self.state = State::Probed;
+                Ok(Vec::new())
+            }
+            (FromAgent::Started { at }, State::Ordered) => {
+                let here = self.offset.and_then(|offset| offset.to_coordinator(at)).ok_or(Loss::Clock)?;
+                self.state = State::Running { started: at, here };
+                Ok(Vec::new())
+            }
+            (FromAgent::Interval { number, record }, State::Running { .. }) => self.take(index, number, record),
+            (FromAgent::Done { intervals }, &State::Running { started, here }) => {
+                match intervals.cmp(&self.intervals) {
+                    Ordering::Greater => return Err(Loss::Gap(self.intervals)),
+                    Ordering::Less => return Err(Loss::OutOfOrder),
+                    Ordering::Equal => {}
+                }
+                self.state = State::Done { started, here, loss: None };
+                Ok(Vec::new())
+            }
+            _ => Err(Loss::OutOfOrder),
+        }
+    }
+
+    /// Takes an interval once: a repeated one is ignored, and a missing one loses the agent.
+    fn take(&mut self, index: usize, number: u64, record: String) -> Result<Vec<Action>, Loss> {
+        if number > self.intervals {
+            return Err(Loss::Gap(self.intervals));
+        }
+        if number < self.intervals {
+            return Ok(Vec::new());
+        }
+        self.intervals += 1;
+        Ok(vec![Action::Record(index, record)])
+    }
+
+    fn result(&self) -> Option<AgentResult> {
+        let State::Done { started, here, loss } = &self.state else { return None };
+        Some(AgentResult {
+            name: self.name.clone(),
+            started: *started,
+            started_here: *here,
+            uncertainty: self.offset?.uncertainty(),
+            intervals: self.intervals,
+            loss: loss.clone(),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! How a run of a fleet ends.
+
+use crate::clock::{AgentTime, CoordinatorTime};
+use crate::message::Refusal;
+use std::time::Duration;
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The run did not begin on all agents. It has no result.
+    Aborted(Abort),
+    /// The run began on all agents.
+    Ended(Ended),
+}
+
+/// Why a run was aborted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Abort {
+    /// An agent was lost before it started.
+    #[error("{agent} was lost before the start: {loss}")]
+    Lost {
+        /// The name of the agent.
+        agent: String,
+        /// How.
+        loss: Loss,
+    },
+    /// The clocks are not known well enough to start together.
+    #[error(
+        "the starts could differ by {spread:?}, more than the limit of {max:?}; the least exact clock is that of {agent}"
+    )]
+    Spread {
+        /// How far apart the starts could be.
+        spread: Duration,
+        /// The limit.
+        max: Duration,
+        /// The agent with the largest uncertainty.
+        agent: String,
+    },
+}
+
+/// How an agent was lost.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// It refused to take part.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// It reported a failure.
+    #[error("{0}")]
+    Failed(String),
+    /// The connection ended.
+    #[error("the connection ended: {0}")]
+    Closed(String),
+    /// It was silent for too long.
+    #[error("it was silent for {0:?}")]
+    Silent(Duration),
+    /// It sent a message that does not belong in the present state.
+    #[error("it sent a message out of order")]
+    OutOfOrder,
+    /// Its clock gave impossible instants.
+    #[error("its clock is unusable")]
+    Clock,
+    /// One of its intervals did not arrive.
+    #[error("interval {0} is missing")]
+    Gap(u64),
+}
+
+/// A run that began on all agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// T0.
+    pub start: CoordinatorTime,
+    /// The agents, in the order of their numbers.
+    pub agents: Vec<AgentResult>,
+    /// Whether more agents were lost than tolerated.
+    pub partial: bool,
+}
+
+/// What became of one agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentResult {
+    /// The name of the agent.
+    pub name: String,
+    /// The actual start in the agent's clock.
+    pub started: AgentTime,
+    /// The actual start in the coordinator's clock, exact to `uncertainty`.
+    pub started_here: CoordinatorTime,
+    /// The largest error of `started_here`.
+    pub uncertainty: Duration,
+    /// The number of intervals that arrived.
+    pub intervals: u64,
+    /// How the agent was lost, if it was.
+    pub loss: Option<Loss>,
+}
+
+impl Ended {
+    /// Returns how far apart the actual starts were.
+    #[must_use]
+    pub fn spread(&self) -> Duration {
+        let starts = || self.agents.iter().map(|agent| agent.started_here.0);
+        let (first, last) = (starts().min().unwrap_or(0), starts().max().unwrap_or(0));
+        Duration::from_nanos(last.saturating_sub(first))
+    }
+}

@@ -1,0 +1,55 @@
+//! How messages travel. Agents never listen: they are started by the coordinator, or dial out.
+//!
+//! Both traits are blocking, with limits on the wait and on the queue. They say nothing about connections, so that the
+//! two ends of a pipe fit as well as subjects of a message bus.
+
+mod in_process;
+mod mailbox;
+
+pub use in_process::{AgentEnd, CoordinatorEnd, in_process};
+
+use crate::lines::LineError;
+use crate::message::{FromAgent, ToAgent};
+use std::time::Duration;
+
+/// What arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Received<M> {
+    /// A message.
+    Message(M),
+    /// Nothing more will arrive, for this reason.
+    Closed(String),
+}
+
+/// Why a message was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The other end is gone.
+    #[error("the other end is gone")]
+    Closed,
+    /// The other end does not read.
+    #[error("the other end does not read its messages")]
+    Full,
+    /// The message cannot be written.
+    #[error(transparent)]
+    Line(#[from] LineError),
+}
+
+/// The coordinator's end, which reaches all agents by their numbers.
+pub trait CoordinatorTransport {
+    /// Sends a message to an agent. Never waits for one agent while others need the coordinator.
+    fn send(&mut self, agent: usize, message: &ToAgent) -> Result<(), SendError>;
+
+    /// Returns what arrived next, and from which agent. Returns `None` if nothing arrives for `wait`. The end of an
+    /// agent comes after its last message.
+    fn receive(&mut self, wait: Duration) -> Option<(usize, Received<FromAgent>)>;
+}
+
+/// An agent's end.
+pub trait AgentTransport {
+    /// Sends a message to the coordinator. Waits for a limited time if the coordinator is behind.
+    fn send(&mut self, message: &FromAgent) -> Result<(), SendError>;
+
+    /// Returns what arrived next, or `None` if nothing arrives for `wait`.
+    fn receive(&mut self, wait: Duration) -> Option<Received<ToAgent>>;
+}

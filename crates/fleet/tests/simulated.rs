@@ -1,0 +1,437 @@
+//! A fleet in simulated time: real state machines of coordinator and agents, with delays, shifted clocks and failures.
+
+use fleet::agent::{self, Agent, Event, LEASE, StopReason};
+use fleet::clock::{AgentTime, CoordinatorTime};
+use fleet::coordinator::{self, Abort, Coordinator, Ended, Loss, Outcome, Settings};
+use fleet::message::{FromAgent, Hash, PROTOCOL, Part, Refusal, RunId, ToAgent};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+/// The seconds that each agent measures.
+const SECONDS: u64 = 10;
+/// When the simulation gives up.
+const END: u64 = 120 * SECOND;
+
+/// One simulated machine.
+struct Machine {
+    agent: Agent,
+    /// Agent's clock minus true time.
+    shift: i64,
+    /// How long a message takes to the agent and back.
+    ways: (u64, u64),
+    /// How late the machine starts its load.
+    delay: u64,
+    dead: bool,
+    /// Whether messages of both directions vanish.
+    cut_off: bool,
+    started: Option<u64>,
+    stopped: Option<(u64, StopReason)>,
+}
+
+enum Step {
+    ToAgent(usize, ToAgent),
+    FromAgent(usize, FromAgent),
+    Local(usize, Event),
+    Wake(usize),
+    Kill(usize),
+    CutOff(usize),
+}
+
+struct Simulation {
+    now: u64,
+    /// Steps in order of time, then of their creation.
+    steps: BTreeMap<(u64, u64), Step>,
+    created: u64,
+    coordinator: Coordinator,
+    machines: Vec<Machine>,
+    records: Vec<(usize, String)>,
+    outcome: Option<Outcome>,
+    ended: u64,
+}
+
+fn build() -> Hash {
+    Hash::of(b"program")
+}
+
+fn run_id() -> RunId {
+    RunId::try_from("run-1".to_owned()).expect("a good name")
+}
+
+fn settings() -> Settings {
+    Settings {
+        build: build(),
+        run: run_id(),
+        plan: "{}".to_owned(),
+        spread_max: Duration::from_millis(5),
+        silence_max: Duration::from_secs(10),
+        tolerate_lost: 0,
+    }
+}
+
+/// Three machines with shifted clocks.
+fn machines() -> Vec<Machine> {
+    [5, -3, 1].map(|shift| machine(shift * 1_000_000_000, (MS, 2 * MS))).into()
+}
+
+fn machine(shift: i64, ways: (u64, u64)) -> Machine {
+    let agent = Agent::new(build(), AgentTime(100 * SECOND));
+    Machine { agent, shift, ways, delay: 0, dead: false, cut_off: false, started: None, stopped: None }
+}
+
+impl Machine {
+    fn clock(&self, at: u64) -> AgentTime {
+        AgentTime(at.checked_add_signed(self.shift).expect("in range"))
+    }
+}
+
+impl Simulation {
+    fn new(settings: Settings, mut machines: Vec<Machine>) -> Self {
+        let now = 100 * SECOND;
+        for machine in &mut machines {
+            machine.agent = Agent::new(build(), machine.clock(now));
+        }
+        let names = (0..machines.len()).map(|index| format!("host-{index}")).collect();
+        let (coordinator, actions) = Coordinator::begin(settings, names, CoordinatorTime(now));
+        let (steps, records) = (BTreeMap::new(), Vec::new());
+        let mut new = Self { now, steps, created: 0, coordinator, machines, records, outcome: None, ended: 0 };
+        new.carry_out(actions);
+        new
+    }
+
+    fn at(&mut self, time: u64, step: Step) {
+        self.created += 1;
+        self.steps.insert((time, self.created), step);
+    }
+
+    fn carry_out(&mut self, actions: Vec<coordinator::Action>) {
+        for action in actions {
+            match action {
+                coordinator::Action::Send(to, message) => {
+                    let arrival = self.now + self.machines[to].ways.0;
+                    self.at(arrival, Step::ToAgent(to, message));
+                }
+                coordinator::Action::Record(from, record) => self.records.push((from, record)),
+                coordinator::Action::Finish(outcome) => {
+                    assert!(self.outcome.is_none(), "the run is over twice");
+                    self.outcome = Some(outcome);
+                    self.ended = self.now;
+                }
+            }
+        }
+    }
+
+    fn carry_out_on(&mut self, index: usize, actions: Vec<agent::Action>) {
+        for action in actions {
+            match action {
+                agent::Action::Send(message) => {
+                    let arrival = self.now + self.machines[index].ways.1;
+                    self.at(arrival, Step::FromAgent(index, message));
+                }
+                agent::Action::Prepare { plan, part, .. } => {
+                    assert_eq!((plan.as_str(), part.index as usize), ("{}", index));
+                    // The later agents need longer.
+                    let ready = self.now + (1 + index as u64) * SECOND;
+                    self.at(ready, Step::Local(index, Event::Prepared));
+                }
+                agent::Action::Start => {
+                    let start = self.now + self.machines[index].delay;
+                    self.machines[index].started = Some(start);
+                    let clock = self.machines[index].clock(start);
+                    self.at(start, Step::Local(index, Event::Started(clock)));
+                    for second in 1..=SECONDS {
+                        let record = format!("second {second} of {index}");
+                        self.at(start + second * SECOND, Step::Local(index, Event::Interval(record)));
+                    }
+                    self.at(start + SECONDS * SECOND, Step::Local(index, Event::Ended));
+                }
+                agent::Action::Stop(reason) => self.machines[index].stopped = Some((self.now, reason)),
+            }
+        }
+        if let Some(deadline) = self.machines[index].agent.deadline() {
+            let time = deadline.0.checked_add_signed(-self.machines[index].shift).expect("in range");
+            self.at(time.max(self.now), Step::Wake(index));
+        }
+    }
+
+    /// Runs until nothing happens any more.
+    fn run(mut self) -> Self {
+        loop {
+            let step = self.steps.first_key_value().map(|(key, _)| key.0);
+            let due = self.coordinator.deadline().map(|deadline| deadline.0);
+            let Some(next) = [step, due].into_iter().flatten().min() else { return self };
+            assert!(next < END + 100 * SECOND, "the run does not end");
+            self.now = self.now.max(next);
+            if due.is_some_and(|due| due <= self.now) {
+                let actions = self.coordinator.on_time(CoordinatorTime(self.now));
+                self.carry_out(actions);
+            } else if let Some((_, step)) = self.steps.pop_first() {
+                self.take(step);
+            }
+        }
+    }
+
+    fn take(&mut self, step: Step) {
+        let now = self.now;
+        match step {
+            Step::Kill(index) => {
+                self.machines[index].dead = true;
+                let actions = self.coordinator.on_closed(index, "killed".to_owned());
+                self.carry_out(actions);
+            }
+            Step::CutOff(index) => self.machines[index].cut_off = true,
+            Step::FromAgent(index, message) => {
+                if !self.machines[index].cut_off {
+                    let actions = self.coordinator.on_message(CoordinatorTime(now), index, message);
+                    self.carry_out(actions);
+                }
+            }
+            Step::ToAgent(index, _) | Step::Local(index, _) | Step::Wake(index) if self.machines[index].dead => {}
+            Step::ToAgent(index, _) if self.machines[index].cut_off => {}
+            Step::ToAgent(index, message) => {
+                let machine = &mut self.machines[index];
+                let actions = machine.agent.on_message(machine.clock(now), message);
+                self.carry_out_on(index, actions);
+            }
+            Step::Local(index, event) => {
+                let actions = self.machines[index].agent.on_event(event);
+                self.carry_out_on(index, actions);
+            }
+            Step::Wake(index) => {
+                let machine = &mut self.machines[index];
+                let due = machine.agent.deadline().is_some_and(|deadline| deadline <= machine.clock(now));
+                if due {
+                    let actions = machine.agent.on_time(machine.clock(now));
+                    self.carry_out_on(index, actions);
+                }
+            }
+        }
+    }
+
+    fn ended(&self) -> &Ended {
+        match &self.outcome {
+            Some(Outcome::Ended(ended)) => ended,
+            other => panic!("the run did not end: {other:?}"),
+        }
+    }
+
+    fn abort(&self) -> &Abort {
+        match &self.outcome {
+            Some(Outcome::Aborted(abort)) => abort,
+            other => panic!("the run was not aborted: {other:?}"),
+        }
+    }
+
+    fn assert_lost_before_start(&self, host: &str, how: &Loss) {
+        assert_eq!(self.abort(), &Abort::Lost { agent: host.to_owned(), loss: how.clone() });
+        assert!(self.machines.iter().all(|machine| machine.started.is_none()), "an agent made load");
+        let mut alive = self.machines.iter().filter(|machine| !machine.dead && !machine.cut_off);
+        assert!(alive.all(|machine| machine.stopped.is_some()), "an agent was left waiting");
+    }
+}
+
+#[test]
+fn all_agents_start_together_although_their_clocks_differ_by_seconds() {
+    let fleet = Simulation::new(settings(), machines()).run();
+    let starts: Vec<u64> = fleet.machines.iter().filter_map(|machine| machine.started).collect();
+    let spread = starts.iter().max().expect("three") - starts.iter().min().expect("three");
+    assert_eq!(starts.len(), 3);
+    assert!(spread <= 3 * MS, "{spread} ns");
+    let ended = fleet.ended();
+    assert!(!ended.partial);
+    for (agent, start) in ended.agents.iter().zip(starts) {
+        assert!(agent.started_here.0.abs_diff(start) <= agent.uncertainty.as_nanos() as u64, "{agent:?}");
+        assert_eq!((agent.intervals, &agent.loss), (SECONDS, &None));
+    }
+    assert_eq!(fleet.records.len() as u64, 3 * SECONDS);
+    assert!(fleet.machines.iter().all(|machine| matches!(machine.stopped, Some((_, StopReason::Done)))));
+}
+
+#[test]
+fn the_reported_spread_is_that_of_the_actual_starts() {
+    // With equal ways, the offsets are exact.
+    let mut late = machines();
+    for (machine, delay) in late.iter_mut().zip([2 * MS, 9 * MS, 4 * MS]) {
+        machine.ways = (MS, MS);
+        machine.delay = delay;
+    }
+    let fleet = Simulation::new(settings(), late).run();
+    assert_eq!(fleet.ended().spread(), Duration::from_millis(7));
+}
+
+#[test]
+fn clocks_that_are_too_uncertain_are_refused_before_the_start() {
+    let mut slow = machines();
+    slow[1].ways = (MS, 9 * MS);
+    let fleet = Simulation::new(settings(), slow).run();
+    let (spread, max) = (Duration::from_micros(6500), Duration::from_millis(5));
+    assert_eq!(fleet.abort(), &Abort::Spread { spread, max, agent: "host-1".to_owned() });
+    assert!(fleet.machines.iter().all(|machine| machine.started.is_none()));
+    assert!(fleet.machines.iter().all(|machine| matches!(machine.stopped, Some((_, StopReason::Aborted)))));
+}
+
+#[test]
+fn an_agent_that_dies_before_the_start_aborts_the_run_and_is_named() {
+    // While it prepares, while it waits for the others, and after the order to start.
+    for offset in [500 * MS, 2500 * MS, 3900 * MS] {
+        let mut fleet = Simulation::new(settings(), machines());
+        fleet.at(100 * SECOND + offset, Step::Kill(1));
+        fleet.run().assert_lost_before_start("host-1", &Loss::Closed("killed".to_owned()));
+    }
+}
+
+#[test]
+fn an_agent_that_is_cut_off_while_it_prepares_times_out() {
+    let mut fleet = Simulation::new(settings(), machines());
+    fleet.at(100 * SECOND + 500 * MS, Step::CutOff(2));
+    let fleet = fleet.run();
+    fleet.assert_lost_before_start("host-2", &Loss::Silent(Duration::from_secs(10)));
+    assert!(matches!(fleet.machines[2].stopped, Some((_, StopReason::LeaseLost))));
+}
+
+#[test]
+fn an_agent_that_dies_during_the_run_makes_it_partial_and_its_seconds_are_kept() {
+    for (tolerate_lost, partial) in [(0, true), (1, false)] {
+        let mut fleet = Simulation::new(Settings { tolerate_lost, ..settings() }, machines());
+        fleet.at(109 * SECOND, Step::Kill(1));
+        let fleet = fleet.run();
+        let ended = fleet.ended();
+        assert_eq!(ended.partial, partial);
+        assert_eq!(ended.agents[1].loss, Some(Loss::Closed("killed".to_owned())));
+        let seconds = fleet.records.iter().filter(|(from, _)| *from == 1).count() as u64;
+        assert!(seconds > 2 && seconds < SECONDS, "{seconds}");
+        assert_eq!(ended.agents[1].intervals, seconds);
+        assert_eq!([ended.agents[0].intervals, ended.agents[2].intervals], [SECONDS, SECONDS], "the others finish");
+    }
+}
+
+#[test]
+fn a_run_that_lost_all_agents_is_partial_whatever_is_tolerated() {
+    let mut fleet = Simulation::new(Settings { tolerate_lost: 3, ..settings() }, machines());
+    (0..3).for_each(|index| fleet.at(109 * SECOND, Step::Kill(index)));
+    assert!(fleet.run().ended().partial);
+}
+
+#[test]
+fn an_agent_without_its_coordinator_stops_after_the_lease() {
+    let mut agent = started_agent();
+    let heard = SECOND;
+    agent.on_message(AgentTime(heard), ToAgent::Lease);
+    let end = AgentTime(heard).after(LEASE);
+    assert_eq!(agent.deadline(), Some(end));
+    assert_eq!(agent.on_time(AgentTime(end.0 - 1)), []);
+    let actions = agent.on_time(end);
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::LeaseLost)));
+    assert!(agent.is_over());
+    assert_eq!(agent.on_message(end, ToAgent::Lease), [], "a late lease changes nothing");
+}
+
+#[test]
+fn a_message_after_the_lease_does_not_renew_it() {
+    let mut agent = started_agent();
+    let actions = agent.on_message(AgentTime(0).after(LEASE), ToAgent::Lease);
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::LeaseLost)));
+}
+
+#[test]
+fn another_build_or_protocol_is_refused_at_join() {
+    let other = Settings { build: Hash::of(b"another program"), ..settings() };
+    let fleet = Simulation::new(other, machines()).run();
+    fleet.assert_lost_before_start("host-0", &Loss::Refused(Refusal::Build));
+    let mut agent = Agent::new(build(), AgentTime(0));
+    let actions = agent.on_message(AgentTime(0), hello(PROTOCOL + 1));
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::Refused(Refusal::Protocol))));
+}
+
+#[test]
+fn a_plan_with_another_hash_is_refused() {
+    let mut agent = Agent::new(build(), AgentTime(0));
+    agent.on_message(AgentTime(0), hello(PROTOCOL));
+    let forged = ToAgent::Prepare { hash: Hash::of(b"{}"), plan: "{ }".to_owned() };
+    let refusal = Refusal::PlanHash;
+    let expected =
+        [agent::Action::Send(FromAgent::Refused { refusal }), agent::Action::Stop(StopReason::Refused(refusal))];
+    assert_eq!(agent.on_message(AgentTime(0), forged), expected);
+}
+
+#[test]
+fn a_second_coordinator_is_refused_and_does_not_renew_the_lease() {
+    let mut agent = started_agent();
+    let before = agent.deadline();
+    let refused = agent.on_message(AgentTime(5), hello(PROTOCOL));
+    assert_eq!(refused, [agent::Action::Send(FromAgent::Refused { refusal: Refusal::Busy })]);
+    assert_eq!(agent.deadline(), before);
+    assert!(!agent.is_over());
+}
+
+#[test]
+fn an_order_to_start_that_comes_too_late_is_not_obeyed() {
+    let mut agent = ready_agent();
+    let actions = agent.on_message(AgentTime(10), ToAgent::StartAt { at: AgentTime(9) });
+    assert_eq!(actions.last(), Some(&agent::Action::Stop(StopReason::StartMissed)));
+    assert!(!actions.contains(&agent::Action::Start));
+}
+
+#[test]
+fn a_repeated_interval_counts_once_and_a_missing_one_loses_the_agent() {
+    let interval = |number| FromAgent::Interval { number, record: number.to_string() };
+    let now = CoordinatorTime(200 * SECOND);
+    let mut coordinator = running_coordinator(now);
+    let first = [coordinator::Action::Record(0, "0".to_owned())];
+    assert_eq!(coordinator.on_message(now, 0, interval(0)), first);
+    assert_eq!(coordinator.on_message(now, 0, interval(0)), []);
+    assert!(loses(&coordinator.on_message(now, 0, interval(2)), &Loss::Gap(1)));
+    let mut coordinator = running_coordinator(now);
+    coordinator.on_message(now, 0, interval(0));
+    assert!(loses(&coordinator.on_message(now, 0, FromAgent::Done { intervals: 2 }), &Loss::Gap(1)));
+}
+
+#[test]
+fn messages_out_of_order_or_from_strangers_do_no_harm() {
+    let now = CoordinatorTime(0);
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
+    assert_eq!(coordinator.on_message(now, 7, FromAgent::Joined), []);
+    let actions = coordinator.on_message(now, 0, FromAgent::Done { intervals: 0 });
+    let reason = Abort::Lost { agent: "host-0".to_owned(), loss: Loss::OutOfOrder };
+    assert_eq!(actions.last(), Some(&coordinator::Action::Finish(Outcome::Aborted(reason))));
+    assert_eq!(coordinator.on_message(now, 0, FromAgent::Joined), [], "the run is over");
+}
+
+fn loses(actions: &[coordinator::Action], how: &Loss) -> bool {
+    let Some(coordinator::Action::Finish(Outcome::Ended(ended))) = actions.last() else { return false };
+    ended.partial && ended.agents[0].loss.as_ref() == Some(how)
+}
+
+fn hello(protocol: u32) -> ToAgent {
+    ToAgent::Hello { protocol, build: build(), run: run_id(), part: Part { index: 0, of: 1 } }
+}
+
+fn ready_agent() -> Agent {
+    let mut agent = Agent::new(build(), AgentTime(0));
+    agent.on_message(AgentTime(0), hello(PROTOCOL));
+    agent.on_message(AgentTime(0), ToAgent::Prepare { hash: Hash::of(b"{}"), plan: "{}".to_owned() });
+    assert_eq!(agent.on_event(Event::Prepared), [agent::Action::Send(FromAgent::Ready)]);
+    agent
+}
+
+fn started_agent() -> Agent {
+    let mut agent = ready_agent();
+    let actions = agent.on_message(AgentTime(0), ToAgent::StartAt { at: AgentTime(0) });
+    assert_eq!(actions, [agent::Action::Start]);
+    agent.on_event(Event::Started(AgentTime(0)));
+    agent
+}
+
+/// A coordinator whose only agent runs, and shares its clock.
+fn running_coordinator(now: CoordinatorTime) -> Coordinator {
+    let (mut coordinator, _) = Coordinator::begin(settings(), vec!["host-0".to_owned()], now);
+    coordinator.on_message(now, 0, FromAgent::Joined);
+    coordinator.on_message(now, 0, FromAgent::Ready);
+    for number in 0..coordinator::PROBES {
+        let (received, replied) = (AgentTime(now.0), AgentTime(now.0));
+        coordinator.on_message(now, 0, FromAgent::Clock { number, received, replied });
+    }
+    coordinator.on_message(now, 0, FromAgent::Started { at: AgentTime(now.0) });
+    coordinator
+}
