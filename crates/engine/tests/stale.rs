@@ -63,9 +63,9 @@ fn read_request(connection: &mut TcpStream, body: usize) -> Option<()> {
     }
 }
 
-/// Starts a server that responds to the first request on each connection. It closes the connection after it has read
-/// `accepted` bytes of the body of the second request, while there are more bytes to read.
-fn break_second_uploads_off(body: usize, accepted: usize) -> String {
+/// Starts a server that responds to the first request on each connection, whose body has `body` bytes. It then calls `end`
+/// and closes the connection, without an announcement. Returns its URL.
+fn serve(body: usize, end: fn(&mut TcpStream) -> Option<()>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/object", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -74,7 +74,7 @@ fn break_second_uploads_off(body: usize, accepted: usize) -> String {
             std::thread::spawn(move || {
                 read_request(&mut connection, body)?;
                 connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()?;
-                read_request(&mut connection, accepted)
+                end(&mut connection)
             });
         }
     });
@@ -84,7 +84,8 @@ fn break_second_uploads_off(body: usize, accepted: usize) -> String {
 #[test]
 fn a_server_that_read_much_of_a_body_broke_the_request_off() {
     const BODY: usize = 16 << 20;
-    let url = break_second_uploads_off(BODY, 1 << 20);
+    // The server reads 1 MiB of the body of the second request.
+    let url = serve(BODY, |connection| read_request(connection, 1 << 20));
     let mut plan = at(Plan { stop: counted(), ..plan() }, &url);
     let body = Some(BodyPlan::of_bytes(vec![b'x'; BODY].into()));
     plan.mix = Mix::one(RequestPlan { body, ..RequestPlan::new("PUT", OpKind::Put) });
@@ -96,18 +97,7 @@ fn a_server_that_read_much_of_a_body_broke_the_request_off() {
 
 #[test]
 fn a_server_that_closes_idle_connections_has_stale_ones() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("http://{}/object", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let Ok(mut connection) = connection else { return };
-            std::thread::spawn(move || {
-                // The server closes the connection without an announcement, right after its response.
-                read_request(&mut connection, 0)?;
-                connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()
-            });
-        }
-    });
+    let url = serve(0, |_| Some(()));
     let plan = at(Plan { stop: counted(), load: closed(4), ..plan() }, &url);
     let made = run(&plan);
     let summary = summary(&plan, &made.intervals);

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// An agent stops if it hears nothing from its coordinator for this long.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// What the caller must do.
+/// An action that the caller must carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send this message.
@@ -46,7 +46,7 @@ pub enum StopReason {
     Failed,
 }
 
-/// What happened on the agent's machine.
+/// An event on the agent's machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The plan is prepared.
@@ -88,7 +88,7 @@ impl Agent {
         Self { build, state: State::Idle, heard: now }
     }
 
-    /// Whether the agent has ended.
+    /// Returns whether the agent has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.state == State::Ended

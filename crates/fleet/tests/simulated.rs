@@ -24,7 +24,7 @@ struct Machine {
     /// How late the machine starts its load.
     delay: u64,
     dead: bool,
-    /// Whether messages of both directions vanish.
+    /// `true` if messages of both directions vanish.
     cut_off: bool,
     started: Option<u64>,
     stopped: Option<(u64, StopReason)>,

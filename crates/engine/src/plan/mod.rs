@@ -241,17 +241,17 @@ pub struct Plan {
     pub slices: Option<Duration>,
     /// Speed of network cards that do not tell their speed; `None` if it is unknown.
     pub nic_speed: Option<DataRate>,
-    /// Whether the kernel records when responses arrive.
+    /// The responses whose arrival times the kernel records.
     pub arrival_times: ArrivalTimes,
 }
 
-/// Whether the kernel records when responses arrive, which shows how long they wait unread in this client.
+/// The responses whose arrival times the kernel records. These times show how long responses wait unread in this client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalTimes {
-    /// For a sample of the responses.
+    /// A sample of the responses.
     #[default]
     Sampled,
-    /// For no response. Only the benchmark of the cost of these samples uses this.
+    /// No response. Only the benchmark of the cost of these samples uses this.
     NotRecorded,
 }
 

@@ -40,7 +40,7 @@ pub struct Settings {
     pub tolerate_lost: usize,
 }
 
-/// What the caller must do.
+/// An action that the caller must carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send the message to the agent of this number.
@@ -99,7 +99,7 @@ impl Coordinator {
         (Self { settings, members, start: None, lease_due: now.after(LEASE_EVERY), over: false }, actions)
     }
 
-    /// Whether the run is over.
+    /// Returns whether the run is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.over

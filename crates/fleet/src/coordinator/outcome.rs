@@ -71,11 +71,11 @@ pub struct Ended {
     pub start: CoordinatorTime,
     /// The agents, in the order of their numbers.
     pub agents: Vec<AgentResult>,
-    /// Whether more agents were lost than tolerated.
+    /// `true` if more agents were lost than tolerated.
     pub partial: bool,
 }
 
-/// What became of one agent.
+/// The result of one agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentResult {
     /// The name of the agent.

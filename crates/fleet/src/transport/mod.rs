@@ -12,7 +12,7 @@ use crate::lines::LineError;
 use crate::message::{FromAgent, ToAgent};
 use std::time::Duration;
 
-/// What arrived.
+/// A message that arrived, or the reason why none did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received<M> {
     /// A message.

@@ -211,6 +211,11 @@ mod tests {
 
     /// Runs a search against a target. Returns its result and every level that it tried.
     fn search(bounds: Bounds, mut passes: impl FnMut(u64) -> bool) -> (Found, Vec<u64>) {
+        search_by(bounds, |level| outcome(passes(level)))
+    }
+
+    /// Runs a search in which `of` decides the outcome of each level. Returns its result and every level that it tried.
+    fn search_by(bounds: Bounds, mut of: impl FnMut(u64) -> Outcome) -> (Found, Vec<u64>) {
         let (mut search, mut levels) = (Search::new(bounds), Vec::new());
         loop {
             match search.next() {
@@ -218,7 +223,7 @@ mod tests {
                 SearchStep::Try(level) => {
                     levels.push(level);
                     assert!(levels.len() < 200, "{levels:?}");
-                    search.record(&outcome(passes(level)));
+                    search.record(&of(level));
                 }
             }
         }
@@ -280,17 +285,10 @@ mod tests {
     /// Levels above 100 are not decided within their maximum time.
     #[test]
     fn an_undecided_level_bounds_the_line_and_is_not_tried_again() {
-        let (mut search, mut levels) = (Search::new(bounds(50, 1000, 0.05)), Vec::new());
-        let found = loop {
-            match search.next() {
-                SearchStep::Done(found) => break found,
-                SearchStep::Try(level) => {
-                    levels.push(level);
-                    let undecided = Outcome::NotDecided { lack: Lack::Other, why: "its backlog".into() };
-                    search.record(&if level > 100 { undecided } else { Outcome::Passed });
-                }
-            }
-        };
+        let (found, levels) = search_by(bounds(50, 1000, 0.05), |level| match level {
+            ..=100 => Outcome::Passed,
+            _ => Outcome::NotDecided { lack: Lack::Other, why: "its backlog".into() },
+        });
         let Found::Line { passed, failed } = found else { panic!("{found:?}") };
         assert!(passed <= 100 && failed > 100 && failed - passed <= 5, "{found:?}");
         assert_eq!(levels.iter().filter(|level| **level == 200).count(), 1, "{levels:?}");
@@ -298,23 +296,11 @@ mod tests {
 
     /// Levels below `enough` have too few operations. The target sustains `line`.
     fn search_with_few(bounds: Bounds, enough: u64, line: u64) -> (Found, Vec<u64>) {
-        let (mut search, mut levels) = (Search::new(bounds), Vec::new());
-        loop {
-            match search.next() {
-                SearchStep::Done(found) => return (found, levels),
-                SearchStep::Try(level) => {
-                    levels.push(level);
-                    let few = Outcome::NotDecided { lack: Lack::Operations, why: "60 of 299 operations".into() };
-                    search.record(&if level > line {
-                        outcome(false)
-                    } else if level < enough {
-                        few
-                    } else {
-                        outcome(true)
-                    });
-                }
-            }
-        }
+        search_by(bounds, |level| {
+            let has_few = level <= line && level < enough;
+            let few = || Outcome::NotDecided { lack: Lack::Operations, why: "60 of 299 operations".into() };
+            if has_few { few() } else { outcome(level <= line) }
+        })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an operation keeps about its failed attempts: how often the request may be sent again, and the pause before that.
+//! State of an operation after failed attempts: the number of failures, and the pause before the request is sent again.
 
 use crate::plan::RetryPolicy;
 use measure::Instant;
