@@ -217,8 +217,10 @@ impl Parser<'_> {
         let entries = self.map(node, "matrix").unwrap_or_default();
         let mut axes = Vec::new();
         for entry in entries {
+            let known = self.diagnostics.len();
             let values = self.axis_values(&entry);
-            if values.is_empty() {
+            // Values with mistakes are left out, and the mistakes are already reported.
+            if values.is_empty() && self.diagnostics.len() == known {
                 self.error(
                     entry.node.at,
                     format!(
