@@ -8,7 +8,7 @@ use store::SavedRun;
 const NANOS: f64 = 1e9;
 
 /// Returns who set the pace, for programs: `network`, `server` or `client`. `None` if there is no network between client and
-/// target, or too few operations ended.
+/// target, or too little happened on it.
 #[must_use]
 pub fn name(run: &SavedRun) -> Option<&'static str> {
     of(run).map(|pace| match pace {

@@ -63,7 +63,7 @@ impl Cause {
     /// Returns the options of nginx.
     fn options(self) -> (&'static str, &'static str) {
         match self {
-            Self::SendBuffer => (" sndbuf=32k", ""),
+            Self::SendBuffer => (" sndbuf=32k", "sendfile off;"),
             Self::RateLimit => ("", "limit_rate 400k;"),
             _ => ("", ""),
         }
@@ -109,15 +109,39 @@ pub fn run(args: &Args) -> Result<()> {
     let mut all_right = true;
     for &cause in causes {
         let link = Link::up(&program, cause)?;
-        let mut right = 0;
-        for _ in 0..args.repeats {
+        let answers = Answers::of_runs(&link, cause, args, &mut random)?;
+        all_right &= answers.share() >= RIGHT_MIN;
+        answers.print(cause);
+    }
+    console::line(format_args!("right in at least 95 % of the runs of each cause: {}", GoalResult::from(all_right)));
+    Ok(())
+}
+
+/// Answers of the runs with one cause.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answers {
+    right: u32,
+    wrong: u32,
+    /// Runs in which the emulator did not get enough CPU time. These have a cause that was not planted, and are repeated.
+    disturbed: u32,
+}
+
+impl Answers {
+    /// Makes the runs with one cause. If most runs are disturbed, fewer runs count than asked for.
+    fn of_runs(link: &Link<'_>, cause: Cause, args: &Args, random: &mut Shuffler) -> Result<Self> {
+        let mut answers = Self::default();
+        while answers.counted() < args.repeats && answers.disturbed <= args.repeats {
             let (from, to) = cause.slots();
             let slots = from + random.number() % (to - from + 1);
             let size = ["1m", "4m", "16m"][(random.number() % 3) as usize];
             let report = link.run(cause, slots, size, args.seconds)?;
             let found = report["pace_set_by"].as_str().unwrap_or("not known");
-            right += u32::from(found == cause.planted());
-            if found != cause.planted() {
+            if report["limited_by"] == "emulator" {
+                answers.disturbed += 1;
+            } else if found == cause.planted() {
+                answers.right += 1;
+            } else {
+                answers.wrong += 1;
                 let why = report["pace_reason"].as_str().unwrap_or_default();
                 console::line(format_args!(
                     "  {cause:?} -c {slots} {size}: {found}; {why}; limited by {}",
@@ -125,13 +149,26 @@ pub fn run(args: &Args) -> Result<()> {
                 ));
             }
         }
-        let share = f64::from(right) / f64::from(args.repeats);
-        all_right &= share >= RIGHT_MIN;
-        let (name, planted) = (format!("{cause:?}"), cause.planted());
-        console::line(format_args!("  {name:<16} {planted:<8} {right:>3} of {} right", args.repeats));
+        Ok(answers)
     }
-    console::line(format_args!("right in at least 95 % of the runs of each cause: {}", GoalResult::from(all_right)));
-    Ok(())
+
+    fn counted(self) -> u32 {
+        self.right + self.wrong
+    }
+
+    /// Returns the share of right answers. Without answers, it is 0.
+    fn share(self) -> f64 {
+        f64::from(self.right) / f64::from(self.counted().max(1))
+    }
+
+    fn print(self, cause: Cause) {
+        let (name, planted) = (format!("{cause:?}"), cause.planted());
+        let Self { right, disturbed, .. } = self;
+        console::line(format_args!(
+            "  {name:<16} {planted:<8} {right:>3} of {} right, {disturbed} disturbed",
+            self.counted()
+        ));
+    }
 }
 
 /// A link with nginx at its far end.
@@ -211,10 +248,11 @@ fn down(program: &Path, number: &str) {
     let _ = Command::new(program).args(["link", "down", number]).stdout(Stdio::null()).status();
 }
 
-/// Starts a shell that stops a process for 90 ms of every 100 ms, as long as the process exists.
+/// Starts a shell that stops a process for 450 ms of every 500 ms, as long as the process exists. Receive buffers of the kernel
+/// would hide shorter stops.
 fn stop_most_of_the_time(process: u32) -> Result<Running> {
     let script = format!(
-        "while kill -STOP {process} 2>/dev/null; do sleep 0.09; kill -CONT {process} 2>/dev/null; sleep 0.01; done"
+        "while kill -STOP {process} 2>/dev/null; do sleep 0.45; kill -CONT {process} 2>/dev/null; sleep 0.05; done"
     );
     start(Command::new("sh").args(["-c", &script]).stderr(Stdio::null()), Affinity::AllCores)
 }

@@ -56,11 +56,13 @@ impl ClientImpact {
     }
 }
 
-/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times.
+/// Returns the time that stalls added to the affected operations, as a share of the sum of all response times. The affected
+/// operations of a short run may be slow for other reasons, so the time is at most what the stalls can have added.
 fn stalled_share(summary: &Summary) -> f64 {
     let (all, part) = summary.all.timed(Timed::Response);
     let (sum, affected) = (all.moments().sum as f64, part.moments().sum as f64);
     let usual = all.without(part).moments().mean().unwrap_or_default();
-    let added = (affected - part.count() as f64 * usual).max(0.0);
+    let operations = part.count() as f64;
+    let added = (affected - operations * usual).clamp(0.0, operations * summary.all.affected.added_max as f64);
     if sum > 0.0 { added / sum } else { 0.0 }
 }

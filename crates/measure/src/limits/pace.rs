@@ -7,6 +7,7 @@
 
 use super::limited_by::{PATH_FULL, used_path_share};
 use super::{LimitedBy, OPERATIONS_MIN, limited_by};
+use crate::path::EmulatorHealth;
 use crate::summary::{Model, Summary};
 
 /// Who set the pace.
@@ -65,22 +66,28 @@ const ROUND_TRIPS_SHARE: f64 = 0.7;
 /// Initial window of a connection, in bytes (RFC 6928).
 const INITIAL_WINDOW: f64 = 14_600.0;
 
-/// Returns who set the pace of the transfers. `None` if there is no network between client and target, or too few operations
-/// ended.
+/// Returns who set the pace of the transfers. `None` if there is no network between client and target, or too little happened
+/// on it. Transfers of large objects show their pace before the first of them ends, so bytes count as well as operations.
 #[must_use]
 pub fn pace(summary: &Summary, model: &Model) -> Option<Pace> {
+    let (paths, traffic) = (&summary.evidence.network_paths, &summary.measured.traffic);
     let has_network = summary.path.is_emulated || !summary.shares_host;
-    if !has_network || summary.all.service.count() < OPERATIONS_MIN || summary.evidence.network_paths.is_empty() {
+    let is_large = traffic.moved() as f64 >= OPERATIONS_MIN as f64 * INITIAL_WINDOW;
+    if !has_network || paths.is_empty() || !(is_large || summary.all.service.count() >= OPERATIONS_MIN) {
         return None;
+    }
+    if summary.path.emulator != EmulatorHealth::Good {
+        return Some(Pace::Client(ClientPace::Limit(LimitedBy::Emulator)));
+    }
+    // A full path is full even if the client or its host was busy as well.
+    if let Some(share) = used_path_share(summary).filter(|share| *share >= PATH_FULL) {
+        return Some(Pace::Network(NetworkPace::Full { share }));
     }
     let limit = limited_by(summary, model);
     if limit.is_client() {
         return Some(Pace::Client(ClientPace::Limit(limit)));
     }
-    if let Some(share) = used_path_share(summary).filter(|share| *share >= PATH_FULL) {
-        return Some(Pace::Network(NetworkPace::Full { share }));
-    }
-    if limit == LimitedBy::Link {
+    if is_large && paths.are_full() {
         return Some(Pace::Network(NetworkPace::QueueOrLoss));
     }
     let waits = if sends(summary) { sending(summary) } else { receive_window(summary).map(Pace::Network) };
@@ -152,7 +159,7 @@ mod tests {
     use super::*;
     use crate::evidence::{FlowSample, PathSample};
     use crate::interval::Interval;
-    use crate::path::{EmulatorHealth, PathLimits};
+    use crate::path::PathLimits;
     use crate::sample::OpKind;
     use crate::time::{Instant, Stage};
     use crate::units::DataRate;

@@ -388,6 +388,23 @@ fn one_late_operation_does_not_make_the_host_the_limit() {
     assert_eq!((of(1), of(100)), (LimitedBy::Rate, LimitedBy::SharedHost));
 }
 
+/// Of few operations with very different times, those that a stall of 1 ms affected may be the slow ones.
+#[test]
+fn short_stalls_do_not_explain_long_operations() {
+    let of = |added_max: u64| {
+        let run = seconds(3, ClientLoad::default(), |interval| {
+            let kind = interval.stats.kind_mut(OpKind::Get);
+            (kind.ok, kind.affected.ok, kind.affected.added_max) = (2, 1, added_max);
+            for millis in [600, 3_000] {
+                kind.response.record(millis * 1_000_000);
+            }
+            kind.affected.response.record(3_000_000_000);
+        });
+        judge(CLOSED, &run)
+    };
+    assert_eq!((of(1_000_000), of(2_000_000_000)), (LimitedBy::Unknown, LimitedBy::SharedHost));
+}
+
 #[test]
 fn time_taken_by_a_quota_is_not_blamed_on_others() {
     let throttled = ClientLoad { frozen: 0.5, throttled: 0.45, run_delay: 0.5, ..ClientLoad::default() };

@@ -65,6 +65,8 @@ pub struct Recorder {
     finished: Vec<Interval>,
     /// Start and end of the last period in which the thread was kept from running.
     frozen: (Instant, Instant),
+    /// Length of the earlier of these periods in the current interval, in nanoseconds.
+    frozen_before: u64,
     evidence: Collector,
 }
 
@@ -99,6 +101,7 @@ impl Recorder {
             seen_causes: Vec::new(),
             finished: Vec::new(),
             frozen: (start, start),
+            frozen_before: 0,
             evidence: Collector::new(pacing == Pacing::Scheduled),
         }
     }
@@ -161,7 +164,14 @@ impl Recorder {
     /// Records that this thread was kept from running between `from` and `to`. Call this method before the intervals
     /// between these instants are closed.
     pub fn frozen(&mut self, from: Instant, to: Instant) {
+        self.frozen_before += self.last_frozen(self.current.start, from);
         self.frozen = (from, to);
+    }
+
+    /// Returns the part of the last period in which the thread was kept from running that is between two instants, in
+    /// nanoseconds.
+    fn last_frozen(&self, from: Instant, to: Instant) -> u64 {
+        to.min(self.frozen.1).nanos_since(from.max(self.frozen.0))
     }
 
     /// Returns the current interval. At the end of the interval, the run loop adds values through this reference.
@@ -183,7 +193,7 @@ impl Recorder {
         self.gauge(at);
         let mut interval = std::mem::replace(&mut self.current, Interval::new(self.timeline.stage(at), at, at));
         interval.end = at;
-        let frozen = at.min(self.frozen.1).nanos_since(interval.start.max(self.frozen.0));
+        let frozen = std::mem::take(&mut self.frozen_before) + self.last_frozen(interval.start, at);
         interval.client.frozen = frozen as f64 / interval.end.nanos_since(interval.start).max(1) as f64;
         interval.in_flight = self.in_flight;
         self.current.in_flight_peak = self.in_flight;

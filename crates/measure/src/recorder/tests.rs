@@ -65,3 +65,16 @@ fn bytes_of_failed_operations_are_wasted() {
     assert_eq!((interval.stats.traffic.body, interval.stats.traffic.wasted), (3000, 1000));
     assert_eq!(interval.stats.all_kinds().response.count(), 1);
 }
+
+#[test]
+fn all_periods_in_which_the_thread_was_kept_from_running_count() {
+    let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(3)));
+    let mut recorder = Recorder::new(timeline, Pacing::Immediate);
+    for (from, to) in [(100, 500), (600, 900), (950, 2_200), (2_300, 2_500)] {
+        recorder.frozen(ms(from), ms(to));
+        recorder.advance(ms(to));
+    }
+    recorder.finish(ms(3_000));
+    let frozen: Vec<f64> = recorder.take_finished().map(|interval| interval.client.frozen).collect();
+    assert_eq!(frozen, [0.75, 1.0, 0.4]);
+}

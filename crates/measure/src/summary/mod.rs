@@ -255,7 +255,19 @@ impl Summary {
     /// Returns whether this client was kept from running for most of the time, so that it could not observe the target.
     #[must_use]
     pub fn client_stood_still(&self) -> bool {
-        self.limits.share(self.limits.frozen.max(self.limits.throttled)) > STOOD_STILL_MIN
+        self.stopped_share() > STOOD_STILL_MIN
+    }
+
+    /// Returns the number of operations that would have ended if this client had not been kept from running, given that
+    /// `ended` operations did. If the client hardly ran, nothing is known, and any number is possible.
+    #[must_use]
+    pub fn could_have_ended(&self, ended: u64) -> f64 {
+        if self.client_stood_still() { f64::INFINITY } else { ended as f64 / (1.0 - self.stopped_share()) }
+    }
+
+    /// Returns the share of the measured window in which this client was kept from running, in 0..=1.
+    fn stopped_share(&self) -> f64 {
+        self.limits.share(self.limits.frozen.max(self.limits.throttled))
     }
 
     /// Returns the mean number of operations in flight during the measured window.

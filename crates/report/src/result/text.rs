@@ -143,7 +143,12 @@ pub fn objective_outcome_text(judged: &ObjectiveResult) -> String {
         ObjectiveOutcome::Missed => format!("MISSED, {}", measured(judged)),
         ObjectiveOutcome::NotEnoughData => format!("not enough data, because {}", missing_data(judged)),
         ObjectiveOutcome::ClientLimited => {
-            format!("cannot be judged ({}), because delays of this client decide whether it is met", measured(judged))
+            let why = if judged.operations < judged.needed {
+                "without stops of this client, enough operations might have ended"
+            } else {
+                "delays of this client decide whether it is met"
+            };
+            format!("cannot be judged ({}), because {why}", measured(judged))
         }
     }
 }

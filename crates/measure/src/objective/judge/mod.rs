@@ -137,6 +137,8 @@ impl Objective {
             ObjectiveOutcome::Met
         } else if too_many || bounded.is_missed(all) || bounded.is_met(undisturbed) {
             ObjectiveOutcome::ClientLimited
+        } else if all.all < bounded.needed && summary.could_have_ended(all.all) >= bounded.needed as f64 {
+            ObjectiveOutcome::ClientLimited
         } else {
             ObjectiveOutcome::NotEnoughData
         }

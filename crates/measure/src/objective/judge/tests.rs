@@ -252,6 +252,23 @@ fn operations_in_flight_of_a_client_that_hardly_ran_do_not_count_against_the_tar
     }
 }
 
+/// A stop of the client, and not the target, is the reason why a sound run has too few operations.
+#[test]
+fn operations_that_a_stop_of_the_client_prevented_are_not_missing_at_the_target() {
+    let at = |stopped: f64, operations: usize| {
+        let mut run = summary(successes(vec![1; operations]), 0);
+        run.limits.seconds = 10.0;
+        run.limits.frozen = stopped;
+        judged("p99 <= 10ms", &run)
+    };
+    // The 99th percentile needs 299 operations.
+    assert_eq!(at(0.0, 298), ObjectiveOutcome::NotEnoughData);
+    assert_eq!(at(3.0, 220), ObjectiveOutcome::ClientLimited);
+    assert_eq!(at(3.0, 200), ObjectiveOutcome::NotEnoughData, "200 / 0.7 are not enough");
+    assert_eq!(at(3.0, 299), ObjectiveOutcome::Met);
+    assert_eq!(at(6.0, 0), ObjectiveOutcome::ClientLimited, "the client hardly ran");
+}
+
 #[test]
 fn a_percentile_tolerates_some_operations_missed_by_the_client() {
     let missing = |missed: u64| {
