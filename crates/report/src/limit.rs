@@ -91,10 +91,7 @@ pub fn reason_text(reason: &LimitReason) -> String {
         LimitReason::Independent { probed: None } => {
             "operations did not wait for each other at the target; more slots reach a higher rate".into()
         }
-        LimitReason::Schedule { in_flight: None } => "the target kept up with the schedule".into(),
-        LimitReason::Schedule { in_flight: Some(reached) } => {
-            format!("the target kept up with the schedule, but {}", in_flight(*reached))
-        }
+        LimitReason::Schedule { in_flight, unseen } => schedule(*in_flight, *unseen),
         LimitReason::NoIdleCore => {
             "operations did not wait for each other at the target, and this host has no idle core to serve more at once"
                 .into()
@@ -111,6 +108,15 @@ pub fn reason_text(reason: &LimitReason) -> String {
         | LimitReason::ClientStopped { .. }
         | LimitReason::SharedCores => client(reason),
     }
+}
+
+fn schedule(reached: Option<InFlightLimit>, unseen: Option<f64>) -> String {
+    let slots = reached.map(|reached| format!(", but {}", in_flight(reached))).unwrap_or_default();
+    let hidden = unseen.map(|part| {
+        let percent = (part * 100.0).ceil();
+        format!("; response times vary so much that an overload of up to {percent} % would not show")
+    });
+    format!("the target kept up with the schedule{slots}{}", hidden.unwrap_or_default())
 }
 
 fn failures(failed: u64, started: u64, hosts: &[HostFailures]) -> String {

@@ -12,6 +12,7 @@
 //! due, both in the third and in the last quarter of the schedule.
 
 use crate::evidence::{ArrivalCohorts, Evidence, OperationClass};
+use crate::statistics::{CONFIDENCE, student};
 
 /// Numbers of groups into which cohorts are divided, in the order in which they are tried. Many groups show growth
 /// early. If the times of operations vary widely, fewer and larger groups show growth better.
@@ -127,29 +128,71 @@ impl Growth {
     }
 
     fn of_groups(cohorts: &ArrivalCohorts, seconds: f64, most: usize, certain: f64) -> Option<Self> {
-        let groups = groups(cohorts, most);
-        let (first, last) = (groups.first()?, groups.last()?);
-        if groups.len() < GROUPS_MIN || last.time <= first.time {
+        let trend = Trend::of(cohorts, most)?;
+        if trend.step <= 0.0 || trend.step < (certain + CERTAIN_BY_FEW / trend.steps) * trend.error {
             return None;
         }
-        let steps: Vec<f64> = groups.windows(2).map(|pair| pair[1].response - pair[0].response).collect();
-        let count = steps.len() as f64;
-        let mean = steps.iter().sum::<f64>() / count;
-        let variance = steps.iter().map(|step| (step - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        let error = (variance / count).sqrt();
-        if mean <= 0.0 || mean < (certain + CERTAIN_BY_FEW / count) * error {
-            return None;
-        }
-        let whole = seconds / (last.time - first.time);
-        let response = (last.response - first.response) * whole;
+        let whole = seconds / trend.seconds();
+        let response = trend.step * trend.steps * whole;
         if !response.is_finite() {
             return None;
         }
         let scheduled = cohorts.all().iter().fold(0_u64, |sum, cohort| sum.saturating_add(cohort.scheduled));
-        // To respond to all operations that were due, the target needs the time of the schedule plus the growth.
-        let piled_up = (scheduled as f64 * response / (seconds + response)) as u64;
-        let lateness = (last.lateness - first.lateness).max(0.0) * whole;
+        let piled_up = (scheduled as f64 * shortfall(response, seconds)) as u64;
+        let lateness = (trend.last.lateness - trend.first.lateness).max(0.0) * whole;
         Some(Self { response, lateness, piled_up, class: None })
+    }
+}
+
+/// Returns the share of the offered operations that a target must leave unserved for response times to grow by `growth`
+/// over a schedule, both in seconds. To respond to all operations that were due, the target needs the time of the
+/// schedule plus the growth.
+fn shortfall(growth: f64, seconds: f64) -> f64 {
+    growth / (seconds + growth)
+}
+
+/// Returns the largest share of the offered operations that a target without certain growth may leave unserved. It is the
+/// upper end of the confidence interval. `None` if too few operations ended.
+#[must_use]
+pub fn unseen_shortfall(evidence: &Evidence, seconds: f64) -> Option<f64> {
+    let trend = Trend::of(&evidence.arrival_cohorts, GROUPS[0])?;
+    let step = trend.step + trend.error * student::quantile(0.5 + CONFIDENCE / 2.0, trend.steps as u64 - 1);
+    let growth = step.max(0.0) * trend.steps * seconds / trend.seconds();
+    // A larger shortfall shows in the number of operations that end.
+    Some(shortfall(growth, seconds).min(1.0 - DEPARTED_SHARE))
+}
+
+/// Steps of the mean response time from group to group.
+#[derive(Clone, Copy, Debug)]
+struct Trend {
+    first: Group,
+    last: Group,
+    /// Number of steps.
+    steps: f64,
+    /// Mean step, in seconds.
+    step: f64,
+    /// Standard error of the mean step, in seconds.
+    error: f64,
+}
+
+impl Trend {
+    /// Returns the steps between at most `most` groups; `None` if there are too few.
+    fn of(cohorts: &ArrivalCohorts, most: usize) -> Option<Self> {
+        let groups = groups(cohorts, most);
+        let (first, last) = (*groups.first()?, *groups.last()?);
+        if groups.len() < GROUPS_MIN || last.time <= first.time {
+            return None;
+        }
+        let all: Vec<f64> = groups.windows(2).map(|pair| pair[1].response - pair[0].response).collect();
+        let steps = all.len() as f64;
+        let step = all.iter().sum::<f64>() / steps;
+        let variance = all.iter().map(|each| (each - step).powi(2)).sum::<f64>() / (steps - 1.0);
+        Some(Self { first, last, steps, step, error: (variance / steps).sqrt() })
+    }
+
+    /// Returns the time between the first and the last group, in seconds.
+    fn seconds(&self) -> f64 {
+        self.last.time - self.first.time
     }
 }
 
@@ -278,6 +321,37 @@ mod tests {
 
     fn exponential(mean: f64, random: &mut Random) -> f64 {
         -mean * (1.0 - random.unit()).ln()
+    }
+
+    /// Returns the evidence of a queue with one server that carries 400/s with exponential service times, for 3 s.
+    fn queue(offered: f64, seed: u64) -> Evidence {
+        let (mut random, mut evidence) = (Random::new(seed), Evidence::default());
+        let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(3)));
+        let mut free = 0.0_f64;
+        for number in 0..(3.0 * offered) as u64 {
+            let due = number as f64 / offered;
+            free = free.max(due) + exponential(1.0 / 400.0, &mut random);
+            let at = |seconds: f64| Instant::from_nanos((seconds * 1e9) as u64);
+            evidence.arrival_cohorts.scheduled(&timeline, at(due), 1);
+            evidence.arrival_cohorts.ended(&timeline, &OpSample::simulated(LabelId(0), at(due), at(free)));
+        }
+        evidence
+    }
+
+    /// A queue of random length hides a small overload. Then the run must not claim that it would have shown it.
+    #[test]
+    fn an_overload_is_found_or_named_as_unseen() {
+        for shortfall in [0.03, 0.05, 0.1] {
+            let is_told = |seed: &u64| {
+                let evidence = queue(400.0 / (1.0 - shortfall), *seed);
+                let unseen = || unseen_shortfall(&evidence, 3.0).expect("enough operations");
+                Growth::of_run(&evidence, 3.0).is_some() || unseen() >= shortfall
+            };
+            let told = (0..200).filter(is_told).count();
+            assert!(told >= 190, "a shortfall of {shortfall} was found or named in {told} of 200 runs");
+        }
+        let calm = unseen_shortfall(&queue(100.0, 1), 3.0).expect("enough operations");
+        assert!(calm < 0.02, "response times of a few milliseconds hide nothing: {calm}");
     }
 
     const GET: OperationClass = OperationClass { kind: OpKind::Get, size: 3 };

@@ -1,5 +1,6 @@
 //! The limit of a run, with the numbers that show it.
 
+use super::growth::unseen_shortfall;
 use super::limited_by::{PATH_FULL, used_path_share};
 use super::queueing::{Queueing, queueing_odds};
 use super::{LimitedBy, growth, has_many_failures, limited_by, misses_offered_rate, not_sustained};
@@ -14,6 +15,8 @@ const THROTTLED_SHARE_MIN: f64 = 0.05;
 /// Minimum ratio of round-trip times under load to the shortest round-trip times at which data counts as queued in the
 /// network.
 const ROUND_TRIPS_RATIO_MIN: f64 = 2.0;
+/// Minimum share of the operations that the target may have failed to sustain unnoticed for the share to be named.
+const UNSEEN_MIN: f64 = 0.02;
 
 /// Limit of a run, with the reason.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +145,9 @@ pub enum LimitReason {
     Schedule {
         /// Effect of `in_flight_max`.
         in_flight: Option<InFlightLimit>,
+        /// Largest share of the operations that the target may have failed to sustain without being noticed, because
+        /// response times vary. `None` if it is too small to matter.
+        unseen: Option<f64>,
     },
     /// Operations did not wait for each other, and the client's host has no idle core.
     NoIdleCore,
@@ -203,7 +209,7 @@ fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InF
             if most { LimitReason::ClientStopped { seconds } } else { LimitReason::SharedCores }
         }
         LimitedBy::Concurrency => LimitReason::Independent { probed: ProbedRate::of(summary) },
-        LimitedBy::Rate => LimitReason::Schedule { in_flight },
+        LimitedBy::Rate => LimitReason::Schedule { in_flight, unseen: unseen(summary) },
         LimitedBy::NotDetermined if queueing_odds(summary).conclusion() == Queueing::Independent => {
             LimitReason::NoIdleCore
         }
@@ -213,6 +219,11 @@ fn reason(summary: &Summary, model: &Model, by: LimitedBy, in_flight: Option<InF
         },
         LimitedBy::Unknown => LimitReason::TooFewOperations,
     }
+}
+
+fn unseen(summary: &Summary) -> Option<f64> {
+    let share = unseen_shortfall(&summary.evidence, summary.schedule_seconds())?;
+    (share > UNSEEN_MIN).then_some(share)
 }
 
 fn cpu_reason(limits: &ClientLimits, model: &Model) -> LimitReason {

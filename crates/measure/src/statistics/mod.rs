@@ -23,7 +23,7 @@ pub use recorded::{BEYOND, Recorded};
 pub use sample_size::{pairs_needed, runs_needed, samples_needed};
 pub use series::median;
 
-use distributions::student;
+pub(crate) use distributions::student;
 
 /// Probability with which a confidence interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;

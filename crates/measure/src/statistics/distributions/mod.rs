@@ -2,4 +2,4 @@
 
 pub mod binomial;
 pub mod normal;
-pub(super) mod student;
+pub(crate) mod student;
