@@ -23,7 +23,7 @@ pub fn of(run: &SavedRun) -> Option<PathUse> {
     let (summary, limits) = (run.summary(), run.summary().path);
     let traffic = &summary.measured.traffic;
     let received = traffic.body.saturating_add(traffic.overhead);
-    let share = limits.used_share(received, traffic.sent, summary.measured.seconds)?;
+    let share = limits.used_share(received, summary.left_in_window(traffic.sent), summary.measured.seconds)?;
     let fair = fair_time(run, &limits);
     let median = summary.all.response.quantile(0.5);
     let multiple = fair.zip(median).map(|(fair, nanos)| nanos as f64 / (fair.as_nanos() as f64).max(1.0));

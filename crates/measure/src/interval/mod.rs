@@ -32,6 +32,10 @@ pub struct Interval {
     /// of the threads' peaks. This sum is an upper bound, because the peaks may occur at different instants.
     #[serde(default)]
     pub in_flight_peak: u64,
+    /// Sent bytes that the targets had not acknowledged at the end of the interval. Most of them wait in this client's send
+    /// buffers.
+    #[serde(default)]
+    pub unacknowledged: u64,
     /// Load of the client itself.
     pub client: ClientLoad,
     /// Measurements that show what limits the run.
@@ -47,7 +51,18 @@ impl Interval {
     #[must_use]
     pub fn new(stage: Stage, start: Instant, end: Instant) -> Self {
         let (stats, client, evidence) = (Stats::default(), ClientLoad::default(), Evidence::default());
-        Self { stage, start, end, stats, in_flight: 0, in_flight_peak: 0, client, evidence, joined: None }
+        Self {
+            stage,
+            start,
+            end,
+            stats,
+            in_flight: 0,
+            in_flight_peak: 0,
+            unacknowledged: 0,
+            client,
+            evidence,
+            joined: None,
+        }
     }
 
     /// Returns the length of the interval in seconds.
@@ -59,24 +74,48 @@ impl Interval {
     /// Adds the results of another thread in the same interval. The other interval must not be a joined interval.
     pub fn merge(&mut self, other: &Self) {
         debug_assert!(self.joined.is_none() && other.joined.is_none(), "threads have single intervals");
-        let Self { stage: _, start, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = other;
+        let Self {
+            stage: _,
+            start,
+            end,
+            stats,
+            in_flight,
+            in_flight_peak,
+            unacknowledged,
+            client,
+            evidence,
+            joined: _,
+        } = other;
         self.start = self.start.min(*start);
         self.end = self.end.max(*end);
         self.stats.merge(stats);
         add(&mut self.in_flight, *in_flight);
         add(&mut self.in_flight_peak, *in_flight_peak);
+        add(&mut self.unacknowledged, *unacknowledged);
         self.client = self.client.merged(*client);
         self.evidence.merge(evidence);
     }
 
     /// Appends the next slice of the same stage.
     fn append(&mut self, later: &Self) {
-        let Self { stage: _, start: _, end, stats, in_flight, in_flight_peak, client, evidence, joined: _ } = later;
+        let Self {
+            stage: _,
+            start: _,
+            end,
+            stats,
+            in_flight,
+            in_flight_peak,
+            unacknowledged,
+            client,
+            evidence,
+            joined: _,
+        } = later;
         self.client = self.client.and_then(self.seconds(), *client, later.seconds());
         self.end = *end;
         self.stats.merge(stats);
         self.in_flight = *in_flight;
         self.in_flight_peak = self.in_flight_peak.max(*in_flight_peak);
+        self.unacknowledged = *unacknowledged;
         self.evidence.merge(evidence);
     }
 }

@@ -119,7 +119,7 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
 pub(super) fn used_path_share(summary: &Summary) -> Option<f64> {
     let traffic = &summary.measured.traffic;
     let received = traffic.body.saturating_add(traffic.overhead);
-    summary.path.used_share(received, traffic.sent, summary.measured.seconds)
+    summary.path.used_share(received, summary.left_in_window(traffic.sent), summary.measured.seconds)
 }
 
 /// Returns whether body data waited in the network between client and target, or was lost there. An emulated path is also

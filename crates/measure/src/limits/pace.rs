@@ -132,7 +132,7 @@ fn sending(summary: &Summary) -> Option<Pace> {
     if most(flow.window_limited_nanos) {
         let (window, round_trip) =
             (flow.send_window_bytes as f64 / samples, flow.shortest_nanos as f64 / samples / 1e9);
-        let rate = stream_rate(summary, summary.measured.traffic.sent_body)?;
+        let rate = stream_rate(summary, summary.left_in_window(summary.measured.traffic.sent_body))?;
         // A full window that is not used in each round trip stays full because the server does not read.
         return Some(window_of(rate, window, round_trip).map_or(Pace::Server, Pace::Network));
     }

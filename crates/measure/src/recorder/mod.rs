@@ -49,6 +49,8 @@ pub struct Recorder {
     /// End of the current interval.
     boundary: Instant,
     in_flight: u64,
+    /// Sent bytes that were not acknowledged when the run loop last looked.
+    unacknowledged: u64,
     /// Instant up to which the number of operations in flight has been integrated.
     gauged: Instant,
     /// Instant just after the last intended start that was reported to the recorder.
@@ -90,6 +92,7 @@ impl Recorder {
             pacing,
             boundary,
             in_flight: 0,
+            unacknowledged: 0,
             gauged: start,
             scheduled_until: start,
             hosts: LabelTable::default(),
@@ -174,6 +177,17 @@ impl Recorder {
         to.min(self.frozen.1).nanos_since(from.max(self.frozen.0))
     }
 
+    /// Returns the sent bytes that were not acknowledged at the end of the last interval.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.unacknowledged
+    }
+
+    /// Records how many sent bytes are not acknowledged. Call this method at the end of an interval.
+    pub fn set_unacknowledged(&mut self, bytes: u64) {
+        self.unacknowledged = bytes;
+    }
+
     /// Returns the current interval. At the end of the interval, the run loop adds values through this reference.
     pub fn current_mut(&mut self) -> &mut Interval {
         &mut self.current
@@ -196,6 +210,7 @@ impl Recorder {
         let frozen = std::mem::take(&mut self.frozen_before) + self.last_frozen(interval.start, at);
         interval.client.frozen = frozen as f64 / interval.end.nanos_since(interval.start).max(1) as f64;
         interval.in_flight = self.in_flight;
+        interval.unacknowledged = self.unacknowledged;
         self.current.in_flight_peak = self.in_flight;
         interval.stats.groups.extend(self.hosts.take(Dimension::Host));
         interval.stats.groups.extend(self.sizes.take(Dimension::Size));

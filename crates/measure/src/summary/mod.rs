@@ -65,6 +65,9 @@ pub struct Summary {
     pub in_flight_at_end: u64,
     /// Largest number of operations in flight during the measured window; see [`Interval::in_flight_peak`].
     pub in_flight_peak: u64,
+    /// Sent bytes that the targets had not acknowledged at the start and at the end of the measured window.
+    #[serde(default)]
+    pub unacknowledged: (u64, u64),
     /// Time for which the client was at one of its limits.
     pub limits: ClientLimits,
     /// Facts about the single seconds.
@@ -107,6 +110,11 @@ impl Summary {
         add(&mut totals.cpu_nanos, interval.client.cpu_nanos);
         totals.traffic.merge(&interval.stats.traffic);
         self.in_flight_at_end = interval.in_flight;
+        match interval.stage {
+            Stage::Warmup => self.unacknowledged = (interval.unacknowledged, interval.unacknowledged),
+            Stage::Measured => self.unacknowledged.1 = interval.unacknowledged,
+            Stage::Drain => {}
+        }
         if interval.stage == Stage::Measured {
             let (start, end) = self.window.unwrap_or((interval.start, interval.end));
             self.window = Some((start.min(interval.start), end.max(interval.end)));
@@ -162,16 +170,25 @@ impl Summary {
         self.per_second(self.measured.traffic.body.saturating_sub(self.stats.traffic.wasted))
     }
 
-    /// Returns the request body bytes that were sent per second of the measured window. `None` without a window.
+    /// Returns the request body bytes that left the client per second of the measured window. `None` without a window.
     #[must_use]
     pub fn sending(&self) -> Option<f64> {
-        self.per_second(self.measured.traffic.sent_body)
+        self.per_second(self.left_in_window(self.measured.traffic.sent_body))
+    }
+
+    /// Returns how many of `sent` bytes left the client in the measured window. A sent byte first waits in a send buffer of
+    /// the kernel. These buffers often grow in the window, so that more is sent than the targets receive.
+    #[must_use]
+    pub fn left_in_window(&self, sent: u64) -> u64 {
+        let (before, after) = self.unacknowledged;
+        sent.saturating_add(before).saturating_sub(after)
     }
 
     /// Returns [`Self::sending`] without the bytes of attempts that failed or were redirects.
     #[must_use]
     pub fn good_sending(&self) -> Option<f64> {
-        self.per_second(self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent))
+        let good = self.measured.traffic.sent_body.saturating_sub(self.stats.traffic.wasted_sent);
+        self.per_second(self.left_in_window(good))
     }
 
     /// Returns the offered rate, in scheduled operations per second of [`Self::schedule_seconds`].

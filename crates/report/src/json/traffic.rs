@@ -49,7 +49,7 @@ pub struct Bytes {
     pub throughput_bytes_per_second: Option<f64>,
     /// Throughput without attempts that failed or were redirected.
     pub goodput_bytes_per_second: Option<f64>,
-    /// Sent body bytes per second of the window.
+    /// Body bytes that left the client per second of the window. Bytes that still wait in the client's send buffers do not count.
     pub sending_bytes_per_second: Option<f64>,
     /// `sending_bytes_per_second` without attempts that failed or were redirected.
     pub good_sending_bytes_per_second: Option<f64>,

@@ -92,6 +92,18 @@ impl<N: Network> RunLoop<'_, N> {
         client.unread = load.polls_at_once as f64 / load.polls.max(1) as f64;
         let ThreadLoad { step_began, events_since, looked, .. } = *load;
         self.load = ThreadLoad { used, events_since, looked, ..ThreadLoad::new(step_began) };
+        self.record_unacknowledged(net);
         self.sample_paths(net);
+    }
+
+    /// Records how many sent bytes still wait for their acknowledgement. Without uploads, it makes no system calls.
+    fn record_unacknowledged(&mut self, net: &mut N) {
+        let sends = self.recorder.current_mut().stats.traffic.sent_body > 0;
+        if !sends && self.recorder.unacknowledged() == 0 {
+            return;
+        }
+        let sockets = self.pool.connections.iter().map(|(_, connection)| connection.transport.socket());
+        let bytes = sockets.filter_map(|socket| net.unacknowledged(socket)).sum();
+        self.recorder.set_unacknowledged(bytes);
     }
 }

@@ -31,10 +31,7 @@ pub fn measure(target: &str) -> Result<Vec<Finding>, Failure> {
         ))
     });
     let received = |measured: &super::ceiling::Measured| measured.summary.throughput().unwrap_or(0.0);
-    let sent = |measured: &super::ceiling::Measured| {
-        let measured = &measured.summary.measured;
-        measured.traffic.sent_body as f64 / measured.seconds.max(1e-9)
-    };
+    let sent = |measured: &super::ceiling::Measured| measured.summary.sending().unwrap_or(0.0);
     let (one_down, many_down) = (received(&one_down?), received(&many_down?));
     if one_down <= 0.0 {
         return Err(Failure::could_not_run(format!(

@@ -30,7 +30,7 @@ pub fn write(page: &mut Page, run: &SavedRun) {
     for (label, shown, value, about) in [
         ("throughput", received || !sent, summary.throughput(), "body bytes that arrived in the window"),
         ("goodput", received || !sent, summary.goodput(), "without attempts that failed or were redirects"),
-        ("upload", sent, summary.sending(), "body bytes that were sent in the window"),
+        ("upload", sent, summary.sending(), "body bytes that left the client in the window"),
         ("good upload", sent, summary.good_sending(), "without attempts that failed or were redirects"),
     ] {
         if let Some(value) = value.filter(|_| shown) {
