@@ -11,7 +11,7 @@ use measure::statistics::difference::Conclusion;
 use measure::statistics::normal;
 use measure::summary::Windows;
 use measure::values::random::Random;
-use measure::{AttemptClass, Cause, Instant, Model, Phase, Timeline};
+use measure::{AttemptClass, Cause, Instant, Interval, Model, OpKind, Phase, Timeline};
 use report::compare::{
     ComparedRun, Comparison, ComparisonMetric, Scope, Sides, all_differences, is_usable, run_differences,
 };
@@ -41,12 +41,18 @@ fn run(name: &str, seed: u64, seconds: u64, slower: f64) -> ComparedRun {
 
 /// Returns a closed run with these operations.
 fn made(name: &str, seconds: u64, ops: &[Op]) -> ComparedRun {
+    made_with(name, seconds, ops, |_| {})
+}
+
+/// As [`made`], but `edit` changes each interval.
+fn made_with(name: &str, seconds: u64, ops: &[Op], edit: impl Fn(&mut Interval)) -> ComparedRun {
     let mut random = Random::new(ops.len() as u64);
     let timeline = Timeline::new(Instant::ZERO, Duration::ZERO, Some(Duration::from_secs(seconds)));
     let texts = Texts { url: "http://localhost:8080/object", detail: "" };
     let mut intervals = simulate(timeline, Pacing::Immediate, ops, &[], &texts);
     for interval in &mut intervals {
         interval.client.cpu_nanos = 9000 * interval.stats.measured.ok + random.bits() % 100_000;
+        edit(interval);
     }
     let begin =
         begin(Model::Closed { concurrency: 4 }, &format!("closed, 4 slots, {seconds}s"), Some(seconds * SECOND));
@@ -349,4 +355,45 @@ fn a_change_that_differs_from_that_of_the_medians_is_explained() {
     let (base, new) = (side("base", 50, [1.0, 5.0, 5.1]), side("new", 60, [4.5, 4.5, 20.0]));
     let text = shown(&Comparison::of(&base, &new, Sides::BaseAndNew, 0.02)).replace("\n    ", " ");
     assert!(text.contains("response p50") && text.contains("(Hodges–Lehmann), which can differ"), "{text}");
+}
+
+/// Returns a run in which stalls of the client prolong every 20th operation from 20 to 110 ms.
+fn stalled(name: &str, seed: u64) -> ComparedRun {
+    let mut random = Random::new(seed);
+    let mut ops = Vec::new();
+    for slot in 0..4 {
+        let mut now = slot * MS;
+        while now < 3 * SECOND {
+            let added = if ops.len() % 20 == 0 { 90 * MS } else { 0 };
+            let length = 20 * MS + random.bits() % MS + added;
+            ops.push(Op::ok(now, now + length, 10_240));
+            now += length + 1000;
+        }
+    }
+    made_with(name, 3, &ops, |interval| {
+        let kind = interval.stats.kind_mut(OpKind::Get);
+        (kind.affected.ok, kind.affected.added_max) = (kind.ok / 20, 100 * MS);
+        (0..kind.ok / 20).for_each(|_| kind.affected.response.record(110 * MS));
+    })
+}
+
+/// The target is equally fast in all runs, but the client of the new ones was stopped now and then.
+#[test]
+fn stalls_of_the_client_do_not_make_a_target_slower() {
+    let (base, new) = (runs("base", 5, 9, 1.0), (1..=9).map(|seed| stalled(&format!("new/{seed}"), seed)));
+    let new: Vec<ComparedRun> = new.collect();
+    for (base, new, sides) in [
+        (&base, &new, Sides::BaseAndNew),
+        (&base, &new, Sides::Pairs),
+        (&new, &base, Sides::BaseAndNew),
+        (&base[..1].to_vec(), &new[..1].to_vec(), Sides::BaseAndNew),
+    ] {
+        let compared = Comparison::of(base, new, sides, 0.02);
+        assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP99), Conclusion::Inconclusive, "{sides:?}");
+        let is_told = shown(&compared).contains("stalls of this client may explain the change of response p99");
+        assert!(is_told || base.len() == 1, "{}", shown(&compared));
+    }
+    let slow = runs("slow", 6, 9, 9.0);
+    let compared = Comparison::of(&new, &slow, Sides::BaseAndNew, 0.02);
+    assert_eq!(conclusion(&compared, ComparisonMetric::ResponseP99), Conclusion::Worse, "stalls do not explain 180 ms");
 }

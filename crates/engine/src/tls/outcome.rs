@@ -55,6 +55,9 @@ pub(crate) fn detail(error: &Error) -> String {
     }
 }
 
+/// Text of the error for the certificate of an authority that a server uses. Such certificates are usually self-signed.
+const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
+
 /// Returns what is wrong with a certificate. The texts of rustls contain the names and fields of its types.
 fn of_invalid(error: &CertificateError) -> String {
     let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
@@ -66,6 +69,11 @@ fn of_invalid(error: &CertificateError) -> String {
         }
         CertificateError::NotValidYetContext { time, not_before } => {
             format!("it becomes valid in {} days", days(time, not_before))
+        }
+        CertificateError::Other(other) if other.to_string().contains(OF_AUTHORITY) => {
+            "it is the certificate of an authority (CA:TRUE), which no server may use; make one with CA:FALSE, or do \
+             not check certificates (--insecure)"
+                .to_owned()
         }
         CertificateError::Other(other) => other.to_string(),
         CertificateError::BadEncoding => "its encoding is wrong".to_owned(),

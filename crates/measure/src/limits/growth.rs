@@ -20,7 +20,7 @@ const GROUPS: [usize; 2] = [20, 10];
 /// Minimum number of groups.
 const GROUPS_MIN: usize = 5;
 /// Minimum number of operations per group.
-const GROUP_OPERATIONS: u64 = 3;
+const GROUP_OPERATIONS: u64 = 2;
 /// Minimum mean step from group to group that counts as growth, in standard errors. [`CERTAIN_BY_FEW`], divided by the
 /// number of steps, is added to the minimum. The sum corresponds to Student's t at about 0.1 %.
 const CERTAIN: f64 = 3.1;

@@ -108,7 +108,8 @@ fn cause_of_missed_operations(summary: &Summary, in_flight_max: u64, impact: Cli
     let slots_full = summary.all.slot_wait.count() > 0 || summary.in_flight_peak >= in_flight_max;
     let not_started = !slots_full && tally.dropped as f64 > MOST * not_sustained(summary) as f64;
     let unread = impact.reads_late() || (impact.service_share.is_none() && limits.share(limits.cpu) > MOST);
-    match (late || not_started || unread || summary.client_stood_still(), fills_link(summary)) {
+    let stopped = summary.client_stood_still() || waits_for_cores(summary);
+    match (late || not_started || unread || stopped, fills_link(summary)) {
         (true, _) => client_or_host(summary),
         (false, true) => LimitedBy::Link,
         (false, false) => LimitedBy::Target,
@@ -146,12 +147,16 @@ fn client_or_host(summary: &Summary) -> LimitedBy {
     if full { LimitedBy::ClientCpu } else { LimitedBy::SharedHost }
 }
 
+/// Returns whether threads wait for a core most of the time on a host that client and target share. The target then also
+/// waits for cores.
+fn waits_for_cores(summary: &Summary) -> bool {
+    summary.shares_host && summary.limits.share(summary.limits.host_delay) > MOST
+}
+
 /// Returns whether, in a closed run, the client itself took so much time that the slots sent fewer operations.
 fn is_slowed_by_client(summary: &Summary, impact: ClientImpact) -> bool {
     let limits = &summary.limits;
-    // If threads wait for a core most of the time on a host that client and target share, the target also waits for
-    // cores.
-    if summary.shares_host && limits.share(limits.host_delay) > MOST {
+    if waits_for_cores(summary) {
         return true;
     }
     let sends = summary.measured.traffic.sent_body > summary.measured.traffic.body;

@@ -6,7 +6,7 @@ use crate::summary::Summary;
 /// Maximum share of the offered operations that may be missing.
 pub(super) const MISSED_MAX: f64 = 0.01;
 /// Minimum number of waiting operations that counts as a pile-up.
-const PILED_UP_MIN: u64 = 10;
+const PILED_UP_MIN: u64 = 3;
 
 /// Returns the number of measured operations that the target did not sustain. These are the dropped operations and the
 /// operations that had piled up at the end of the schedule, even if they ended in the drain.

@@ -179,14 +179,15 @@ fn periods(seconds: &[Second]) -> Vec<Period> {
     periods
 }
 
-/// Returns the total length of the pauses between two successes that are shorter than two whole seconds, and in which no
-/// operation failed. The whole seconds of longer pauses are counted where more is known about them.
-pub fn pauses(of: impl IntoIterator<Item = Second>) -> Duration {
+/// Returns the total length of the parts of seconds in the pauses of at least a second between two successes, in which no
+/// operation failed. Whole seconds are counted where more is known about them. If `with_long` is false, there are no such
+/// seconds, and only pauses without a whole second count.
+pub fn pauses(of: impl IntoIterator<Item = Second>, with_long: bool) -> Duration {
     let seconds: Vec<Second> = of.into_iter().collect();
-    let periods = periods(&seconds);
-    let pauses =
-        periods.iter().filter(|period| period.seconds == 0 && period.parts.iter().all(|part| part.failed == 0));
-    pauses.map(|period| tenths(period.tenths())).sum()
+    let is_pause =
+        |period: &&Period| (with_long || period.seconds == 0) && period.parts.iter().all(|part| part.failed == 0);
+    let edges = |period: &Period| tenths(period.tenths().saturating_sub(period.seconds as u64 * TENTHS));
+    periods(&seconds).iter().filter(is_pause).map(edges).sum()
 }
 
 /// Returns the total length of the outages. An outage is a period without successes that has enough failures and is too
@@ -373,11 +374,14 @@ mod tests {
     fn pauses_between_two_successes_are_measured() {
         let edge = |tenths, failed| Edge { tenths, failed };
         let second = |before, after| Second { ok: 1, before, after, ..Second::default() };
-        let of = |failed| pauses([second(Edge::default(), edge(9, 0)), second(edge(9, failed), Edge::default())]);
+        let of =
+            |failed| pauses([second(Edge::default(), edge(9, 0)), second(edge(9, failed), Edge::default())], false);
         assert_eq!(of(0), Duration::from_millis(1800));
         assert_eq!(of(1), Duration::ZERO, "the target responded");
         let short = [second(Edge::default(), edge(4, 0)), second(edge(5, 0), Edge::default())];
-        assert_eq!(pauses(short), Duration::ZERO);
+        assert_eq!(pauses(short, false), Duration::ZERO);
+        let long = [second(Edge::default(), edge(6, 0)), Second::default(), second(edge(7, 0), Edge::default())];
+        assert_eq!([false, true].map(|with_long| pauses(long, with_long)), [0, 1300].map(Duration::from_millis));
         assert_eq!(Edge::of(Duration::from_millis(99), 5), Edge::default());
         assert_eq!(Edge::of(Duration::from_millis(1999), 5), edge(10, 5));
     }

@@ -147,7 +147,7 @@ impl SingleSeconds {
     /// Only stretches of at least a second count.
     #[must_use]
     pub fn silent_seconds(&self) -> f64 {
-        self.without_response as f64 + outage::pauses(self.seen()).as_secs_f64()
+        self.without_response as f64 + outage::pauses(self.seen(), self.without_response > 0).as_secs_f64()
     }
 
     /// Returns the number of seconds that [`Self::seen`] returns.
@@ -164,18 +164,24 @@ impl SingleSeconds {
     }
 }
 
-/// Minimum number of successes in a second whose edges are kept. With fewer, time without a success is usual.
-const OK_MIN: u64 = 10;
+/// Minimum number of operations that succeeded in a second, or were in flight at its end, for its edges to be kept. With
+/// fewer, time without a success is usual.
+const OPERATIONS_MIN: u64 = 10;
 
-/// Returns a second with successes. The edges of a second in which the client did not run are left out.
+/// Returns a second with successes. The edges of a second in which the client did not run are left out. An edge without a
+/// failure shows something only if operations were in flight.
 fn serving(interval: &Interval, failed: u64) -> Second {
     let second = Second { ok: 1, ..Second::default() };
     let (stats, is_client) = (&interval.stats, interval.client.frozen > 0.0 || interval.client.throttled > 0.0);
     let (Some(first), Some(last)) = (stats.edges.first_ok, stats.last.ok) else { return second };
-    if is_client || (stats.measured.ok < OK_MIN && failed == 0) || interval.in_flight == 0 {
+    let are_many = stats.measured.ok.max(interval.in_flight) >= OPERATIONS_MIN;
+    if is_client || !(are_many || failed > 0) {
         return second;
     }
-    let edge = |from: Instant, until: Instant, count: u64| Edge::of(until.since(from), count.min(failed));
+    let edge = |from: Instant, until: Instant, count: u64| match count.min(failed) {
+        0 if interval.in_flight == 0 => Edge::default(),
+        failed => Edge::of(until.since(from), failed),
+    };
     Second {
         before: edge(interval.start, first, stats.edges.failed_before),
         after: edge(last, interval.end, stats.edges.failed_after),

@@ -53,7 +53,7 @@ pub struct Args {
 const USAGE: &str = "plimsoll compare --base <DIR>... --new <DIR>... [OPTIONS]
        plimsoll compare --aa <DIR>... [OPTIONS]";
 
-const AFTER: &str = "worse, better   a significant difference at 5 % over all metrics together
+const AFTER: &str = "worse, better   a significant difference at 5 % over all metrics together, larger than the margin
 equivalent      the 95 % interval of the change lies within the margin
 inconclusive    neither; more or longer runs may decide it
 

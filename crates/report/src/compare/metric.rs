@@ -93,13 +93,20 @@ impl ComparisonMetric {
     /// falls on a failed operation.
     #[must_use]
     pub fn of(self, run: &SavedRun) -> Option<f64> {
+        self.range(run).map(|(_, high)| high)
+    }
+
+    /// Returns the value in a run as a range. Its ends differ only if stalls of the client may have prolonged operations.
+    /// `None` if the run has too little data.
+    pub(super) fn range(self, run: &SavedRun) -> Option<(f64, f64)> {
+        let single = |value: Option<f64>| value.map(|value| (value, value));
         match self.source() {
-            Source::Success => run.summary().success(),
+            Source::Success => single(run.summary().success()),
             Source::Ttfb(q) => beyond_failures(run, q, percentile::ttfb_of_all),
             Source::Response(q) => beyond_failures(run, q, percentile::of_all),
             // The CPU time of a failed operation does not show the CPU time of a successful operation.
             Source::Ratio { .. } if self == Self::CpuPerOp && nothing_succeeded(run) => None,
-            Source::Ratio { run: of, .. } => of(run.summary()),
+            Source::Ratio { run: of, .. } => single(of(run.summary())),
         }
     }
 
@@ -200,17 +207,18 @@ impl ComparisonMetric {
     }
 }
 
-/// Returns a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile
+/// Returns the range of a percentile over all operations, including failed ones. If nothing succeeded in a run, every percentile
 /// falls on a failure, even if the run has few operations.
-fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<f64> {
+fn beyond_failures(run: &SavedRun, q: f64, of: fn(&KindStats, u64, f64) -> Percentile) -> Option<(f64, f64)> {
     let tally = &run.summary().stats.measured;
     let Share { ok, of: judged } = counts(run);
     if ok == 0.0 && judged > 0.0 {
-        return Some(f64::INFINITY);
+        return Some((f64::INFINITY, f64::INFINITY));
     }
     match of(&run.summary().all, tally.dropped, q) {
-        Percentile::Value(nanos) | Percentile::Between(_, nanos) => Some(nanos as f64),
-        Percentile::Failed | Percentile::LongerThan(_) => Some(f64::INFINITY),
+        Percentile::Value(nanos) => Some((nanos as f64, nanos as f64)),
+        Percentile::Between(low, high) => Some((low as f64, high as f64)),
+        Percentile::Failed | Percentile::LongerThan(_) => Some((f64::INFINITY, f64::INFINITY)),
         Percentile::TooFew { .. } | Percentile::Empty => None,
     }
 }

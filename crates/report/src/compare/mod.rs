@@ -6,6 +6,7 @@
 //! everything failed counts as slower than any other run. The statistics are in [`measure::statistics`], and the
 //! formulas in docs/measurement.md.
 
+mod by_client;
 mod conclusion;
 mod differences;
 mod metric;
@@ -81,6 +82,9 @@ pub struct Row {
     pub failed: [u64; 2],
     /// Conclusion.
     pub conclusion: Conclusion,
+    /// `true` if stalls of the client, which may have prolonged operations, decide the conclusion. It is then
+    /// inconclusive.
+    pub client_decides: bool,
 }
 
 impl Row {
@@ -125,8 +129,12 @@ impl<'a> Comparison<'a> {
         let mut rows: Vec<Row> =
             ComparisonMetric::COMPARED.into_iter().filter_map(|metric| row(metric, base, new, scope, margin)).collect();
         let compared: Vec<Compared> = rows.iter().map(Row::compared).collect();
-        for (row, (p, conclusion)) in rows.iter_mut().zip(conclude_all(&compared)) {
-            (row.p, row.conclusion) = (p, conclusion);
+        let least = by_client::conclusions(&rows, &compared, base, new, scope);
+        for ((row, (p, conclusion)), least) in rows.iter_mut().zip(conclude_all(&compared)).zip(least) {
+            let is_known = conclusion != Conclusion::Inconclusive;
+            row.client_decides = is_known && least.is_some_and(|least| least != conclusion);
+            row.p = p;
+            row.conclusion = if row.client_decides { Conclusion::Inconclusive } else { conclusion };
         }
         Self { base, new, sides, scope, margin, rows, differences: all_differences(base, new) }
     }
@@ -194,6 +202,7 @@ fn row(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun], scop
         margin: metric.margin(margin),
         failed,
         conclusion: Conclusion::Inconclusive,
+        client_decides: false,
     })
 }
 

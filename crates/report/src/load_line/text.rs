@@ -44,7 +44,7 @@ impl LoadLine {
                 format!("LOAD LINE at least {passed}; {end}")
             }
             (SearchOutcome::Found, Some(passed), Some(end)) => {
-                format!("LOAD LINE {passed} passed; {end}; when repeated, {passed} passed again")
+                format!("LOAD LINE {passed} passed; {end}; {}", self.repeats(&passed))
             }
             (SearchOutcome::AtLeast, Some(passed), _) if self.limited_by_client => {
                 let client = self.levels.last().map(|level| level.metrics.limited_by.clone()).unwrap_or_default();
@@ -86,6 +86,15 @@ impl LoadLine {
             Some(LevelOutcome::NotDecided) => format!("{failed} was not decided{why}"),
             Some(LevelOutcome::ClientLimited) => format!("at {failed} this client was the limit{why}"),
             _ => format!("{failed} failed{why}"),
+        }
+    }
+
+    /// Returns how often the load line passed. It may fail once when it is repeated.
+    fn repeats(&self, passed: &str) -> String {
+        let tries = || self.levels.iter().filter(|level| Some(level.level) == self.passed);
+        match (tries().filter(|level| level.passed).count(), tries().count()) {
+            (ok, all) if ok < all => format!("{passed} passed in {ok} of {all} tries"),
+            _ => format!("when repeated, {passed} passed again"),
         }
     }
 

@@ -108,6 +108,7 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
             notes.push("the halves differ, so something changed that should be equal in all runs".to_owned());
         }
     }
+    notes.extend(client_note(comparison));
     notes.extend(scope_notes(comparison));
     let caveats = shared_caveats(comparison.base, comparison.new);
     if !caveats.is_empty() {
@@ -125,6 +126,19 @@ pub fn comparison_notes(comparison: &Comparison<'_>) -> Vec<String> {
         notes.push(format!("the runs were made by different versions ({})", known.join(", ")));
     }
     notes
+}
+
+/// Returns the note about metrics for which delays of the client decide.
+fn client_note(comparison: &Comparison<'_>) -> Option<String> {
+    let decided = comparison.rows.iter().filter(|row| row.client_decides).map(|row| row.metric.title());
+    let titles: Vec<&str> = decided.collect();
+    (!titles.is_empty()).then(|| {
+        format!(
+            "stalls of this client may explain the change of {}, so it is inconclusive; the reports of the runs show these \
+             percentiles as ranges",
+            titles.join(", ")
+        )
+    })
 }
 
 /// Returns the notes about the number of runs.

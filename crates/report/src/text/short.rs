@@ -169,8 +169,12 @@ fn fitting_table(rows: &[TimeRow], width: usize) -> (Table, Vec<String>) {
         table
     };
     let fits = |table: &Table| table.widths().iter().map(|width| width + 2).sum::<usize>() <= width;
-    let mut left_out = (0..OPTIONAL_QUANTILES.len()).map(|number| &OPTIONAL_QUANTILES[..number]);
-    let left_out = left_out.find(|left_out| fits(&without(left_out))).unwrap_or(&OPTIONAL_QUANTILES);
+    // Columns without a value are left out first.
+    let is_empty = |index: &usize| rows.iter().all(|row| matches!(row.percentiles[*index], Percentile::TooFew { .. }));
+    let empty = (0..QUANTILES.len()).rev().filter(is_empty);
+    let optional: Vec<usize> = empty.chain(OPTIONAL_QUANTILES.into_iter().filter(|index| !is_empty(index))).collect();
+    let mut left_out = (0..optional.len()).map(|number| &optional[..number]);
+    let left_out = left_out.find(|left_out| fits(&without(left_out))).unwrap_or(&optional);
     (without(left_out), left_out.iter().map(|index| percentile::label(QUANTILES[*index])).collect())
 }
 

@@ -6,7 +6,7 @@
 //! the undisturbed operations miss it. Otherwise the run cannot decide the objective (docs/measurement.md).
 
 use super::{Metric, Objective, ObjectiveOutcome, Timed};
-use crate::limits::{limited_by, missed_by_client};
+use crate::limits::{limited_by, missed_by_client, misses_offered_rate};
 use crate::sample::outcome::AttemptClass;
 use crate::statistics::{ALPHA, binomial, samples_needed};
 use crate::stats::KindStats;
@@ -101,15 +101,15 @@ impl Objective {
     #[must_use]
     pub fn judge(&self, summary: &Summary, model: &Model) -> ObjectiveResult {
         let around = self.around(summary);
-        let needed = self.needed();
+        let (needed, value) = (self.needed(), self.judged_value(summary, model));
         let outcome = match self.tolerated() {
-            None => self.judge_rate(summary, model),
+            None => self.judge_rate(summary, model, value),
             Some(tolerated) => {
                 let strict = matches!(self.metric, Metric::Speed(_));
                 self.judge_share(summary, model, &Bounded { tolerated, strict, needed }, around)
             }
         };
-        ObjectiveResult { objective: *self, outcome, value: self.value(summary), operations: around.all, needed }
+        ObjectiveResult { objective: *self, outcome, value, operations: around.all, needed }
     }
 
     /// Returns the number of operations needed to meet the objective. An objective on a quantile needs enough
@@ -144,8 +144,19 @@ impl Objective {
         }
     }
 
-    fn judge_rate(&self, summary: &Summary, model: &Model) -> ObjectiveOutcome {
-        let Some(value) = self.value(summary) else { return ObjectiveOutcome::NotEnoughData };
+    /// Returns the measured value. If the target of an open run kept up with the schedule, the rate counts the operations
+    /// that were due in the window. The last of these end after the window, and would otherwise lower the rate.
+    fn judged_value(&self, summary: &Summary, model: &Model) -> Option<f64> {
+        let seconds = summary.schedule_seconds();
+        let keeps_up = model.is_open() && seconds > 0.0 && !misses_offered_rate(summary);
+        match self.metric {
+            Metric::Rate if keeps_up => Some(summary.stats.measured.ok as f64 / seconds),
+            _ => self.value(summary),
+        }
+    }
+
+    fn judge_rate(&self, summary: &Summary, model: &Model, value: Option<f64>) -> ObjectiveOutcome {
+        let Some(value) = value else { return ObjectiveOutcome::NotEnoughData };
         // The target might have served the operations that the client failed to start or to sustain.
         let by_client = match model {
             Model::Open { .. } if summary.client_stood_still() => f64::INFINITY,

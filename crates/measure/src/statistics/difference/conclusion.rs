@@ -8,8 +8,8 @@ use crate::enumerated;
 enumerated! {
     /// Conclusion of a comparison.
     pub enum Conclusion {
-        Worse => "worse", "significantly worse, and not shown to be within the margin";
-        Better => "better", "significantly better, and not shown to be within the margin";
+        Worse => "worse", "significantly worse, by more than the margin";
+        Better => "better", "significantly better, by more than the margin";
         Equivalent => "equivalent", "any difference lies within the margin";
         Inconclusive => "inconclusive", "these runs do not show it";
     }
@@ -27,12 +27,13 @@ pub enum Improves {
 impl Difference {
     /// Returns the conclusion. `p` is the p-value after [`holm`]'s correction. Differences of up to `margin` (in the
     /// unit of the difference, at least 0) do not matter. The conclusion is *equivalent* only if the interval excludes
-    /// larger differences. The conclusion is *worse* or *better* only if the test rules out chance.
+    /// larger differences. The conclusion is *worse* or *better* only if the test rules out chance, and the estimated
+    /// difference is larger than the margin.
     pub(super) fn conclude(&self, p: Option<f64>, margin: f64, improves: Improves) -> Conclusion {
         let inside = self.interval.is_some_and(|(low, high)| -margin <= low && high <= margin);
         if inside {
             Conclusion::Equivalent
-        } else if p.is_none_or(|p| p > ALPHA) || self.change == 0.0 {
+        } else if p.is_none_or(|p| p > ALPHA) || self.change.abs() <= margin {
             Conclusion::Inconclusive
         } else if (self.change > 0.0) == (improves == Improves::Upwards) {
             Conclusion::Better

@@ -1,0 +1,87 @@
+//! Differences that stalls of the client may have caused. Such stalls prolong operations, so a percentile of a run is known
+//! only as a range. A run may therefore seem slower than another one although their targets are equally fast.
+
+use super::{ComparedRun, ComparisonMetric, Row, Scope};
+use measure::statistics::difference::{Compared, Conclusion, Difference, Improves, conclude_all};
+
+/// One end of the range of a percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// Without the operations that stalls may have prolonged.
+    Low,
+    /// With these operations.
+    High,
+}
+
+/// Returns, for each row with ranges, the conclusion that holds whichever ends of the ranges are true. It is inconclusive if
+/// the ends lead to different conclusions. `None` for rows without ranges.
+pub(super) fn conclusions(
+    rows: &[Row],
+    compared: &[Compared],
+    base: &[ComparedRun],
+    new: &[ComparedRun],
+    scope: Scope,
+) -> Vec<Option<Conclusion>> {
+    let has_range = |row: &Row| base.iter().chain(new).any(|run| is_range(row.metric, run));
+    if !rows.iter().any(has_range) {
+        return vec![None; rows.len()];
+    }
+    if scope == Scope::WithinRuns {
+        return rows.iter().map(|row| has_range(row).then(|| within(row.metric, base, new))).collect();
+    }
+    let with = |base_end, new_end| {
+        let replaced = rows.iter().zip(compared).map(|(row, compared)| match has_range(row) {
+            true => {
+                Compared { difference: difference(row.metric, (base, base_end), (new, new_end), scope), ..*compared }
+            }
+            false => *compared,
+        });
+        conclude_all(&replaced.collect::<Vec<_>>())
+    };
+    let (highest, lowest) = (with(End::Low, End::High), with(End::High, End::Low));
+    let agreed = highest.into_iter().zip(lowest).map(|((_, one), (_, other))| match one == other {
+        true => one,
+        false => Conclusion::Inconclusive,
+    });
+    rows.iter().zip(agreed).map(|(row, agreed)| has_range(row).then_some(agreed)).collect()
+}
+
+fn is_range(metric: ComparisonMetric, run: &ComparedRun) -> bool {
+    metric.range(&run.run).is_some_and(|(low, high)| low < high)
+}
+
+fn value(metric: ComparisonMetric, run: &ComparedRun, end: End) -> Option<f64> {
+    let (low, high) = metric.range(&run.run)?;
+    Some(if end == End::Low { low } else { high })
+}
+
+fn difference(
+    metric: ComparisonMetric,
+    base: (&[ComparedRun], End),
+    new: (&[ComparedRun], End),
+    scope: Scope,
+) -> Option<Difference> {
+    let values = |(runs, end): (&[ComparedRun], End)| {
+        runs.iter().map(|run| value(metric, run, end)).collect::<Option<Vec<f64>>>()
+    };
+    let (base, new) = (values(base)?, values(new)?);
+    match scope {
+        Scope::WithinRuns => None,
+        Scope::AcrossRuns => Difference::of_runs(&base, &new, metric.scale()),
+        Scope::AcrossPairs => Difference::of_pairs(&base, &new, metric.scale()),
+    }
+}
+
+/// Returns the direction in which one run differs from another one, if their ranges do not overlap.
+fn within(metric: ComparisonMetric, base: &[ComparedRun], new: &[ComparedRun]) -> Conclusion {
+    let range = |runs: &[ComparedRun]| metric.range(&runs.first()?.run);
+    let (Some(base), Some(new)) = (range(base), range(new)) else { return Conclusion::Inconclusive };
+    let improves = metric.improves() == Improves::Upwards;
+    if new.0 > base.1 {
+        if improves { Conclusion::Better } else { Conclusion::Worse }
+    } else if new.1 < base.0 {
+        if improves { Conclusion::Worse } else { Conclusion::Better }
+    } else {
+        Conclusion::Inconclusive
+    }
+}
