@@ -55,7 +55,7 @@ pub(crate) fn detail(error: &Error) -> String {
     }
 }
 
-/// Returns what is wrong with a certificate. The texts of rustls contain the names and fields of its types.
+/// Returns the problem with a certificate. The texts of rustls contain the names and fields of its types.
 fn of_invalid(error: &CertificateError) -> String {
     let days = |from: &UnixTime, until: &UnixTime| until.as_secs().saturating_sub(from.as_secs()) / (24 * 3600);
     match error {
